@@ -1,0 +1,75 @@
+# Every target but help and clean sets up .venv first; a finished setup costs nothing to repeat.
+
+PY := .venv/bin/python
+UV := .venv/bin/uv
+STAMP := .venv/.stamp
+
+# The same on every machine, whatever its owner exports: imports are byte-compiled once.
+unexport PYTHONDONTWRITEBYTECODE
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup lint test check bench soak demo lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+setup: $(STAMP) ## make .venv with everything in requirements.txt
+
+lint: setup ## check format, style and types
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+
+test: setup ## run the tests
+	@$(PY) -m pytest -n auto --dist worksteal
+
+check: lint test ## lint and test
+
+bench: setup ## measure the promised figures
+	$(PY) -m benchmarks
+
+soak: setup ## run the long fault runs
+	$(PY) -m benchmarks.soak
+
+demo: setup ## run the first example
+	$(PY) examples/01_streams.py
+
+lock: setup ## make requirements.txt again from pyproject.toml, keeping versions that still fit
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file requirements.txt pyproject.toml
+
+clean: ## remove .venv, caches and builds
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(STAMP): requirements.txt pyproject.toml
+	@{ $(PY) --version && $(UV) --version; } >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv/uv.txt
+	$(UV) pip sync --quiet --python $(PY) --require-hashes --compile-bytecode requirements.txt
+	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@command -v strace >/dev/null || { $(INSTALL_STRACE); } >/dev/null 2>&1 \
+		|| echo "strace is not installed: tests that inject faults into system calls will be skipped"
+	@touch $@
+
+INSTALL_STRACE = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
+	&& timeout 120 apt-get update && timeout 120 apt-get install -y --no-install-recommends strace
+
+# The installer in the locked version: by a uv that is already there, else by the pip of a new environment.
+.PHONY: .venv/uv.txt
+.venv/uv.txt:
+	@if command -v uv >/dev/null; then \
+		uv venv --quiet --clear --python '>=3.11' .venv; \
+	else \
+		python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+			|| { echo "python3 must be Python 3.11 or newer: install it, or install uv"; exit 1; }; \
+		python3 -c 'import ensurepip, venv' 2>/dev/null \
+			|| { echo "python3 cannot make virtual environments: run 'apt install python3-venv', or install uv"; exit 1; }; \
+		python3 -m venv --clear .venv; \
+	fi
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements.txt > $@
+	@if command -v uv >/dev/null; then \
+		uv pip install --quiet --python $(PY) --require-hashes -r $@; \
+	else \
+		$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r $@; \
+	fi

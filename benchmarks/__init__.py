@@ -1,0 +1,1 @@
+"""Benchmarks and long fault runs of Deskmate."""

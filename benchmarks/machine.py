@@ -1,0 +1,46 @@
+"""What the figures were measured on."""
+
+import os
+import platform
+import time
+from pathlib import Path
+
+from benchmarks.measure import percentile
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def facts(folder: Path) -> dict[str, object]:
+    """Return cores, Python, file system of the folder, and what one small synced write costs there."""
+    return {
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "file system": file_system(folder),
+        "fdatasync p50 ms": round(_fdatasync_ms(folder), 3),
+    }
+
+
+def file_system(folder: Path) -> str:
+    """Return the type of the file system that holds `folder`, `unknown` where the system does not list them."""
+    if not _MOUNTS.exists():
+        return "unknown"
+    path = folder.resolve()
+    # Field 5 is the mount point; after the dash stands the type. The last of the longest mount points hides the others.
+    mounts = [mount.split(" ") for mount in _MOUNTS.read_text().splitlines()]
+    holding = [mount for mount in mounts if path.is_relative_to(mount[4].replace("\\040", " "))]
+    nearest = max(enumerate(holding), key=lambda at: (len(at[1][4]), at[0]))[1]
+    return nearest[nearest.index("-") + 1]
+
+
+def _fdatasync_ms(folder: Path, writes: int = 200) -> float:
+    path = folder / "fdatasync"
+    taken = []
+    with path.open("ab", buffering=0) as file:
+        for _ in range(writes):
+            file.write(b"." * 350)
+            began = time.perf_counter_ns()
+            os.fdatasync(file.fileno())
+            taken.append(time.perf_counter_ns() - began)
+    path.unlink()
+    return percentile(taken, 0.5)

@@ -1,0 +1,148 @@
+"""Deskmate's store behind the protocols the questions drive: a mailbox, a board, a watch over mailboxes.
+
+Everything here uses the store as the runtime does: one append awaited at a time, records stamped by their writer,
+readers that keep a number.
+"""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+from benchmarks.boards import BoardDesign
+from benchmarks.rivals import Design, message
+from deskmate.core.names import BOARD, mail
+from deskmate.core.records import Item, Record
+from deskmate.errors import Conflict
+from deskmate.stores.jsonl import JsonlStore
+
+TEAM = "bench"
+READER = mail("reader")
+
+
+def open_store(folder: Path) -> JsonlStore:
+    """Open the team of this folder, making it at the first call."""
+    return JsonlStore.open(folder, TEAM, create=True)
+
+
+def stamps() -> Iterator[dict[str, object]]:
+    """Yield what a writer puts into its records so that a repeated append is known."""
+    run = secrets.token_hex(8)
+    return ({"run": run, "ord": number} for number in count(1))
+
+
+def keys(found: Sequence[Item]) -> list[str]:
+    """Return the keys of the messages found; a damaged one is missed by the count of what was lost."""
+    return [str(item.body["id"]) for item in found if isinstance(item, Record)]
+
+
+class DeskmateMail:
+    """The mailbox stream of one reader."""
+
+    def __init__(self, folder: Path, synced: bool) -> None:
+        self._store = open_store(folder)
+        self._stamps = stamps()
+        self._synced = synced
+        self._heard = 0
+
+    async def send(self, key: str) -> None:
+        await self._store.append(READER, message(key) | next(self._stamps), sync=self._synced)
+
+    async def receive(self) -> list[str]:
+        found = await self._store.read(READER, self._heard)
+        self._heard = found[-1].number if found else self._heard
+        return keys(found)
+
+    async def fill(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            await self._store.append(READER, message(key) | next(self._stamps), sync=False)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+class DeskmateBoard:
+    """The board stream: fold what is new, claim with `expect`, and look again where somebody was faster."""
+
+    def __init__(self, folder: Path, synced: bool) -> None:
+        self._store = open_store(folder)
+        self._stamps = stamps()
+        self._synced = synced
+        self._seen = 0
+        self._free: dict[int, None] = {}
+
+    async def add(self, count: int) -> None:
+        for task in range(1, count + 1):
+            record = {"type": "added", "task": task, "subject": f"task {task}"}
+            await self._store.append(BOARD, record | next(self._stamps), sync=False)
+
+    async def claim(self, worker: str) -> int | None:
+        while True:
+            self._fold(await self._store.read(BOARD, self._seen))
+            task = next(iter(self._free), None)
+            if task is None:
+                return None
+            record = {"type": "claimed", "task": task, "owner": worker, "epoch": 1} | next(self._stamps)
+            try:
+                await self._store.append(BOARD, record, expect=self._seen, sync=self._synced)
+            except Conflict:
+                continue
+            return task
+
+    def _fold(self, found: Sequence[Item]) -> None:
+        for item in found:
+            self._seen = item.number
+            if not isinstance(item, Record):
+                continue
+            task = int(str(item.body["task"]))
+            if item.body["type"] == "added":
+                self._free[task] = None
+            else:
+                self._free.pop(task, None)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+class DeskmateWatch:
+    """Many mailboxes, waited for with one `changed`."""
+
+    def __init__(self, folder: Path, boxes: int) -> None:
+        self._store = open_store(folder)
+        self._stamps = stamps()
+        self._heard = {mail(f"member{box}"): 0 for box in range(boxes)}
+
+    async def prepare(self) -> None:
+        for stream in self._heard:
+            await self._store.append(stream, message("0-0") | next(self._stamps), sync=False)
+
+    async def catch_up(self) -> None:
+        for stream in self._heard:
+            await self._take(stream)
+
+    async def post(self, box: int) -> None:
+        await self._store.append(mail(f"member{box}"), message("1-1") | next(self._stamps))
+
+    async def news(self) -> None:
+        await self._store.changed(self._heard)
+
+    async def take(self, box: int) -> int:
+        return await self._take(mail(f"member{box}"))
+
+    async def _take(self, stream: str) -> int:
+        found = await self._store.read(stream, self._heard[stream])
+        self._heard[stream] = found[-1].number if found else self._heard[stream]
+        return len(found)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+DESKMATE = (
+    Design("deskmate", True, lambda folder: DeskmateMail(folder, synced=True)),
+    Design("deskmate", False, lambda folder: DeskmateMail(folder, synced=False)),
+)
+DESKMATE_BOARDS = (
+    BoardDesign("deskmate", True, lambda folder: DeskmateBoard(folder, synced=True)),
+    BoardDesign("deskmate", False, lambda folder: DeskmateBoard(folder, synced=False)),
+)

@@ -1,0 +1,191 @@
+"""What does waiting cost, and how soon is another process awake? `changed` beside looking every 50 ms."""
+
+import os
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+
+from benchmarks.measure import Gate, alone, percentile, side_by_side
+from benchmarks.ours import DeskmateWatch
+from benchmarks.report import Answer, Column, Size, Table, Target, below
+from benchmarks.rivals import Raw
+
+POLL_SECONDS = 0.05
+SETTLE_SECONDS = 0.5
+
+
+class Watch(Protocol):
+    """Many mailboxes, as one process sees them."""
+
+    async def prepare(self) -> None:
+        """Put one message into every mailbox."""
+
+    async def catch_up(self) -> None:
+        """Read all there is, so that only news is new."""
+
+    async def post(self, box: int) -> None:
+        """Put a message into one mailbox, synced."""
+
+    async def news(self) -> None:
+        """Return once any mailbox has something unread; sooner is allowed."""
+
+    async def take(self, box: int) -> int:
+        """Read what is new in one mailbox; return how many messages that were."""
+
+    def close(self) -> None:
+        """Let go of files."""
+
+
+class PollingWatch:
+    """The alternative: look at the size of every mailbox file again and again."""
+
+    def __init__(self, folder: Path, boxes: int) -> None:
+        homes = [folder / f"{box}" for box in range(boxes)]
+        for home in homes:
+            home.mkdir(exist_ok=True)
+        self._boxes = [Raw(home, synced=True) for home in homes]
+        self._paths = [os.fspath(home / "inbox") for home in homes]
+        self._sizes = [0] * boxes
+
+    async def prepare(self) -> None:
+        for box in self._boxes:
+            box.fill(["0-0"])
+
+    async def catch_up(self) -> None:
+        for box in range(len(self._boxes)):
+            await self.take(box)
+
+    async def post(self, box: int) -> None:
+        self._boxes[box].send("1-1")
+
+    async def news(self) -> None:
+        while all(map(self._unchanged, self._paths, self._sizes)):
+            await anyio.sleep(POLL_SECONDS)
+
+    @staticmethod
+    def _unchanged(path: str, size: int) -> bool:
+        return os.stat(path).st_size == size
+
+    async def take(self, box: int) -> int:
+        found = self._boxes[box].receive()
+        self._sizes[box] = self._boxes[box].received_bytes
+        return len(found)
+
+    def close(self) -> None:
+        for box in self._boxes:
+            box.close()
+
+
+WATCHES: dict[str, Callable[[Path, int], Watch]] = {
+    "deskmate: changed": DeskmateWatch,
+    f"polling every {POLL_SECONDS * 1000:.0f} ms": PollingWatch,
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one way of waiting came to: percent of a core while idle, and milliseconds to wake."""
+
+    name: str
+    boxes: int
+    idle: float
+    p50: float
+    p99: float
+
+
+def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
+    """Measure both ways of waiting with each number of mailboxes."""
+    cells = []
+    for boxes in size.mailboxes:
+        for name, open_watch in WATCHES.items():
+            say(f"wake: {name}, {boxes:,} mailbox(es)")
+            home = folder / f"{name.partition(' ')[0].strip(':')}-{boxes}"
+            home.mkdir()
+            cells.append(_measure(name, partial(open_watch, home, boxes), boxes, size))
+    return Answer([_table(cells)], _targets(cells))
+
+
+def _measure(name: str, open_watch: Callable[[], Watch], boxes: int, size: Size) -> Cell:
+    alone(partial(anyio.run, _prepare, open_watch))
+    order = [random.Random(number).randrange(boxes) for number in range(size.wakes)]
+    gate = Gate(parties=2, writers=1)
+    waiting, posted = side_by_side(
+        [
+            partial(anyio.run, _wait, open_watch, order, size.idle_seconds, gate),
+            partial(anyio.run, _post, open_watch, order, gate),
+        ]
+    )
+    idle, *awake = waiting
+    delays = [int(woke - sent) for woke, sent in zip(awake, posted, strict=True)]
+    return Cell(name, boxes, idle, percentile(delays, 0.5), percentile(delays, 0.99))
+
+
+async def _prepare(open_watch: Callable[[], Watch]) -> None:
+    watch = open_watch()
+    await watch.prepare()
+    watch.close()
+
+
+async def _wait(open_watch: Callable[[], Watch], order: list[int], idle_seconds: float, gate: Gate) -> list[float]:
+    """Return percent of a core while idle, then when each message of the order was in hand."""
+    watch = open_watch()
+    await watch.catch_up()
+    await _idle(watch, SETTLE_SECONDS)
+    results = [await _idle(watch, idle_seconds)]
+    gate.begin()
+    for box in order:
+        await watch.news()
+        while not await watch.take(box):
+            await watch.news()
+        results.append(time.perf_counter_ns())
+    watch.close()
+    return results
+
+
+async def _idle(watch: Watch, seconds: float) -> float:
+    began = time.process_time()
+    with anyio.move_on_after(seconds):
+        while True:
+            await watch.news()
+    return 100 * (time.process_time() - began) / seconds
+
+
+async def _post(open_watch: Callable[[], Watch], order: list[int], gate: Gate) -> list[float]:
+    """Return when each post began; pauses of 10 to 40 ms let the other process fall asleep."""
+    watch = open_watch()
+    began = list[float]()
+    gate.begin()
+    for number, box in enumerate(order):
+        await anyio.sleep(0.01 + 0.03 * random.Random(-number).random())
+        began.append(time.perf_counter_ns())
+        await watch.post(box)
+    watch.close()
+    return began
+
+
+def _table(cells: list[Cell]) -> Table:
+    columns = [
+        Column("way of waiting"),
+        Column("mailboxes", "{:,}"),
+        Column("idle, % of a core", "{:.2f}"),
+        Column("wake p50 ms", "{:.2f}"),
+        Column("wake p99 ms", "{:.2f}"),
+    ]
+    rows = [(cell.name, cell.boxes, cell.idle, cell.p50, cell.p99) for cell in cells]
+    notes = (
+        "One process waits for all the mailboxes at once. A wake runs from the start of a synced send in one process",
+        "to the message in hand in the other. Designs that poll do so every 0.5 to 2 s as published: less idle cost,",
+        "and a wake of half that interval on average.",
+    )
+    return Table("Wake: a process waits for mail from another one", columns, rows, notes)
+
+
+def _targets(cells: list[Cell]) -> list[Target]:
+    ours = [cell for cell in cells if cell.name.startswith("deskmate")]
+    return [below(f"wake p99, {cell.boxes:,} mailbox(es)", cell.p99, 50, "ms") for cell in ours]

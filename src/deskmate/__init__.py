@@ -1,0 +1,1 @@
+"""Deskmate: an open runtime for teams of coding agents."""

@@ -1,0 +1,60 @@
+"""Facts: what a record's body says, one frozen class per kind.
+
+Mail, board events, roster events and transcript entries are facts. Unknown fields are kept; a kind that this version
+does not know, or one that does not have its shape, is kept as `Foreign` and skipped by every fold.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from deskmate.core.records import Json
+from deskmate.errors import BadName
+
+
+class Fact(BaseModel):
+    """Something that was said or done. `type` names the kind on disk."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    type: str
+
+    def body(self) -> dict[str, Any]:
+        """Return the fact as the body of a record, without what is not set."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A record of a kind unknown here, as it stands on disk, and why it was not understood."""
+
+    raw: Json
+    reason: str
+
+
+F = TypeVar("F", bound=Fact)
+
+
+def reader(*kinds: type[F]) -> Callable[[Json], F | Foreign]:
+    """Return the function that turns a record's body into one of these kinds of fact, or Foreign."""
+    by_type = {kind.model_fields["type"].default: kind for kind in kinds}
+
+    def read(body: Json) -> F | Foreign:
+        kind = by_type.get(body.get("type"))
+        if kind is None:
+            return Foreign(body, f"unknown kind {str(body.get('type'))[:40]!r}")
+        try:
+            return kind.model_validate(body)
+        except (ValidationError, BadName) as error:
+            return Foreign(body, f"a malformed {kind.__name__}: {_first_line(error)}")
+
+    return read
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_input=False, include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return str(error)

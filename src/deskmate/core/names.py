@@ -1,0 +1,93 @@
+"""Names: who may be called what, and which streams there are.
+
+A name becomes part of a file name and of a prompt, so it is checked where it enters and again wherever
+it is read back. Everything above relies on it; nothing below.
+"""
+
+import re
+
+from deskmate.errors import BadName
+
+LEAD = "lead"
+USER = "user"
+RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
+_RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
+
+
+def new_name(name: str, what: str = "member") -> str:
+    """Return `name` if a new team or teammate may bear it; raise BadName otherwise."""
+    if name in RESERVED:
+        raise BadName(
+            f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}"
+        )
+    return known_name(name, what)
+
+
+def known_name(name: str, what: str = "member") -> str:
+    """Return `name` if it is well formed, `lead` and `user` included; raise BadName otherwise."""
+    if not _NAME.fullmatch(name):
+        raise BadName(f"{ascii(name)[:80]} is no {what} name; {_RULE}")
+    return name
+
+
+def is_call(text: str) -> bool:
+    """Tell whether `text` is a call id: `<member>:<number of its Said>.<index>`."""
+    return _CALL.fullmatch(text) is not None
+
+
+def call_id(member: str, said: int, index: int) -> str:
+    """Return the id of the `index`-th call of what `member` said in record `said`."""
+    return f"{member}:{said}.{index}"
+
+
+def agent_id(member: str, team: str) -> str:
+    """Return the name a member has outside its team."""
+    return f"{member}@{team}"
+
+
+def local_name(address: str, team: str) -> str:
+    """Return the member's name in `name` or `name@team`; raise BadName for another team's member."""
+    name, at, other = address.partition("@")
+    if at and other != team:
+        raise BadName(f"'{address}' is not in team '{team}'; write to members of your own team, by name")
+    return name
+
+
+def mail(member: str) -> str:
+    """Return the name of a member's mailbox stream."""
+    return f"mail/{member}"
+
+
+def log(member: str) -> str:
+    """Return the name of a member's transcript stream."""
+    return f"log/{member}"
+
+
+ROSTER = "roster"
+BOARD = "board"
+SPEND = "spend"
+
+
+def split_stream(stream: str) -> tuple[str, str]:
+    """Return a stream's kind and whose it is: `("mail", "bob")`, `("board", "")`; raise BadName for no stream."""
+    kind, slash, owner = stream.partition("/")
+    if not slash and kind in (ROSTER, BOARD, SPEND):
+        return kind, ""
+    if slash and kind in ("mail", "log") and (_NAME.fullmatch(owner) or is_call(owner)):
+        return kind, owner
+    raise BadName(
+        f"{ascii(stream)[:80]} is no stream; there are roster, board, spend, mail/<name> and log/<name>"
+    )
+
+
+def split_seat(seat: str) -> tuple[str, str]:
+    """Return where a seat stands and its name there: `("", "bob")`, `("calls", "0")`; raise BadName for no seat."""
+    where, slash, slot = seat.rpartition("/")
+    if not slash:
+        return "", known_name(seat, "seat")
+    if where == "calls" and re.fullmatch(r"0|[1-9][0-9]{0,3}", slot):
+        return where, slot
+    raise BadName(f"{ascii(seat)[:80]} is no seat; there are <member> and calls/<number>")

@@ -1,0 +1,120 @@
+"""What a store keeps: numbered records, and the places where one is missing or unreadable.
+
+Stores encode through here, so that every store takes and refuses the same things.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from deskmate.errors import BadRecord, TooLarge
+
+Json: TypeAlias = Mapping[str, object]
+
+RECORD_CAP = 512 * 1024
+DEPTH_CAP = 64
+KEPT_KEYS = frozenset({"n", "crc"})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One item of a stream, as it was appended."""
+
+    number: int
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A place in a stream where no record can be read.
+
+    `torn`: an append that never finished; nobody was told that it had. `lost`: something that was, or may
+    have been, a record.
+    """
+
+    number: int
+    kind: Literal["torn", "lost"]
+    where: str
+    reason: str
+
+
+Item: TypeAlias = Record | Damaged
+Stamp: TypeAlias = tuple[str, int]
+
+
+def encode(record: Json) -> bytes:
+    """Return a record as one line of JSON without its line end; raise BadRecord or TooLarge.
+
+    Lone surrogates become U+FFFD: they have no UTF-8, and a tool's odd output must not stop its agent.
+    """
+    if not isinstance(record, dict) or not record:
+        raise BadRecord(f"a record is a JSON object with at least one key, not {type(record).__name__}")
+    if taken := KEPT_KEYS & record.keys():
+        raise BadRecord(f"the keys {sorted(taken)} belong to the store; name them otherwise")
+    stamp(record)
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadRecord(
+            f"this record is no JSON: {error}; use strings, finite numbers, lists, objects"
+        ) from error
+    if text.count("[") + text.count("{") > DEPTH_CAP and _depth(record) > DEPTH_CAP:
+        raise BadRecord(
+            f"this record is nested deeper than {DEPTH_CAP} levels; flatten it or send it as text"
+        )
+    line = _utf8(text)
+    if len(line) > RECORD_CAP:
+        raise TooLarge(
+            f"this record has {len(line)} bytes, a record at most {RECORD_CAP}; keep the rest in a blob"
+        )
+    return line
+
+
+def stamp(record: Json) -> Stamp:
+    """Return who appended a record for the how-manieth time; raise BadRecord where it bears no stamp."""
+    run, ordinal = record.get("run"), record.get("ord")
+    if not isinstance(run, str) or not run or type(ordinal) is not int:
+        raise BadRecord(
+            "a record bears `run` (a text) and `ord` (a number), by which a repeat of it is recognised"
+        )
+    return run, ordinal
+
+
+def decode(line: bytes) -> dict[str, object]:
+    """Return the object in one line of JSON; raise BadRecord for anything else."""
+    try:
+        value = json.loads(line, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadRecord(f"a JSON {type(value).__name__}, not an object")
+    return value
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _depth(value: object) -> int:
+    """Return how deep `value` is nested, level by level: no recursion to run out of."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [child for parent in level for child in _children(parent)]
+    return depth
+
+
+def _children(value: object) -> list[object]:
+    if isinstance(value, dict):
+        return [child for child in value.values() if isinstance(child, dict | list | tuple)]
+    if isinstance(value, list | tuple):
+        return [child for child in value if isinstance(child, dict | list | tuple)]
+    return []

@@ -1,0 +1,83 @@
+"""Every error Deskmate raises on purpose.
+
+Each names the thing, what was expected, and the next step; a face may print it as it stands.
+
+    DeskmateError
+    ├── BadInput                 the caller handed over something malformed
+    │   ├── BadName              a team, member or stream name
+    │   └── BadRecord            something that cannot be stored
+    │       └── TooLarge         above the cap of one record or one message
+    ├── Refused                  a rule of the house said no
+    │   ├── UnknownRecipient     nobody of that name is here, or they left
+    │   └── TaskRefused          the board does not allow it
+    └── StoreError               the streams themselves
+        ├── Conflict             someone appended first: read, decide again
+        ├── Held                 someone else sits in that seat
+        ├── StoreUnavailable     may or may not have been written: append the same record again
+        ├── StoreCorrupt         a broken promise on disk: a person must look
+        └── UnsafeFolder         a folder that cannot be trusted to keep streams
+"""
+
+
+class DeskmateError(Exception):
+    """The root: catch it to catch everything above."""
+
+
+class BadInput(DeskmateError, ValueError):
+    """The caller handed over something malformed."""
+
+
+class BadName(BadInput):
+    """A name that is not allowed here."""
+
+
+class BadRecord(BadInput):
+    """Something that cannot be stored as a record."""
+
+
+class TooLarge(BadRecord):
+    """A record or message above its cap."""
+
+
+class Refused(DeskmateError):
+    """A rule of the house said no; the text says which and what to do instead."""
+
+
+class UnknownRecipient(Refused):
+    """Nobody of that name can be written to."""
+
+
+class TaskRefused(Refused):
+    """The board does not allow this."""
+
+
+class StoreError(DeskmateError):
+    """Something about the streams."""
+
+
+class Conflict(StoreError):
+    """Someone appended first."""
+
+    def __init__(self, stream: str, expect: int, last: int) -> None:
+        super().__init__(f"{stream} is at record {last}, not {expect}; read what is new and decide again")
+        self.stream, self.expect, self.last = stream, expect, last
+
+
+class Held(StoreError):
+    """Someone else sits in that seat."""
+
+    def __init__(self, seat: str, note: str) -> None:
+        super().__init__(f"the seat '{seat}' is held by {note or 'someone'}; stop that holder first")
+        self.seat, self.note = seat, note
+
+
+class StoreUnavailable(StoreError):
+    """The store could not answer: what was asked may or may not have happened."""
+
+
+class StoreCorrupt(StoreError):
+    """A broken promise on disk that nobody can go on from."""
+
+
+class UnsafeFolder(StoreError):
+    """A folder that cannot be trusted to keep streams."""

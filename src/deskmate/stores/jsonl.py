@@ -1,0 +1,181 @@
+"""The default store: one JSON line per record, in files that people can read, for any number of processes on one machine.
+
+    <workspace>/.teams/<team>/roster.jsonl  spend.jsonl  <name>_inbox.jsonl  <name>_transcript.jsonl  <name>.seat
+    <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl
+    <workspace>/.tasks/<team>/board.jsonl
+
+This is the asynchronous face: it maps streams to files and keeps every blocking call beside the event loop.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from deskmate.core.names import BOARD, SPEND, is_call, known_name, split_seat, split_stream
+from deskmate.core.records import Damaged, Item, Json, encode, stamp
+from deskmate.errors import StoreUnavailable, UnsafeFolder
+from deskmate.ports import Seat
+from deskmate.stores.bell import Bell, Place
+from deskmate.stores.files import Files
+from deskmate.stores.folders import Folder
+from deskmate.stores.seats import hold_file
+from deskmate.stores.stream_file import StreamFile
+from deskmate.stores.watches import Watch, best_watch
+
+TEAMS, TASKS = ".teams", ".tasks"
+NET_SECONDS = 2.0
+LAG_SECONDS = 1.0
+_SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
+_LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class JsonlStore:
+    """Streams as files. Made by `open`, let go by `close`."""
+
+    def __init__(self, team: Folder, tasks: Folder, watch: Watch) -> None:
+        self._team, self._tasks, self._watch = team, tasks, watch
+        self._folders: dict[str, Folder] = {}
+        self._streams: dict[str, StreamFile] = {}
+        self._guard = threading.Lock()
+        self._bell = Bell(watch)
+        self._lagging: set[StreamFile] = set()
+        self._timer: threading.Timer | None = None
+        self._threads = anyio.CapacityLimiter(16)
+        self._line = anyio.CapacityLimiter(1000)
+        for folder in (team, tasks):
+            watch.add(folder)
+
+    @classmethod
+    def open(
+        cls,
+        workspace: Path,
+        team: str,
+        *,
+        create: bool = False,
+        files: Files | None = None,
+        watch: Callable[[], Watch] = best_watch,
+    ) -> "JsonlStore":
+        """Open a team's streams, or with `create` make its two folders; raise UnsafeFolder or StoreUnavailable."""
+        known_name(team, "team")
+        files = files or Files()
+        try:
+            opened = [Folder.of(workspace, (top, team), files, create=create) for top in (TEAMS, TASKS)]
+        except FileNotFoundError as error:
+            raise UnsafeFolder(f"no team '{team}' in {workspace}; {_teams_there(workspace)}") from error
+        except OSError as error:
+            raise StoreUnavailable(f"{workspace}: {error.strerror}; mend that, then open it again") from error
+        return cls(opened[0], opened[1], watch())
+
+    # -- the four methods -------------------------------------------------------------------------
+
+    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        file, body, mark = self._file(stream), encode(record), stamp(record)
+        number = await self._beside(lambda: file.append(body, mark, expect, sync=sync))
+        if not sync:
+            self._sync_soon(file)
+        self._bell.ring(_place(file))
+        return number
+
+    async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
+        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        file = self._file(stream)
+        found = await self._beside(lambda: file.read(after, sync=stream != SPEND))
+        for item in found:
+            if isinstance(item, Damaged):
+                _LOG.warning("%s", item)
+        return found
+
+    async def changed(self, since: Mapping[str, int]) -> None:
+        """Return once any of these streams has something above its number."""
+        files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
+        with self._bell.waiting(files) as waiter:
+            look: Iterable[Place] = files
+            while not await self._beside(partial(_any_moved, files, look)):
+                look = await self._bell.wait(waiter, NET_SECONDS) or files
+
+    def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
+        """Hold a member's seat, or a slot `calls/<number>`. The promise is in `deskmate.ports.Store`."""
+        where, seat = split_seat(name)
+        folder = self._below(where) if where else self._team
+        return hold_file(folder, f"{seat}.seat", name, note, wait=wait, line=self._line)
+
+    def close(self) -> None:
+        """Sync what waits for it and let go of the folders."""
+        self._catch_up()
+        self._watch.close()
+        for folder in (self._team, self._tasks, *self._folders.values()):
+            folder.close()
+
+    # -- streams and files ------------------------------------------------------------------------
+
+    def _file(self, stream: str) -> StreamFile:
+        found = self._streams.get(stream)
+        if found is None:
+            with self._guard:
+                found = self._streams.setdefault(stream, self._new_file(stream))
+        return found
+
+    def _new_file(self, stream: str) -> StreamFile:
+        kind, owner = split_stream(stream)
+        if not owner:
+            return StreamFile(stream, self._tasks if kind == BOARD else self._team, f"{kind}.jsonl")
+        if is_call(owner):
+            return StreamFile(stream, self._below("subagents"), owner.replace(":", "-") + _SUFFIX[kind])
+        return StreamFile(stream, self._team, owner + _SUFFIX[kind])
+
+    def _below(self, name: str) -> Folder:
+        if name not in self._folders:
+            self._folders[name] = self._team.below(name)
+            self._watch.add(self._folders[name])
+        return self._folders[name]
+
+    async def _beside(self, work: Callable[[], T]) -> T:
+        """Run blocking work beside the event loop, to its end even if the caller is cancelled."""
+        with anyio.CancelScope(shield=True):
+            return await anyio.to_thread.run_sync(work, limiter=self._threads)
+
+    # -- late syncs -------------------------------------------------------------------------------
+
+    def _sync_soon(self, file: StreamFile) -> None:
+        with self._guard:
+            self._lagging.add(file)
+            if self._timer is None:
+                self._timer = threading.Timer(LAG_SECONDS, self._catch_up)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def _catch_up(self) -> None:
+        with self._guard:
+            lagging, self._lagging = self._lagging, set()
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        for file in lagging:
+            try:
+                file.settle()
+            except OSError as error:
+                # Not lost: still in the file, written again before the next sync of this stream.
+                _LOG.warning("late sync of %s failed: %s", file.stream, error)
+
+
+def _any_moved(files: Mapping[Place, tuple[StreamFile, int]], look: Iterable[Place]) -> bool:
+    return any(file.last() != seen for file, seen in (files[place] for place in look))
+
+
+def _place(file: StreamFile) -> Place:
+    return file.folder.path, file.name
+
+
+def _teams_there(workspace: Path) -> str:
+    folder = workspace / TEAMS
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    return f"there is {', '.join(names)}" if names else "there is none yet; create one"

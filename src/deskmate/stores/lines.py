@@ -1,0 +1,128 @@
+"""One line of a stream file: the record itself, its number `n`, and a checksum over all before it.
+
+The rule of numbers: every line takes one. A line that is no record, or repeats a number, takes the next, so that damage
+shifts nothing behind it. Readers and writers both walk by this rule, so they never disagree on the end.
+Bytes in, values out; `stream_file` above does the reading and writing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from zlib import crc32
+
+from deskmate.core.records import Damaged, Item, Record, decode
+from deskmate.errors import BadRecord
+
+TORN = b" <torn>"
+_SEAL = re.compile(rb',"n":([1-9][0-9]{0,17}),"crc":"([0-9a-f]{8})"\}\Z')
+_SEAL_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place between two lines: how far into the file, and what the numbers have come to."""
+
+    offset: int = 0
+    line: int = 0
+    good: int = 0
+    bad: int = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last line before this place."""
+        return self.good + self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One complete line: its bytes, the number it bears (none: no record), and the place behind it."""
+
+    raw: bytes
+    number: int | None
+    missing: int
+    end: Position
+
+
+def seal(body: bytes, number: int) -> bytes:
+    """Return the line for an encoded record, line end included."""
+    head = body[:-1] + b',"n":%d' % number
+    return b'%b,"crc":"%08x"}\n' % (head, crc32(head))
+
+
+def unseal(raw: bytes) -> int | None:
+    """Return the number a line bears, or nothing if its checksum does not hold."""
+    found = _SEAL.search(raw, max(0, len(raw) - _SEAL_BYTES))
+    if found and crc32(raw[: found.end(1)]) == int(found[2], 16):
+        return int(found[1])
+    return None
+
+
+def walk(start: Position, data: bytes) -> Iterator[Line]:
+    """Yield the complete lines of `data`, which begins at `start`."""
+    at = start
+    begin = 0
+    while (end := data.find(b"\n", begin)) >= 0:
+        raw = data[begin:end]
+        number = unseal(raw)
+        offset, line = at.offset + len(raw) + 1, at.line + 1
+        if number is not None and number > at.good:
+            missing = max(0, number - at.last - 1)
+            at = Position(offset, line, number)
+        else:
+            number, missing = None, 0
+            at = Position(offset, line, at.good, at.bad + 1)
+        yield Line(raw, number, missing, at)
+        begin = end + 1
+
+
+def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:
+    """Return what stands in `data` above the number `after`, damage in its place."""
+    found: list[Item] = []
+    doubtful = 0
+    for line in walk(start, data):
+        if line.number is None:
+            found.append(_damaged(line, file))
+            doubtful += 1
+            continue
+        if line.missing:
+            found.append(_missing(line, file))
+        _settle(found, doubtful, line.number)
+        doubtful = 0
+        if line.number > after:
+            found.append(_item(line, file))
+    return [item for item in found if item.number > after]
+
+
+def _settle(found: list[Item], doubtful: int, number: int) -> None:
+    """Keep numbers from falling: lines put in by hand bear at most the number of the record behind them."""
+    for index in range(len(found) - doubtful, len(found)):
+        item = found[index]
+        if isinstance(item, Damaged) and item.number > number:
+            found[index] = replace(item, number=number)
+
+
+def _item(line: Line, file: str) -> Item:
+    assert line.number is not None
+    try:
+        body = decode(line.raw)
+    except BadRecord as error:
+        return Damaged(line.number, "lost", f"{file}:{line.end.line}", str(error))
+    del body["n"], body["crc"]
+    return Record(line.number, body)
+
+
+def _missing(line: Line, file: str) -> Damaged:
+    assert line.number is not None
+    reason = f"{line.missing} record(s) before number {line.number} are missing"
+    return Damaged(line.number - 1, "lost", f"{file}:{line.end.line}", reason)
+
+
+def _damaged(line: Line, file: str) -> Damaged:
+    where = f"{file}:{line.end.line}"
+    if line.raw.endswith(TORN):
+        return Damaged(
+            line.end.last, "torn", where, "an append that never finished, fenced by the next writer"
+        )
+    if (number := unseal(line.raw)) is not None:
+        return Damaged(line.end.last, "lost", where, f"a record out of its place (number {number})")
+    return Damaged(line.end.last, "lost", where, "no record, or its checksum does not hold")

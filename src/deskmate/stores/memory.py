@@ -1,0 +1,87 @@
+"""Streams in this process: for tests and teams that need not last. The same promises, but for power loss."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+
+from deskmate.core.names import split_seat, split_stream
+from deskmate.core.records import Item, Json, Record, Stamp, decode, encode, stamp
+from deskmate.errors import Conflict, Held, StoreCorrupt
+from deskmate.ports import Seat
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySeat:
+    """A seat held in this process."""
+
+    name: str
+
+
+class MemoryStore:
+    """Streams as lists."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, list[Record]] = {}
+        self._places: dict[str, dict[Stamp, int]] = {}
+        self._bell = anyio.Event()
+        self._holders: dict[str, str] = {}
+        self._freed = anyio.Event()
+
+    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        split_stream(stream)
+        body, mark = encode(record), stamp(record)
+        await anyio.lowlevel.checkpoint()
+        records = self._streams.setdefault(stream, [])
+        places = self._places.setdefault(stream, {})
+        if mark in places:
+            return places[mark]
+        if expect is not None and expect != len(records):
+            if expect > len(records):
+                raise _shrunk(stream, expect, len(records))
+            raise Conflict(stream, expect, len(records))
+        records.append(Record(len(records) + 1, decode(body)))
+        places[mark] = len(records)
+        self._bell.set()
+        self._bell = anyio.Event()
+        return len(records)
+
+    async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
+        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        split_stream(stream)
+        await anyio.lowlevel.checkpoint()
+        records = self._streams.get(stream, [])
+        if after > len(records):
+            raise _shrunk(stream, after, len(records))
+        return records[after:]
+
+    async def changed(self, since: Mapping[str, int]) -> None:
+        """Return once any of these streams has something above its number."""
+        for stream in since:
+            split_stream(stream)
+        await anyio.lowlevel.checkpoint()
+        while all(len(self._streams.get(stream, [])) == seen for stream, seen in since.items()):
+            await self._bell.wait()
+
+    @asynccontextmanager
+    async def hold(self, name: str, note: str, *, wait: bool = False) -> AsyncIterator[Seat]:
+        """Hold a seat in this process. The promise is in `deskmate.ports.Store`."""
+        split_seat(name)
+        while name in self._holders:
+            if not wait:
+                raise Held(name, self._holders[name])
+            await self._freed.wait()
+        self._holders[name] = note
+        try:
+            yield MemorySeat(name)
+        finally:
+            del self._holders[name]
+            self._freed.set()
+            self._freed = anyio.Event()
+
+
+def _shrunk(stream: str, known: int, last: int) -> StoreCorrupt:
+    return StoreCorrupt(f"{stream} ends at record {last}, but record {known} was read from it before")

@@ -1,0 +1,246 @@
+"""One stream on disk, as this process knows it.
+
+Append: lock, see what is new, fence a torn tail, one write, unlock, then sync, so that writers share syncs. Readers sync
+what they found before they return it: a number once seen is never given to another record. Every method blocks;
+`jsonl` above runs them beside the event loop.
+"""
+
+import bisect
+import errno
+import os
+import threading
+
+from deskmate.core.records import Item, Stamp, decode, stamp
+from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
+from deskmate.stores.folders import Folder
+from deskmate.stores.lines import TORN, Position, items, seal, unseal, walk
+
+_MARK_EVERY = 64
+_CHUNK = 4 * 1024 * 1024
+
+
+class StreamFile:
+    """Append to and read one file of records."""
+
+    def __init__(self, stream: str, folder: Folder, name: str) -> None:
+        self.stream, self.folder, self.name = stream, folder, name
+        self._mutex = threading.Lock()
+        self._inode = 0
+        self._end = Position()
+        self._marks: list[Position] = [self._end]
+        self._recent = self._end
+        self._doubts: dict[Stamp, Position] = {}
+        self._syncing = threading.Lock()
+        self._synced = 0
+        self._entered = False
+        self._sync_failed = False
+
+    @property
+    def _file(self) -> str:
+        return str(self.folder.path / self.name)
+
+    # -- appending --------------------------------------------------------------------------------
+
+    def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
+        """Add an encoded record, or find that an earlier try had added it; return its number."""
+        try:
+            fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            with self.folder.locked():
+                number = self._write(fd, body, mark, expect)
+            if sync:
+                self._sync(fd)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        finally:
+            os.close(fd)
+        self._doubts.pop(mark, None)
+        return number
+
+    def _write(self, fd: int, body: bytes, mark: Stamp, expect: int | None) -> int:
+        """Do what must happen under the lock."""
+        with self._mutex:
+            torn = self._fence_whole(fd, self._advance(fd))
+            first = self._doubts.setdefault(mark, self._end)
+            if first != self._end and (number := self._find(fd, first, mark)):
+                return number
+            if expect is not None and expect != self._end.last:
+                self._doubts.pop(mark)
+                raise self._moved(expect)
+            number = self._end.last + (2 if torn else 1)
+            self._put(fd, (TORN + b"\n" if torn else b"") + seal(body, number))
+            return number
+
+    def _fence_whole(self, fd: int, tail: bytes) -> bytes:
+        """End a tail that lacks only its line end: it is a record of someone who died just then."""
+        if tail and unseal(tail) is not None:
+            self._put(fd, b"\n")
+            return self._advance(fd)
+        return tail
+
+    def _moved(self, expect: int) -> Exception:
+        last = self._end.last
+        return self._shrunk(expect, last) if expect > last else Conflict(self.stream, expect, last)
+
+    def _put(self, fd: int, data: bytes) -> None:
+        if self.folder.files.write(fd, data) != len(data):
+            raise OSError(errno.ENOSPC, "the disk took only a part of the record")
+
+    def _find(self, fd: int, first: Position, mark: Stamp) -> int | None:
+        """Return the number under which an earlier try got through after all."""
+        data = self._bytes(fd, first.offset, self._end.offset)
+        for line in walk(first, data):
+            if line.number and _stamp_of(line.raw) == mark:
+                return line.number
+        return None
+
+    # -- reading ----------------------------------------------------------------------------------
+
+    def read(self, after: int, *, sync: bool) -> list[Item]:
+        """Return what stands above `after`."""
+        try:
+            fd = self.folder.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            if after:
+                raise self._shrunk(after, 0) from None
+            return []
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            start, end = self._span(fd, after)
+            if end.last < after:
+                raise self._shrunk(after, end.last)
+            if sync:
+                self._sync(fd)
+            return items(start, self._bytes(fd, start.offset, end.offset), after, self._file)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        finally:
+            os.close(fd)
+
+    def last(self) -> int:
+        """Return the number of the last line, 0 for none."""
+        try:
+            fd = self.folder.open(self.name, os.O_RDONLY)
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise self._unavailable(error) from error
+        try:
+            with self._mutex:
+                self._advance(fd)
+                return self._end.last
+        except OSError as error:
+            raise self._unavailable(error) from error
+        finally:
+            os.close(fd)
+
+    def _span(self, fd: int, after: int) -> tuple[Position, Position]:
+        """Return from where to where to read for what stands above `after`: as near as is known."""
+        with self._mutex:
+            self._advance(fd)
+            start = self._recent
+            if start.last > after:
+                index = bisect.bisect_right(self._marks, after, key=lambda mark: mark.last)
+                start = self._marks[max(0, index - 1)]
+            self._recent = self._end
+            return start, self._end
+
+    def _advance(self, fd: int) -> bytes:
+        """Walk over what was added since; return the tail that has no line end yet."""
+        found = os.fstat(fd)
+        if found.st_ino != self._inode or found.st_size < self._end.offset:
+            self._forget(found.st_ino)
+        tail = b""
+        at = self._end.offset
+        while at < found.st_size:
+            chunk = self._bytes(fd, at, min(found.st_size, at + _CHUNK))
+            if not chunk:
+                break
+            at += len(chunk)
+            tail = self._walk(tail + chunk)
+        return tail
+
+    def _walk(self, data: bytes) -> bytes:
+        begin = self._end.offset
+        for line in walk(self._end, data):
+            self._end = line.end
+            if not line.end.bad and line.end.line - self._marks[-1].line >= _MARK_EVERY:
+                self._marks.append(line.end)
+        return data[self._end.offset - begin :]
+
+    def _forget(self, inode: int) -> None:
+        """Start over: another file stands there, or this one was cut."""
+        self._inode, self._end = inode, Position()
+        self._marks, self._recent = [self._end], self._end
+        self._doubts = dict.fromkeys(self._doubts, self._end)
+        self._synced, self._entered = 0, False
+
+    @staticmethod
+    def _bytes(fd: int, begin: int, end: int) -> bytes:
+        parts = []
+        while begin < end and (part := os.pread(fd, end - begin, begin)):
+            parts.append(part)
+            begin += len(part)
+        return b"".join(parts)
+
+    # -- making it last ---------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Sync what was appended without."""
+        fd = self.folder.open(self.name, os.O_RDONLY)
+        try:
+            self._sync(fd)
+        finally:
+            os.close(fd)
+
+    def _sync(self, fd: int) -> None:
+        """Return once all that stood in the file at the call outlives a power loss.
+
+        Callers in one process line up; whoever finds that the sync before began after its own write is done.
+        """
+        written = os.fstat(fd)
+        with self._syncing:
+            if self._entered and written.st_size <= self._synced and written.st_ino == self._inode:
+                return
+            covered = os.fstat(fd).st_size
+            if self._sync_failed:
+                self._dirty_again(covered)
+            self._sync_failed = True
+            self.folder.files.sync(fd)
+            if not self._entered:
+                self.folder.sync()
+            self._entered, self._synced, self._sync_failed = True, covered, False
+
+    def _dirty_again(self, upto: int) -> None:
+        """Write what a failed sync may have dropped from the queue once more, byte for byte.
+
+        After an error the kernel counts such pages as written, and the next sync would succeed without them.
+        """
+        fd = self.folder.open(self.name, os.O_RDWR)
+        try:
+            data = self._bytes(fd, self._synced, upto)
+            if self.folder.files.rewrite(fd, data, self._synced) != len(data):
+                raise OSError(errno.EIO, "the disk took only a part of what it had failed to sync")
+        finally:
+            os.close(fd)
+
+    # -- words ------------------------------------------------------------------------------------
+
+    def _unavailable(self, error: OSError) -> StoreUnavailable:
+        return StoreUnavailable(f"{self._file}: {error.strerror or error}; mend that, then try the same again")
+
+    def _shrunk(self, known: int, last: int) -> StoreCorrupt:
+        return StoreCorrupt(
+            f"{self._file} ends at record {last}, but record {known} was read from it before; "
+            "put the whole file back, or accept the loss"
+        )
+
+
+def _stamp_of(raw: bytes) -> Stamp | None:
+    try:
+        return stamp(decode(raw))
+    except BadRecord:
+        return None

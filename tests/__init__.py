@@ -1,0 +1,1 @@
+"""Tests of Deskmate; each name is a sentence about an outcome."""
