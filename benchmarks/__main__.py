@@ -1,7 +1,7 @@
 """Measure Deskmate beside other designs and the raw limit: `python -m benchmarks`.
 
-Tables go to the standard output, progress to the standard error. Ends with status 1 if Deskmate lost or doubled
-anything; a missed speed is printed, not punished, for it may be the machine's.
+Tables go to the standard output, progress to the standard error. Ends with status 1 if Deskmate lost or
+doubled anything; a missed speed is printed, not punished, for it may be the machine's.
 """
 
 import argparse
@@ -11,12 +11,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks import claims, growth, mail, waking
 from benchmarks.machine import facts
-from benchmarks.report import QUICK, Answer, Size, Table, as_json, targets_table
+from benchmarks.measure import QUICK, RunFailed, Size
+from benchmarks.report import Answer, Table, as_json, targets_table
 
 Ask = Callable[[Path, Size, Callable[[str], None]], Answer]
 
@@ -60,12 +61,16 @@ def _options() -> argparse.Namespace:
 def _room(parent: Path) -> Iterator[Path]:
     """Lend a temporary folder in `parent`; leave nothing behind that was not there before."""
     existed = parent.exists()
-    parent.mkdir(parents=True, exist_ok=True)
+    parent.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
     try:
         yield folder
     finally:
-        shutil.rmtree(folder if existed else parent)
+        shutil.rmtree(folder)
+        if not existed:
+            # Another run may be at work in it: it stays then.
+            with suppress(OSError):
+                parent.rmdir()
 
 
 def _ask(name: str, folder: Path, size: Size) -> Answer:
@@ -81,7 +86,7 @@ def _ask(name: str, folder: Path, size: Size) -> Answer:
 def _print_machine(machine: dict[str, object]) -> None:
     print("Machine: " + ", ".join(f"{name} {fact}" for name, fact in machine.items()), flush=True)
     if machine["file system"] in ("tmpfs", "ramfs"):
-        _say(f"warning: {machine['file system']} keeps nothing, so a sync is free there; choose a disk with --folder")
+        _say("warning: this file system is memory, so a sync is free here; choose a disk with --folder")
 
 
 def _print_table(table: Table) -> None:
@@ -93,4 +98,11 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except RunFailed as error:
+        _say(f"stopped: {error}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _say("stopped by the user; every process is ended and the folder removed")
+        sys.exit(130)

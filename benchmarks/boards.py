@@ -21,6 +21,9 @@ class Board(Protocol):
     async def add(self, count: int) -> None:
         """Put that many free tasks on the board."""
 
+    async def look(self) -> object:
+        """Know what is there, as an idle worker does."""
+
     async def claim(self, worker: str) -> int | None:
         """Take the first free task and return its number; None when none is free."""
 
@@ -30,7 +33,7 @@ class Board(Protocol):
 
 @dataclass(frozen=True)
 class BoardDesign:
-    """A way to keep a board: how it is called, whether a claim survives a power loss, how to open it in a folder."""
+    """A way to keep a board: its name, whether a claim survives a power loss, how to open it in a folder."""
 
     name: str
     synced: bool
@@ -41,6 +44,7 @@ class RivalBoard(Protocol):
     """The same as Board, in blocking calls."""
 
     def add(self, count: int) -> None: ...
+    def look(self) -> object: ...
     def claim(self, worker: str) -> int | None: ...
     def close(self) -> None: ...
 
@@ -54,6 +58,9 @@ class BlockingBoard:
 
     async def add(self, count: int) -> None:
         self._rival.add(count)
+
+    async def look(self) -> None:
+        self._rival.look()
 
     async def claim(self, worker: str) -> int | None:
         return self._rival.claim(worker)
@@ -73,7 +80,7 @@ class RawBoard:
 
     def claim(self, worker: str) -> int | None:
         fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._fold()
+        self.look()
         task = next(iter(self._free), None)
         if task is not None:
             os.write(self._file, b"%d %s\n" % (task, worker.encode()))
@@ -82,7 +89,7 @@ class RawBoard:
         fcntl.flock(self._file, fcntl.LOCK_UN)
         return task
 
-    def _fold(self) -> None:
+    def look(self) -> None:
         data = os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read)
         self._read += len(data)
         for text in data.splitlines():
@@ -107,9 +114,12 @@ class TaskFiles:
             body = {"id": task, "subject": f"task {task}", "status": "pending", "owner": ""}
             (self._folder / f"{task}.json").write_text(json.dumps(body))
 
-    def claim(self, worker: str) -> int | None:
+    def look(self) -> list[int]:
         tasks = [task for path in self._folder.glob("*.json") if (task := self._load(path))]
-        free = [int(str(task["id"])) for task in tasks if task["status"] == "pending" and not task["owner"]]
+        return [int(str(task["id"])) for task in tasks if task["status"] == "pending" and not task["owner"]]
+
+    def claim(self, worker: str) -> int | None:
+        free = self.look()
         if not free:
             return None
         path = self._folder / f"{min(free)}.json"
@@ -119,7 +129,7 @@ class TaskFiles:
 
     @staticmethod
     def _load(path: Path) -> dict[str, object]:
-        # Another process may be between truncating and writing: the file is empty then, and the task not seen.
+        # Another process may be between truncating and writing: the file is empty then, the task unseen.
         with suppress(json.JSONDecodeError):
             task: dict[str, object] = json.loads(path.read_text())
             return task
@@ -141,10 +151,14 @@ class SqliteBoard:
         self._base.executemany("INSERT INTO task (id) VALUES (?)", [(task,) for task in range(1, count + 1)])
         self._base.execute("COMMIT")
 
+    def look(self) -> int | None:
+        row = self._base.execute("SELECT min(id) FROM task WHERE owner IS NULL").fetchone()
+        first: int | None = row[0]
+        return first
+
     def claim(self, worker: str) -> int | None:
         self._base.execute("BEGIN IMMEDIATE")
-        row = self._base.execute("SELECT min(id) FROM task WHERE owner IS NULL").fetchone()
-        task: int | None = row[0]
+        task = self.look()
         if task is not None:
             self._base.execute("UPDATE task SET owner = ? WHERE id = ?", (worker, task))
         self._base.execute("COMMIT")

@@ -2,18 +2,19 @@
 
 import statistics
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import anyio
 
 from benchmarks.boards import RIVAL_BOARDS, BoardDesign
-from benchmarks.measure import Gate, alone, percentile, side_by_side, times
+from benchmarks.measure import Gate, Size, alone, in_words, percentile, side_by_side, times
 from benchmarks.ours import DESKMATE_BOARDS
-from benchmarks.report import Answer, Column, Size, Table, Target, at_least, none_of
+from benchmarks.report import Answer, Column, Table, Target, at_least, none_of
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,11 @@ class Claimed:
     took: list[int]
 
 
+Round: TypeAlias = list[Claimed]
+
+
 @dataclass(frozen=True)
-class Cell:
+class Figures:
     """What one design came to: the median round's rate, all claims' times, tasks given twice or to nobody."""
 
     design: BoardDesign
@@ -40,36 +44,36 @@ class Cell:
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure every board."""
-    cells = []
-    for design in (*DESKMATE_BOARDS, *RIVAL_BOARDS):
-        say(f"claims: {design.name}, {'synced' if design.synced else 'not synced'}")
-        home = folder / f"{design.name}-{design.synced}"
-        home.mkdir()
-        cells.append(_measure(design, home, size))
-    return Answer([_table(cells, size)], _targets(cells))
+    rounds: dict[BoardDesign, list[Round]] = defaultdict(list)
+    for number in range(size.rounds):
+        for design in (*DESKMATE_BOARDS, *RIVAL_BOARDS):
+            say(f"claims: {design.name}, {in_words(design.synced)}, round {number + 1}")
+            home = folder / f"{design.name}-{design.synced}-{number}"
+            rounds[design].append(_round(design, home, size))
+    figures = [_figures(design, done, size.tasks) for design, done in rounds.items()]
+    return Answer([_table(figures, size)], _targets(figures))
 
 
-def _measure(design: BoardDesign, home: Path, size: Size) -> Cell:
-    rounds = [_round(design, home / f"{number}", size) for number in range(size.rounds)]
+def _figures(design: BoardDesign, rounds: list[Round], tasks: int) -> Figures:
     given = [Counter(task for worker in workers for task in worker.tasks) for workers in rounds]
     took = [nanoseconds for workers in rounds for worker in workers for nanoseconds in worker.took]
-    return Cell(
+    return Figures(
         design=design,
         rate=statistics.median(map(_rate, rounds)),
         p50=percentile(took, 0.5),
         p99=percentile(took, 0.99),
-        doubled=sum(times > 1 for tasks in given for times in tasks.values()),
-        missed=sum(size.tasks - len(tasks) for tasks in given),
+        doubled=sum(times > 1 for counted in given for times in counted.values()),
+        missed=sum(tasks - len(counted) for counted in given),
     )
 
 
-def _rate(workers: list[Claimed]) -> float:
+def _rate(workers: Round) -> float:
     """Return distinct tasks per second, from the common start to the last claim."""
-    seconds = (max(worker.ended for worker in workers) - min(worker.began for worker in workers)) / 1e9
+    seconds = (max(worker.ended for worker in workers) - workers[0].began) / 1e9
     return len({task for worker in workers for task in worker.tasks}) / seconds
 
 
-def _round(design: BoardDesign, home: Path, size: Size) -> list[Claimed]:
+def _round(design: BoardDesign, home: Path, size: Size) -> Round:
     home.mkdir()
     alone(partial(anyio.run, _add, design, home, size.tasks))
     gate = Gate(parties=size.workers, writers=size.workers)
@@ -85,6 +89,7 @@ async def _add(design: BoardDesign, home: Path, tasks: int) -> None:
 
 async def _work(design: BoardDesign, home: Path, worker: str, gate: Gate) -> Claimed:
     board = design.open(home)
+    await board.look()
     tasks, took = list[int](), list[int]()
     began = ended = gate.begin()
     start = began
@@ -97,7 +102,7 @@ async def _work(design: BoardDesign, home: Path, worker: str, gate: Gate) -> Cla
     return Claimed(began, ended, tasks, took)
 
 
-def _table(cells: list[Cell], size: Size) -> Table:
+def _table(figures: list[Figures], size: Size) -> Table:
     columns = [
         Column("design"),
         Column("sync"),
@@ -109,23 +114,23 @@ def _table(cells: list[Cell], size: Size) -> Table:
         Column("x raw", "{:.2f}"),
         Column("x deskmate", "{:.2f}"),
     ]
-    rate = {(cell.design.name, cell.design.synced): cell.rate for cell in cells}
+    rate = {(one.design.name, one.design.synced): one.rate for one in figures}
     rows = [
         (
-            cell.design.name,
-            "yes" if cell.design.synced else "no",
-            *(cell.rate, cell.p50, cell.p99, cell.doubled, cell.missed),
-            times(cell.rate, rate["raw", cell.design.synced]),
-            times(cell.rate, rate["deskmate", cell.design.synced]),
+            one.design.name,
+            "yes" if one.design.synced else "no",
+            *(one.rate, one.p50, one.p99, one.doubled, one.missed),
+            times(one.rate, rate["raw", one.design.synced]),
+            times(one.rate, rate["deskmate", one.design.synced]),
         )
-        for cell in cells
+        for one in figures
     ]
-    notes = (f"Median of {size.rounds} round(s); counts are of all rounds. Each ratio compares rows of the same sync.",)
+    notes = (f"Median of {size.rounds} round(s), counts of all rounds. Ratios compare rows of the same sync.",)
     return Table(f"Claims: {size.workers} processes take {size.tasks} tasks", columns, rows, notes)
 
 
-def _targets(cells: list[Cell]) -> list[Target]:
-    known = {(cell.design.name, cell.design.synced): cell for cell in cells}
+def _targets(figures: list[Figures]) -> list[Target]:
+    known = {(one.design.name, one.design.synced): one for one in figures}
     synced, unsynced = known["deskmate", True], known["deskmate", False]
     return [
         none_of("tasks given twice by deskmate", synced.doubled + unsynced.doubled),

@@ -1,4 +1,4 @@
-"""Does history cost anything? One append, and one read of what is new, with little and with much already there."""
+"""Does history cost anything? One append, and one read of what is new, with little and with much there."""
 
 import time
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import anyio
 
-from benchmarks.measure import alone, percentile, times
+from benchmarks.measure import Size, alone, in_words, percentile, times
 from benchmarks.ours import DESKMATE
-from benchmarks.report import Answer, Column, Size, Table, Target
+from benchmarks.report import Answer, Column, Table, Target
 from benchmarks.rivals import RIVALS, Design, Mail
 
 FLAT = 1.2
@@ -26,8 +26,8 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Medians in milliseconds at the small and at the large history; no reads where mail is cleared by reading."""
+class Figures:
+    """Medians in milliseconds at the small and the large history; no reads where reading clears the mail."""
 
     design: Design
     append: tuple[float, float]
@@ -36,12 +36,13 @@ class Cell:
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure every design at both histories."""
-    cells = []
+    figures = []
     for design in (*DESKMATE, *RIVALS):
-        say(f"growth: {design.name}, {'synced' if design.synced else 'not synced'}")
+        say(f"growth: {design.name}, {in_words(design.synced)}")
         homes = [_filled(design, folder / f"{design.name}-{history}", history) for history in size.histories]
-        cells.append(alone(partial(anyio.run, _measure, design, homes, size.samples)))
-    return Answer([_table(cells, size.histories)], _targets(cells))
+        small, large = alone(partial(anyio.run, _measure, design, homes, size.samples))
+        figures.append(_figures(design, small, large))
+    return Answer([_table(figures, size.histories)], _targets(figures))
 
 
 def _filled(design: Design, home: Path, history: int) -> Path:
@@ -58,7 +59,7 @@ async def _fill(design: Design, home: Path, history: int) -> None:
     mail.close()
 
 
-async def _measure(design: Design, homes: list[Path], samples: int) -> Cell:
+async def _measure(design: Design, homes: list[Path], samples: int) -> list[Costs]:
     """Take turns between the two histories, so that a slow moment of the disk falls on both."""
     pairs = [(design.open(home), design.open(home), Costs()) for home in homes]
     if design.keeps:
@@ -70,13 +71,16 @@ async def _measure(design: Design, homes: list[Path], samples: int) -> Cell:
             await _sample(writer, reader if design.keeps else None, f"{id(costs)}-{number}", costs)
         if time.perf_counter() > until:
             break
-    (_, _, small), (_, _, large) = pairs
     for writer, reader, _ in pairs:
         writer.close()
         reader.close()
+    return [costs for _, _, costs in pairs]
+
+
+def _figures(design: Design, small: Costs, large: Costs) -> Figures:
     append = (percentile(small.append, 0.5), percentile(large.append, 0.5))
     read = (percentile(small.read, 0.5), percentile(large.read, 0.5)) if design.keeps else None
-    return Cell(design, append, read)
+    return Figures(design, append, read)
 
 
 async def _sample(writer: Mail, reader: Mail | None, key: str, costs: Costs) -> None:
@@ -90,7 +94,7 @@ async def _sample(writer: Mail, reader: Mail | None, key: str, costs: Costs) -> 
         assert found == [key], found
 
 
-def _table(cells: list[Cell], histories: tuple[int, int]) -> Table:
+def _table(figures: list[Figures], histories: tuple[int, int]) -> Table:
     small, large = histories
     columns = [
         Column("design"),
@@ -102,24 +106,25 @@ def _table(cells: list[Cell], histories: tuple[int, int]) -> Table:
     ]
     rows = [
         (
-            cell.design.name,
-            "yes" if cell.design.synced else "no",
-            *(*cell.append, times(cell.append[1], cell.append[0])),
-            *((*cell.read, times(cell.read[1], cell.read[0])) if cell.read else (None, None, None)),
+            one.design.name,
+            "yes" if one.design.synced else "no",
+            *(*one.append, times(one.append[1], one.append[0])),
+            *((*one.read, times(one.read[1], one.read[0])) if one.read else (None, None, None)),
         )
-        for cell in cells
+        for one in figures
     ]
     notes = ("Medians. No read where reading clears the mailbox: it takes all there is, and nothing stays.",)
-    return Table(f"Growth: one append and one read of what is new, {small:,} and {large:,} messages there", columns, rows, notes)
+    title = f"Growth: one append and one read of what is new, {small:,} and {large:,} messages there"
+    return Table(title, columns, rows, notes)
 
 
-def _targets(cells: list[Cell]) -> list[Target]:
-    ours = [cell for cell in cells if cell.design.name == "deskmate"]
-    appends = [_flat("append", cell, cell.append) for cell in ours]
-    return appends + [_flat("read one", cell, cell.read) for cell in ours if cell.read]
+def _targets(figures: list[Figures]) -> list[Target]:
+    ours = [one for one in figures if one.design.name == "deskmate"]
+    appends = [_flat("append", one, one.append) for one in ours]
+    return appends + [_flat("read one", one, one.read) for one in ours if one.read]
 
 
-def _flat(deed: str, cell: Cell, medians: tuple[float, float]) -> Target:
+def _flat(deed: str, one: Figures, medians: tuple[float, float]) -> Target:
     ratio = medians[1] / medians[0]
-    name = f"growth: {deed}, {'synced' if cell.design.synced else 'not synced'}"
+    name = f"growth: {deed}, {in_words(one.design.synced)}"
     return Target(name, f"<= {FLAT:g}x", f"{ratio:.2f}x", ratio <= FLAT)

@@ -17,16 +17,17 @@ def facts(folder: Path) -> dict[str, object]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "file system": file_system(folder),
-        "fdatasync p50 ms": round(_fdatasync_ms(folder), 3),
+        "fdatasync p50 in ms": round(_fdatasync_ms(folder), 3),
     }
 
 
 def file_system(folder: Path) -> str:
-    """Return the type of the file system that holds `folder`, `unknown` where the system does not list them."""
+    """Return the type of the file system that holds `folder`; `unknown` where the system lists none."""
     if not _MOUNTS.exists():
         return "unknown"
     path = folder.resolve()
-    # Field 5 is the mount point; after the dash stands the type. The last of the longest mount points hides the others.
+    # The fifth field is the mount point, the one after the dash the type. The longest mount point that holds
+    # the folder counts, and of equal ones the last, which hides those before it.
     mounts = [mount.split(" ") for mount in _MOUNTS.read_text().splitlines()]
     holding = [mount for mount in mounts if path.is_relative_to(mount[4].replace("\\040", " "))]
     nearest = max(enumerate(holding), key=lambda at: (len(at[1][4]), at[0]))[1]

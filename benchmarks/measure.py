@@ -1,7 +1,7 @@
 """Processes that start together, and what their times come to.
 
-Every question stands on this. The parent forks before any event loop or thread exists in it, so that all designs
-run from the same imported code; it only waits, and whatever it started is gone when it returns.
+Every question stands on this. The parent forks before any event loop or thread exists in it, so that all
+designs run from the same imported code; it only waits, and whatever it started is gone when it returns.
 """
 
 import math
@@ -10,8 +10,9 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -19,21 +20,58 @@ LIMIT_SECONDS = 90.0
 _FORK = multiprocessing.get_context("fork")
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much is measured."""
+
+    passes: int = 2  # over all designs, so that a slow moment of the machine does not fall on one of them
+    seconds: float = 2.0  # of sending, in each pass
+    writers: tuple[int, ...] = (1, 8)
+    histories: tuple[int, int] = (100, 100_000)
+    samples: int = 400
+    idle_seconds: float = 5.0
+    mailboxes: tuple[int, ...] = (1, 1_000)
+    wakes: int = 150
+    workers: int = 8
+    tasks: int = 200
+    rounds: int = 5
+
+
+QUICK = Size(
+    passes=1,
+    seconds=0.3,
+    histories=(100, 2_000),
+    samples=30,
+    idle_seconds=0.5,
+    mailboxes=(1, 50),
+    wakes=15,
+    tasks=40,
+    rounds=1,
+)
+
+
 class RunFailed(Exception):
     """A measured process raised, died or did not end in time."""
 
 
 class Gate:
-    """Where the processes of one run meet: they begin together, and a reader sees when the last writer has left."""
+    """Where the processes of one run meet: they begin together, and a reader sees the last writer leave."""
 
     def __init__(self, parties: int, writers: int) -> None:
-        self._start = _FORK.Barrier(parties)
+        self._here = _FORK.Barrier(parties, self._set_start)
+        self._start = _FORK.Value("q", 0)
         self._writers = _FORK.Value("i", writers)
 
+    def _set_start(self) -> None:
+        # A barrier lets its waiters out one by one; a short run would be over before the last is out.
+        self._start.value = time.perf_counter_ns() + 30_000_000
+
     def begin(self) -> int:
-        """Return the time once everybody is here."""
-        self._start.wait(LIMIT_SECONDS)
-        return time.perf_counter_ns()
+        """Wait until everybody is here; return the common start once it has come."""
+        self._here.wait(LIMIT_SECONDS)
+        start = int(self._start.value)
+        time.sleep(max(0, start - time.perf_counter_ns()) / 1e9)
+        return start
 
     def leave(self) -> None:
         """Say that this writer is done."""
@@ -44,10 +82,10 @@ class Gate:
     def writing(self) -> bool:
         """Tell whether any writer has still to leave."""
         with self._writers.get_lock():
-            return self._writers.value > 0
+            return bool(self._writers.value)
 
 
-def side_by_side(jobs: Sequence[Callable[[], T]]) -> list[T]:
+def side_by_side(jobs: Sequence[Callable[[], object]]) -> list[Any]:
     """Run each job in a process of its own; return their results in the order of the jobs.
 
     Raises RunFailed as soon as one fails, or at the time limit; the others are killed then.
@@ -67,10 +105,11 @@ def side_by_side(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
 def alone(job: Callable[[], T]) -> T:
     """Run one job in a process of its own; return its result."""
-    return side_by_side([job])[0]
+    result: T = side_by_side([job])[0]
+    return result
 
 
-def _start(job: Callable[[], T]) -> tuple[multiprocessing.process.BaseProcess, Connection]:
+def _start(job: Callable[[], object]) -> tuple[multiprocessing.process.BaseProcess, Connection]:
     ours, theirs = _FORK.Pipe(duplex=False)
     process = _FORK.Process(target=_run, args=(job, theirs))
     process.start()
@@ -79,7 +118,7 @@ def _start(job: Callable[[], T]) -> tuple[multiprocessing.process.BaseProcess, C
     return process, ours
 
 
-def _run(job: Callable[[], T], pipe: Connection) -> None:
+def _run(job: Callable[[], object], pipe: Connection) -> None:
     # Ctrl-C reaches the whole group; the parent alone answers it, by killing what it started.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -88,9 +127,9 @@ def _run(job: Callable[[], T], pipe: Connection) -> None:
         pipe.send((None, traceback.format_exc()))
 
 
-def _collect(pipes: Sequence[Connection]) -> list[T]:
+def _collect(pipes: Sequence[Connection]) -> list[Any]:
     deadline = time.monotonic() + LIMIT_SECONDS
-    results: dict[Connection, T] = {}
+    results: dict[Connection, Any] = {}
     while len(results) < len(pipes):
         ready = wait([pipe for pipe in pipes if pipe not in results], max(0.0, deadline - time.monotonic()))
         if not ready:
@@ -101,14 +140,14 @@ def _collect(pipes: Sequence[Connection]) -> list[T]:
     return [results[pipe] for pipe in pipes]
 
 
-def _received(pipe: Connection) -> T:
+def _received(pipe: Connection) -> Any:
     try:
         result, failure = pipe.recv()
     except EOFError as error:
         raise RunFailed("a measured process died without a result") from error
     if failure:
         raise RunFailed(f"a measured process failed:\n{failure}")
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def percentile(nanoseconds: Sequence[int], share: float) -> float:
@@ -117,6 +156,11 @@ def percentile(nanoseconds: Sequence[int], share: float) -> float:
     if not ranked:
         return 0.0
     return ranked[math.ceil(len(ranked) * share) - 1] / 1e6
+
+
+def in_words(synced: bool) -> str:
+    """Return how a progress line calls it."""
+    return "synced" if synced else "not synced"
 
 
 def times(figure: float, limit: float) -> float | None:

@@ -1,7 +1,7 @@
 """Deskmate's store behind the protocols the questions drive: a mailbox, a board, a watch over mailboxes.
 
-Everything here uses the store as the runtime does: one append awaited at a time, records stamped by their writer,
-readers that keep a number.
+Everything here uses the store as the runtime does: one append awaited at a time, records stamped by their
+writer, readers that keep a number.
 """
 
 import secrets
@@ -62,7 +62,7 @@ class DeskmateMail:
 
 
 class DeskmateBoard:
-    """The board stream: fold what is new, claim with `expect`, and look again where somebody was faster."""
+    """The board stream: claim with `expect`, and look again only where somebody was faster."""
 
     def __init__(self, folder: Path, synced: bool) -> None:
         self._store = open_store(folder)
@@ -77,17 +77,22 @@ class DeskmateBoard:
             await self._store.append(BOARD, record | next(self._stamps), sync=False)
 
     async def claim(self, worker: str) -> int | None:
-        while True:
-            self._fold(await self._store.read(BOARD, self._seen))
-            task = next(iter(self._free), None)
-            if task is None:
-                return None
+        while self._free or await self.look():
+            task = next(iter(self._free))
             record = {"type": "claimed", "task": task, "owner": worker, "epoch": 1} | next(self._stamps)
             try:
-                await self._store.append(BOARD, record, expect=self._seen, sync=self._synced)
+                self._seen = await self._store.append(BOARD, record, expect=self._seen, sync=self._synced)
             except Conflict:
+                await self.look()
                 continue
+            # Nothing came between what was seen and this claim, so it is folded without being read back.
+            del self._free[task]
             return task
+        return None
+
+    async def look(self) -> bool:
+        self._fold(await self._store.read(BOARD, self._seen))
+        return bool(self._free)
 
     def _fold(self, found: Sequence[Item]) -> None:
         for item in found:

@@ -11,25 +11,6 @@ Cell: TypeAlias = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Size:
-    """How much is measured."""
-
-    seconds: float = 2.0  # of sending, in each cell
-    writers: tuple[int, ...] = (1, 8)
-    histories: tuple[int, int] = (100, 100_000)
-    samples: int = 400
-    idle_seconds: float = 5.0
-    mailboxes: tuple[int, ...] = (1, 1_000)
-    wakes: int = 150
-    workers: int = 8
-    tasks: int = 200
-    rounds: int = 5
-
-
-QUICK = Size(0.3, (1, 8), (100, 2_000), 30, 0.5, (1, 50), 15, 8, 40, 1)
-
-
-@dataclass(frozen=True)
 class Column:
     """A head and how its numbers are written; None is written as a dash."""
 
@@ -68,7 +49,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Target:
-    """A promised figure, what was measured, and whether missing it means that something is wrong, not just slow."""
+    """A figure to reach, what was measured, and whether missing it breaks a promise or is just slow."""
 
     name: str
     wanted: str

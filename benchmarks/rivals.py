@@ -1,7 +1,7 @@
 """Mailboxes of other designs, re-created in a few lines each, and the raw limit.
 
-`mail.py` and `growth.py` drive them beside ours (`ours.py`). They block, as their originals do; `Blocking` lets the
-one measuring loop await them like ours, which adds about 0.1 µs a call.
+`mail.py` and `growth.py` drive them beside ours (`ours.py`). They block, as their originals do; `Blocking`
+lets the one measuring loop await them like ours, which adds about 0.1 µs a call.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ class Mail(Protocol):
 
 @dataclass(frozen=True)
 class Design:
-    """A way to keep mail: how it is called, whether a send survives a power loss, how to open it in a folder."""
+    """A way to keep mail: its name, whether a send survives a power loss, how to open it in a folder."""
 
     name: str
     synced: bool
@@ -94,7 +94,7 @@ def line(key: str) -> str:
 
 
 class Raw:
-    """The limit: a line of ready bytes, as long as the message, written under `flock`; nothing checked or encoded."""
+    """The limit: ready bytes, as many as a message has, written under `flock`; nothing checked or encoded."""
 
     FILLER = b"." * (len(line("0-0")) - 5)
 
@@ -126,7 +126,7 @@ class Raw:
 
 
 class LockFile:
-    """A lock file made with O_EXCL, tried 50 times at 50 ms, then the deed is done without it; reading clears.
+    """A lock file made with O_EXCL, tried 50 times at 50 ms, then the deed is done without; reading clears.
 
     Whoever gave up removes the lock on leaving, whosever it is.
     """
@@ -183,7 +183,7 @@ class ReadUnlink:
         try:
             keys = _keys(self._inbox.read_text())
         except ValueError:
-            # A half-written line: the original raises here and has not deleted anything; the next look may do better.
+            # A half-written line: the original raises here, nothing deleted yet; the next look may do better.
             return []
         self._inbox.unlink()
         return keys
@@ -196,7 +196,7 @@ class ReadUnlink:
 
 
 class JsonArray:
-    """One JSON array, rewritten whole under a lock folder with 10 retries, 5 to 100 ms apart; a read flag per message.
+    """A JSON array, rewritten whole under a lock with 10 retries, 5 to 100 ms apart; a read flag per message.
 
     Kinder than its original in one thing: its reader looks and marks under one lock.
     """

@@ -3,6 +3,7 @@
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +12,9 @@ from typing import Protocol
 
 import anyio
 
-from benchmarks.measure import Gate, alone, percentile, side_by_side
+from benchmarks.measure import Gate, Size, alone, percentile, side_by_side
 from benchmarks.ours import DeskmateWatch
-from benchmarks.report import Answer, Column, Size, Table, Target, below
+from benchmarks.report import Answer, Column, Table, Target, below
 from benchmarks.rivals import Raw
 
 POLL_SECONDS = 0.05
@@ -65,7 +66,7 @@ class PollingWatch:
         self._boxes[box].send("1-1")
 
     async def news(self) -> None:
-        while all(map(self._unchanged, self._paths, self._sizes)):
+        while all(map(self._unchanged, self._paths, self._sizes)):  # noqa: ASYNC110 - polling is what is measured
             await anyio.sleep(POLL_SECONDS)
 
     @staticmethod
@@ -89,7 +90,7 @@ WATCHES: dict[str, Callable[[Path, int], Watch]] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Figures:
     """What one way of waiting came to: percent of a core while idle, and milliseconds to wake."""
 
     name: str
@@ -101,19 +102,19 @@ class Cell:
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure both ways of waiting with each number of mailboxes."""
-    cells = []
+    figures = []
     for boxes in size.mailboxes:
         for name, open_watch in WATCHES.items():
-            say(f"wake: {name}, {boxes:,} mailbox(es)")
+            say(f"wake: {name}, {_mailboxes(boxes)}")
             home = folder / f"{name.partition(' ')[0].strip(':')}-{boxes}"
             home.mkdir()
-            cells.append(_measure(name, partial(open_watch, home, boxes), boxes, size))
-    return Answer([_table(cells)], _targets(cells))
+            figures.append(_measure(name, partial(open_watch, home, boxes), boxes, size))
+    return Answer([_table(figures)], _targets(figures))
 
 
-def _measure(name: str, open_watch: Callable[[], Watch], boxes: int, size: Size) -> Cell:
+def _measure(name: str, open_watch: Callable[[], Watch], boxes: int, size: Size) -> Figures:
     alone(partial(anyio.run, _prepare, open_watch))
-    order = [random.Random(number).randrange(boxes) for number in range(size.wakes)]
+    order = random.Random(boxes).choices(range(boxes), k=size.wakes)
     gate = Gate(parties=2, writers=1)
     waiting, posted = side_by_side(
         [
@@ -123,7 +124,7 @@ def _measure(name: str, open_watch: Callable[[], Watch], boxes: int, size: Size)
     )
     idle, *awake = waiting
     delays = [int(woke - sent) for woke, sent in zip(awake, posted, strict=True)]
-    return Cell(name, boxes, idle, percentile(delays, 0.5), percentile(delays, 0.99))
+    return Figures(name, boxes, idle, percentile(delays, 0.5), percentile(delays, 0.99))
 
 
 async def _prepare(open_watch: Callable[[], Watch]) -> None:
@@ -139,10 +140,12 @@ async def _wait(open_watch: Callable[[], Watch], order: list[int], idle_seconds:
     await _idle(watch, SETTLE_SECONDS)
     results = [await _idle(watch, idle_seconds)]
     gate.begin()
+    in_hand = Counter[int]()
     for box in order:
-        await watch.news()
-        while not await watch.take(box):
+        while not in_hand[box]:
             await watch.news()
+            in_hand[box] += await watch.take(box)
+        in_hand[box] -= 1
         results.append(time.perf_counter_ns())
     watch.close()
     return results
@@ -159,17 +162,21 @@ async def _idle(watch: Watch, seconds: float) -> float:
 async def _post(open_watch: Callable[[], Watch], order: list[int], gate: Gate) -> list[float]:
     """Return when each post began; pauses of 10 to 40 ms let the other process fall asleep."""
     watch = open_watch()
-    began = list[float]()
+    began, rng = list[float](), random.Random(len(order))
     gate.begin()
-    for number, box in enumerate(order):
-        await anyio.sleep(0.01 + 0.03 * random.Random(-number).random())
+    for box in order:
+        await anyio.sleep(rng.uniform(0.01, 0.04))
         began.append(time.perf_counter_ns())
         await watch.post(box)
     watch.close()
     return began
 
 
-def _table(cells: list[Cell]) -> Table:
+def _mailboxes(count: int) -> str:
+    return f"{count:,} mailbox{'es' * (count > 1)}"
+
+
+def _table(figures: list[Figures]) -> Table:
     columns = [
         Column("way of waiting"),
         Column("mailboxes", "{:,}"),
@@ -177,15 +184,15 @@ def _table(cells: list[Cell]) -> Table:
         Column("wake p50 ms", "{:.2f}"),
         Column("wake p99 ms", "{:.2f}"),
     ]
-    rows = [(cell.name, cell.boxes, cell.idle, cell.p50, cell.p99) for cell in cells]
+    rows = [(one.name, one.boxes, one.idle, one.p50, one.p99) for one in figures]
     notes = (
-        "One process waits for all the mailboxes at once. A wake runs from the start of a synced send in one process",
-        "to the message in hand in the other. Designs that poll do so every 0.5 to 2 s as published: less idle cost,",
-        "and a wake of half that interval on average.",
+        "One process waits for all the mailboxes at once. A wake runs from the start of a synced send in one",
+        "process to the message in hand in the other. Published designs poll every 0.5 to 2 s: less idle",
+        "cost, and a wake of half that interval on average.",
     )
     return Table("Wake: a process waits for mail from another one", columns, rows, notes)
 
 
-def _targets(cells: list[Cell]) -> list[Target]:
-    ours = [cell for cell in cells if cell.name.startswith("deskmate")]
-    return [below(f"wake p99, {cell.boxes:,} mailbox(es)", cell.p99, 50, "ms") for cell in ours]
+def _targets(figures: list[Figures]) -> list[Target]:
+    ours = [one for one in figures if one.name.startswith("deskmate")]
+    return [below(f"wake p99, {_mailboxes(one.boxes)}", one.p99, 50, "ms") for one in ours]

@@ -1,4 +1,4 @@
-"""The default store: one JSON line per record, in files that people can read, for any number of processes on one machine.
+"""The default store: one JSON line per record, in files people can read, for any number of processes on one machine.
 
     <workspace>/.teams/<team>/roster.jsonl  spend.jsonl  <name>_inbox.jsonl  <name>_transcript.jsonl  <name>.seat
     <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl
@@ -25,6 +25,7 @@ from deskmate.ports import Seat
 from deskmate.stores.bell import Bell, Place
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
+from deskmate.stores.projections import Projections
 from deskmate.stores.seats import hold_file
 from deskmate.stores.stream_file import StreamFile
 from deskmate.stores.watches import Watch, best_watch
@@ -108,6 +109,10 @@ class JsonlStore:
         folder = self._below(where) if where else self._team
         return hold_file(folder, f"{seat}.seat", name, note, wait=wait, line=self._line)
 
+    def projections(self) -> Projections:
+        """Return the writer of this team's readable copies, for whoever holds the lead's seat."""
+        return Projections(self._team, self._tasks)
+
     def close(self) -> None:
         """Sync what waits for it and let go of the folders."""
         self._catch_up()
@@ -139,9 +144,8 @@ class JsonlStore:
         return self._folders[name]
 
     async def _beside(self, work: Callable[[], T]) -> T:
-        """Run blocking work beside the event loop, to its end even if the caller is cancelled."""
-        with anyio.CancelScope(shield=True):
-            return await anyio.to_thread.run_sync(work, limiter=self._threads)
+        """Run blocking work beside the event loop; once begun it is shielded from cancellation."""
+        return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
     # -- late syncs -------------------------------------------------------------------------------
 

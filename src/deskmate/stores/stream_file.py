@@ -1,8 +1,8 @@
 """One stream on disk, as this process knows it.
 
-Append: lock, see what is new, fence a torn tail, one write, unlock, then sync, so that writers share syncs. Readers sync
-what they found before they return it: a number once seen is never given to another record. Every method blocks;
-`jsonl` above runs them beside the event loop.
+Append: lock, see what is new, fence a torn tail, one write, unlock, then sync, so that writers share syncs. Readers
+sync what they found before they return it: a number once seen is never given to another record. Every method
+blocks; `jsonl` above runs them beside the event loop.
 """
 
 import bisect

@@ -1,10 +1,10 @@
 """Record what concurrent processes did to a team, and check afterwards that nothing impossible happened.
 
-Above: tests that start, pause and kill real processes. Below: the standard library alone, because a checker that
-shares code with the product shares its mistakes.
+Above: tests that start, pause and kill real processes. Below: the standard library alone, because a checker
+that shares code with the product shares its mistakes.
 
-A process records an `invoke` before each operation and `ok` or `fail` after it. An operation with neither (its
-process was killed, or noted `info`) is in doubt: it took effect at some time after its invoke, or never.
+A process records an `invoke` before each operation and `ok` or `fail` after it. An operation with neither
+(its process was killed, or noted `info`) is in doubt: it took effect at any time after its invoke, or never.
 
     action     key         value of invoke         of ok   of fail
     claim      task        owner                   epoch   the owner seen, or null: it was not free
@@ -12,10 +12,10 @@ process was killed, or noted `info`) is in doubt: it took effect at some time af
     complete   task        [owner, epoch]          any     any
     send       recipient   [sender, ordinal, id]   any     any
 
-A task is a register: free, owned or done, with an epoch that grows by one at each claim and release. The search for
-an order of its operations is Wing and Gong's, breadth first: walk calls and returns in time order and keep each
-configuration (state, pending operations already placed) that explains them so far. Equal configurations merge, so
-wherever nothing is under way only the possible states are left to carry on.
+A task is a register: free, owned or done, with an epoch that grows by one at each claim and release. The
+search for an order of its operations is Wing and Gong's, breadth first: walk calls and returns in time order
+and keep each configuration (state, pending operations already placed) that explains them so far. Equal
+configurations merge, so wherever nothing is under way only the possible states are left to carry on.
 """
 
 import json
@@ -24,18 +24,20 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 Kind: TypeAlias = Literal["invoke", "ok", "fail", "info"]
 Sent: TypeAlias = tuple[str, int, str, str]  # sender, ordinal, message id, recipient
 Heard: TypeAlias = tuple[str, str, int]  # message id, sender, ordinal
 
 SEARCH_LIMIT = 20_000  # configurations visited to explain one return
-OPERATIONS_SHOWN = 20
+EVENTS_SHOWN = 20
 EXAMPLES_SHOWN = 10
+UNDECIDED = "undecided", "its operations allow too many orders; let fewer of them end in doubt"
+CLAIMED_AGAINST = {"claim": "double-claim", "release": "impossible", "complete": "after-done"}
+DEEDS = {"claim": "claimed", "release": "released", "complete": "completed"}
 
 
 class MalformedHistory(ValueError):
@@ -44,7 +46,7 @@ class MalformedHistory(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One end of an operation; `at` is in nanoseconds of the monotonic clock, which a machine's processes share."""
+    """One end of an operation, stamped in nanoseconds of the monotonic clock that all processes share."""
 
     process: str
     op: int
@@ -71,24 +73,12 @@ def load(paths: Iterable[str | os.PathLike[str]]) -> list[Event]:
 def _read(path: Path) -> Iterator[Event]:
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            yield _parse(json.loads(line))
-        except ValueError as error:
+            event = Event(**json.loads(line))
+        except (ValueError, TypeError) as error:
             raise MalformedHistory(f"{path}, line {number} is no event: {line[:200]!r}") from error
-
-
-def _parse(fields: object) -> Event:
-    match fields:
-        case {
-            "process": str(process),
-            "op": int(op),
-            "kind": "invoke" | "ok" | "fail" | "info" as kind,
-            "action": str(action),
-            "key": str(key),
-            "value": value,
-            "at": int(at),
-        }:
-            return Event(process, op, kind, action, key, value, at)
-    raise ValueError("a field is missing or of another type")
+        if event.kind not in get_args(Kind):
+            raise MalformedHistory(f"{path}, line {number} is of no known kind: {event}")
+        yield event
 
 
 def _in_time_order(events: Iterable[Event]) -> list[Event]:
@@ -99,19 +89,19 @@ def _in_time_order(events: Iterable[Event]) -> list[Event]:
 class Recorder:
     """Write the events of one process to a file of its own, each by a single append.
 
-    A process started again under its name opens the same file: a torn last line is cut off, numbers go on, and
-    `in_doubt` holds the invokes left open by number. Carry one out again as the same operation and settle it
-    under its old number: it counts once, from its first invoke on.
+    A process started again under its name opens the same file: a torn last line is cut off, numbers go on,
+    and `in_doubt` holds, by number, the invokes left open. Carry one out again as the same operation and
+    settle it under its old number: it counts once, from its first invoke on.
     """
 
     def __init__(self, path: str | os.PathLike[str], process: str) -> None:
-        self._process = process
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        Path(path).touch(mode=0o600)
         earlier = load([path])
         if others := {event.process for event in earlier} - {process}:
-            os.close(self._file)
-            raise MalformedHistory(f"{path} has events of {sorted(others)}; give {process!r} a file of its own")
-        os.truncate(self._file, Path(path).read_bytes().rfind(b"\n") + 1)
+            raise MalformedHistory(f"{path} has events of {sorted(others)}; give {process!r} its own file")
+        os.truncate(path, Path(path).read_bytes().rfind(b"\n") + 1)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._process = process
         self._last = max((event.op for event in earlier), default=0)
         self.in_doubt = {call.op: call for call, outcome in _pairs(earlier) if outcome is None}
 
@@ -125,34 +115,34 @@ class Recorder:
 
     def ok(self, op: int, value: Json = None) -> None:
         """Record that the operation took effect, and what it returned."""
-        self._settle(op, "ok", value)
+        self._answer(op, "ok", value)
         del self.in_doubt[op]
 
     def fail(self, op: int, value: Json = None) -> None:
         """Record that the operation was refused and will never take effect."""
-        self._settle(op, "fail", value)
+        self._answer(op, "fail", value)
         del self.in_doubt[op]
 
     def info(self, op: int, value: Json = None) -> None:
         """Note something about an operation that stays in doubt, such as the error it ended with."""
-        self._settle(op, "info", value)
+        self._answer(op, "info", value)
 
     def close(self) -> None:
-        """Close the file; whatever is still open stays in doubt."""
+        """Close the file; what is open stays in doubt."""
         os.close(self._file)
 
-    def _settle(self, op: int, kind: Kind, value: Json) -> None:
+    def _answer(self, op: int, kind: Kind, value: Json) -> None:
         at, call = time.monotonic_ns(), self.in_doubt[op]
         self._write(Event(self._process, op, kind, call.action, call.key, value, at))
 
     def _write(self, event: Event) -> None:
         line = event.line()
         if (written := os.write(self._file, line)) != len(line):
-            raise OSError(f"only {written} of {len(line)} bytes of {event} were written; free some disk space")
+            raise OSError(f"{written} of {len(line)} bytes of {event} were written; make room on the disk")
 
 
 def _pairs(events: Iterable[Event]) -> list[tuple[Event, Event | None]]:
-    """Return each invoke with its ok or fail (None: in doubt); raise MalformedHistory on an event out of place."""
+    """Return each invoke with its ok or fail, None while in doubt."""
     pairs: dict[tuple[str, int], tuple[Event, Event | None]] = {}
     for event in _in_time_order(events):
         number = event.process, event.op
@@ -160,7 +150,7 @@ def _pairs(events: Iterable[Event]) -> list[tuple[Event, Event | None]]:
         if event.kind == "invoke" and call is None:
             pairs[number] = event, None
         elif event.kind == "invoke" or call is None or outcome is not None:
-            raise MalformedHistory(f"{event} is out of place; expected one invoke, then at most one ok or fail")
+            raise MalformedHistory(f"{event} is out of place; expected one invoke, then one ok or fail")
         elif (event.action, event.key) != (call.action, call.key):
             raise MalformedHistory(f"{event} does not answer {call}; expected the same action and key")
         elif event.kind != "info":
@@ -170,21 +160,20 @@ def _pairs(events: Iterable[Event]) -> list[tuple[Event, Event | None]]:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong with one task; `prefix` lists its operations up to the first return that nothing explains.
+    """What is wrong with one task; `prefix` has its operations up to the return that nothing explains.
 
-    Kinds: double-claim, after-done, stale-epoch, not-owner, wrong-refusal, impossible (none of these);
-    undecided (the search met its limit) and empty (nothing was checked).
+    Kinds: double-claim, after-done (claimed then), unfenced (released or completed with an epoch that was
+    not the owner's), wrong-refusal, impossible (an epoch out of nowhere); undecided (the search met its
+    limit) and empty (nothing was checked).
     """
 
     key: str
     kind: str
     message: str
-    prefix: tuple[str, ...] = ()
+    prefix: tuple[Event, ...] = ()
 
     def __str__(self) -> str:
-        hidden = len(self.prefix) - OPERATIONS_SHOWN
-        head = [f"({hidden} earlier operations)"] if hidden > 0 else []
-        return "\n  ".join([self.message, *head, *self.prefix[-OPERATIONS_SHOWN:]])
+        return "\n  ".join([self.message, *map(str, self.prefix[-EVENTS_SHOWN:])])
 
 
 class _State(NamedTuple):
@@ -193,15 +182,12 @@ class _State(NamedTuple):
     epoch: int
 
 
-_Configuration: TypeAlias = tuple[_State, int]  # the number has a bit for each pending operation already placed
-
-
 @dataclass(frozen=True, slots=True)
 class _Operation:
     call: Event
     outcome: Event | None
     owner: str
-    epoch: int = 0  # of a claim: the one it returned, if it did
+    epoch: int | None = None  # of a claim: only known once it returned ok
     seen: str | None = None
 
     @property
@@ -211,29 +197,24 @@ class _Operation:
     def effect(self, state: _State) -> _State | None:
         """Return the state it leads to, None where it cannot take effect."""
         if self.call.action == "claim":
-            fits = state.phase == "free" and (self.outcome is None or self.epoch == state.epoch + 1)
+            fits = state.phase == "free" and self.epoch in (None, state.epoch + 1)
             return _State("owned", self.owner, state.epoch + 1) if fits else None
-        if state != ("owned", self.owner, self.epoch):
+        if (state.phase, state.owner, state.epoch) != ("owned", self.owner, self.epoch):
             return None
-        released = self.call.action == "release"
-        return _State("free", None, self.epoch + 1) if released else state._replace(phase="done")
+        if self.call.action == "release":
+            return _State("free", None, state.epoch + 1)
+        return _State("done", state.owner, state.epoch)
 
     def refusable(self, state: _State) -> bool:
         """Tell whether `state` is a reason to refuse it in the words it was refused with."""
-        if self.call.action == "claim":
-            return state.phase != "free" and self.seen in (None, state.owner)
-        return state != ("owned", self.owner, self.epoch)
+        return self.effect(state) is None and self.seen in (None, state.owner)
 
     def __str__(self) -> str:
-        return f"{self.owner!r} {self.call.action.removesuffix('e')}ed it at epoch {self.epoch}".replace("med it", "med it")
+        return f"{self.owner!r} {DEEDS[self.call.action]} it at epoch {self.epoch}"
 
-    def row(self, start: int) -> str:
-        """Return one line that says when, who, what and what came of it."""
-        end, result = "", "in doubt"
-        if self.outcome:
-            end, result = f"+{self.outcome.at - start}", f"{self.outcome.kind} {json.dumps(self.outcome.value)}"
-        call = f"{self.call.process}#{self.call.op} {self.call.action} {json.dumps(self.call.value)}"
-        return f"+{self.call.at - start}..{end} ns {call}: {result}"
+
+_Configurations: TypeAlias = set[tuple[_State, int]]  # the int has a bit for each pending operation placed
+_Pending: TypeAlias = Mapping[int, _Operation]
 
 
 def _operation(call: Event, outcome: Event | None) -> _Operation:
@@ -246,36 +227,167 @@ def _operation(call: Event, outcome: Event | None) -> _Operation:
             return _Operation(call, outcome, owner, seen=seen)
         case "release" | "complete", [str(owner), int(epoch)], _, _:
             return _Operation(call, outcome, owner, epoch)
-    raise MalformedHistory(f"{call} and {outcome} hold no values of a known action; see the table of this module")
+    raise MalformedHistory(f"{call}, {outcome}: expected an action and values of the table in this module")
 
 
 def check_claims(events: Iterable[Event]) -> list[Violation]:
-    """Return the first violation of each task; none means that all operations of every task can be explained.
+    """Return the first violation of each task; none means that every task can be explained.
 
-    Sends are left out. A history without a single known outcome is a violation of its own: it proves nothing.
+    Sends are left out. A history without one known outcome is a violation of its own: it proves nothing.
     """
     tasks: defaultdict[str, list[_Operation]] = defaultdict(list)
     for call, outcome in _pairs(events):
         if call.action != "send":
             tasks[call.key].append(_operation(call, outcome))
     if not any(op.outcome for ops in tasks.values() for op in ops):
-        return [Violation("", "empty", "no claim, release or complete has a known outcome; nothing was checked")]
+        return [Violation("", "empty", "no claim, release or complete has an outcome: nothing was checked")]
     return [violation for key, ops in tasks.items() if (violation := _check_task(key, ops))]
 
 
 def _check_task(key: str, ops: Sequence[_Operation]) -> Violation | None:
     calls = [(op.call.at, False, index) for index, op in enumerate(ops)]
     returns = [(op.outcome.at, True, index) for index, op in enumerate(ops) if op.outcome]
-    configurations: set[_Configuration] | None = {(_State("free", None, 0), 0)}
+    configurations: _Configurations = {(_State("free", None, 0), 0)}
     pending: dict[int, _Operation] = {}
     for at, returned, index in sorted(calls + returns):
         if not returned:
             pending[index] = ops[index]
             continue
-        configurations = _explain(configurations, index, pending)
-        if not configurations:
+        explained = _explain(configurations, index, pending)
+        if not explained:
             begun = [op for op in ops if op.call.at <= at]
-            kind, words = _undecided(begun) if configurations is None else _reason(begun, ops[index])
-            return Violation(key, kind, f"task {key}: {words}", tuple(op.row(ops[0].call.at) for op in begun))
+            kind, words = UNDECIDED if explained is None else _clash(begun, ops[index])
+            prefix = _in_time_order(event for op in begun for event in (op.call, op.outcome) if event)
+            return Violation(key, kind, f"task {key}: {words}", tuple(prefix))
+        configurations = explained
         del pending[index]
     return None
+
+
+def _explain(configurations: _Configurations, index: int, pending: _Pending) -> _Configurations | None:
+    """Return all configurations in which the operation that returns now is placed; None past the limit."""
+    seen, stack, explained = set(configurations), list(configurations), set()
+    returning, bit = pending[index], 1 << index
+    while stack:
+        state, placed = stack.pop()
+        if placed & bit or (returning.refused and returning.refusable(state)):
+            explained.add((state, placed & ~bit))
+            continue
+        fresh = _step(state, placed, pending) - seen
+        seen |= fresh
+        stack.extend(fresh)
+        if len(seen) > SEARCH_LIMIT:
+            return None
+    return explained
+
+
+def _step(state: _State, placed: int, pending: _Pending) -> _Configurations:
+    """Return the configurations one effect further."""
+    effects: dict[tuple[_State, int], int] = {}
+    for index, op in pending.items():
+        if placed >> index & 1:
+            continue
+        if op.refused:
+            # A refusal changes nothing, so nothing is missed by placing it as soon as the state allows it.
+            placed |= op.refusable(state) << index
+        elif after := op.effect(state):
+            # Operations in doubt that lead to the same state stand for each other: try the first alone.
+            effects.setdefault((after, index if op.outcome else -1), 1 << index)
+    return {(after, placed | bit) for (after, _), bit in effects.items()}
+
+
+def _clash(begun: Sequence[_Operation], last: _Operation) -> tuple[str, str]:
+    """Name the kind and the likely other side; that something is wrong is certain, what it is a guess."""
+    if last.refused:
+        told = f" because {last.seen!r} had it" if last.seen else ""
+        return "wrong-refusal", f"{last.owner!r} was refused a {last.call.action}{told}, at no time rightly"
+    others = [op for op in reversed(begun) if op.outcome and not op.refused and op is not last]
+    for op in others:
+        if op.call.action == last.call.action == "claim" and op.epoch == last.epoch:
+            return "double-claim", f"{op.owner!r} and {last.owner!r} both claimed it at epoch {op.epoch}"
+    if not others:
+        return "impossible", f"{last}, which nothing explains"
+    rival = max(others, key=lambda op: op.epoch or 0)
+    kind = CLAIMED_AGAINST[rival.call.action] if last.call.action == "claim" else "unfenced"
+    return kind, f"{last} though {rival}"
+
+
+@dataclass(frozen=True, slots=True)
+class MailVerdict:
+    """How many acknowledged sends were checked and what went wrong, with ten examples of each at most."""
+
+    checked: int
+    lost: int = 0
+    doubled: int = 0
+    inverted: int = 0
+    invented: int = 0
+    examples: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether no send was acknowledged, so that nothing is proved."""
+        return not self.checked
+
+    @property
+    def clean(self) -> bool:
+        """Tell whether something was checked and nothing was wrong."""
+        return not (self.empty or self.lost or self.doubled or self.inverted or self.invented)
+
+
+def sends(events: Iterable[Event]) -> tuple[list[Sent], list[Sent]]:
+    """Return the acknowledged sends of a history and those in doubt; a refused one was never sent."""
+    found: dict[str, list[Sent]] = {"ok": [], "fail": [], "in doubt": []}
+    for call, outcome in _pairs(events):
+        match call.action, call.value:
+            case "send", [str(sender), int(ordinal), str(message_id)]:
+                found[outcome.kind if outcome else "in doubt"].append((sender, ordinal, message_id, call.key))
+            case "send", _:
+                raise MalformedHistory(f"{call}: expected the value [sender, ordinal, id]")
+    return found["ok"], found["in doubt"]
+
+
+def check_mail(
+    sent: Iterable[Sent], heard: Mapping[str, Sequence[Heard]], doubtful: Iterable[Sent] = ()
+) -> MailVerdict:
+    """Check that recipients heard each acknowledged send once, each doubtful one at most once, in order.
+
+    Ordinals count up along all that a sender sends to a recipient, over its restarts too; a message sent
+    again keeps id and ordinal. One heard with another sender or ordinal is invented, and the true one lost.
+    """
+    acknowledged = set(sent)
+    known = acknowledged.union(doubtful)
+    _refuse_twins(known)
+    reached = {(who, ordinal, what, to) for to, messages in heard.items() for what, who, ordinal in messages}
+    findings = [("lost", message) for message in sorted(acknowledged - reached)]
+    findings += [finding for to, messages in heard.items() for finding in _listen(to, messages, known)]
+    counts = Counter(kind for kind, _ in findings)
+    shown = [found for kind in counts for found in [it for it in findings if it[0] == kind][:EXAMPLES_SHOWN]]
+    examples = (f"{kind}: {who!r} to {to!r}, ordinal {n}, id {what!r}" for kind, (who, n, what, to) in shown)
+    return MailVerdict(len(acknowledged), **counts, examples=tuple(examples))
+
+
+def _refuse_twins(known: Iterable[Sent]) -> None:
+    ids, ordinals = Counter[tuple[str, str]](), Counter[tuple[str, str, int]]()
+    for sender, ordinal, message_id, recipient in known:
+        ids[recipient, message_id] += 1
+        ordinals[sender, recipient, ordinal] += 1
+    for twins, count in [*ids.most_common(1), *ordinals.most_common(1)]:
+        if count > 1:
+            raise MalformedHistory(f"{count} messages share {twins}; expected an id and an ordinal for each")
+
+
+def _listen(recipient: str, messages: Sequence[Heard], known: set[Sent]) -> Iterator[tuple[str, Sent]]:
+    """Yield what is wrong with what one recipient heard."""
+    before: set[str] = set()
+    highest: dict[str, int] = {}
+    for message_id, sender, ordinal in messages:
+        message = sender, ordinal, message_id, recipient
+        if message not in known:
+            yield "invented", message
+        elif message_id in before:
+            yield "doubled", message
+        else:
+            before.add(message_id)
+            if ordinal < highest.setdefault(sender, ordinal):
+                yield "inverted", message
+            highest[sender] = max(ordinal, highest[sender])

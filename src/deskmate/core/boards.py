@@ -1,0 +1,157 @@
+"""The fold of the board: what its records make of it.
+
+A record that breaks a rule, is damaged or unknown changes no task and is named; a fold never raises. `claims`
+below has the rules, `tasks` the data; the live board of a running team stands above.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from deskmate.core.claims import breach, edges_after
+from deskmate.core.facts import Foreign
+from deskmate.core.records import Damaged, Item
+from deskmate.core.tasks import (
+    Accepted,
+    Assigned,
+    Board,
+    BoardEvent,
+    Claimed,
+    Completed,
+    Created,
+    Deleted,
+    Edited,
+    Released,
+    Status,
+    Task,
+    blocks,
+    read_event,
+)
+
+NOTES_KEPT = 20
+
+
+def fold(board: Board, items: Iterable[Item]) -> Board:
+    """Return the board after `items`; the one given stays as it was.
+
+    A part folded first and the rest after it make the same board as all at once.
+    """
+    tasks, working = dict(board.tasks), dict(board.working)
+    board = replace(board, tasks=tasks, working=working)
+    for item in items:
+        board, changed = _step(replace(board, number=item.number), item, board.number)
+        for task in changed:
+            _put(tasks, working, task)
+    return board
+
+
+def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
+    before = tasks.get(task.id)
+    if before and before.owner and before.status is Status.IN_PROGRESS:
+        del working[before.owner]
+    if task.owner and task.status is Status.IN_PROGRESS:
+        working[task.owner] = task.id
+    tasks[task.id] = task
+
+
+def _step(board: Board, item: Item, before: int) -> tuple[Board, list[Task]]:
+    """Return what one item makes of a board, and the tasks it changes."""
+    if isinstance(item, Damaged):
+        return (_lost(board, before) if item.kind == "lost" else board), []
+    event = read_event(item.body)
+    if isinstance(event, Foreign):
+        return _skip(board, event.reason), []
+    if event.cause is not None and event.cause in board.causes:
+        return board, []
+    changed = [] if (why := breach(board, event)) else list(_changes(board, event))
+    if isinstance(event, Created):
+        # Also where it is skipped: its writer, who may have known more, has used that number.
+        board = replace(board, next_id=max(board.next_id, event.task + 1))
+    return (_skip(board, why) if why else _note_effect(board, event)), changed
+
+
+def _lost(board: Board, before: int) -> Board:
+    """Stop claims, and keep clear of the numbers that lost records may have given to tasks."""
+    may_be_tasks = max(1, board.number - before)
+    return replace(board, damaged=board.damaged | {board.number}, next_id=board.next_id + may_be_tasks)
+
+
+def _skip(board: Board, why: str) -> Board:
+    note = f"record {board.number} was skipped: {why}"
+    return replace(board, skipped=(*board.skipped, note)[-NOTES_KEPT:])
+
+
+def _note_effect(board: Board, event: BoardEvent) -> Board:
+    if isinstance(event, Accepted):
+        board = replace(board, damaged=board.damaged - {event.number})
+    if event.cause is None:
+        return board
+    return replace(board, causes=board.causes.put(event.cause, board.number))
+
+
+def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
+    """Yield each task an event that breaks no rule changes, as it is after it."""
+    match event:
+        case Created():
+            yield _created(event)
+        case Edited():
+            yield from _edited(board, event)
+        case Claimed(task=id, by=by, at=at):
+            task = board.tasks[id]
+            yield replace(_given(task, by, at), status=Status.IN_PROGRESS)
+        case Assigned(task=id, owner=owner, at=at):
+            yield _given(board.tasks[id], owner, at)
+        case Released(task=id, note=note, at=at):
+            task = _given(board.tasks[id], None, at)
+            yield replace(task, notes=(*task.notes, note)) if note else task
+        case Completed(task=id, receipt=receipt, at=at):
+            yield replace(board.tasks[id], status=Status.COMPLETED, receipt=receipt, updated=at)
+        case Deleted(task=id, at=at):
+            yield replace(board.tasks[id], status=Status.DELETED, blocked_by=frozenset(), updated=at)
+            yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
+        case Accepted():
+            return
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _created(event: Created) -> Task:
+    return Task(
+        id=event.task,
+        subject=event.subject,
+        description=event.description,
+        active_form=event.active_form,
+        owner=event.owner,
+        blocked_by=event.blocked_by,
+        role=event.role or None,
+        verify=event.verify or None,
+        created=event.at,
+        updated=event.at,
+    )
+
+
+def _edited(board: Board, event: Edited) -> Iterator[Task]:
+    for id, blocked_by in edges_after(board, event).items():
+        task = replace(board.tasks[id], blocked_by=blocked_by, updated=event.at)
+        yield _reworded(task, event) if id == event.task else task
+
+
+def _reworded(task: Task, event: Edited) -> Task:
+    return replace(
+        task,
+        subject=task.subject if event.subject is None else event.subject,
+        description=task.description if event.description is None else event.description,
+        active_form=task.active_form if event.active_form is None else event.active_form,
+        role=task.role if event.role is None else event.role or None,
+        verify=task.verify if event.verify is None else event.verify or None,
+    )
+
+
+def _given(task: Task, owner: str | None, at: float) -> Task:
+    """Return a task that waits for `owner`; only a change of owner is a new epoch."""
+    epoch = task.epoch if task.owner == owner else task.epoch + 1
+    return replace(task, status=Status.PENDING, owner=owner, epoch=epoch, updated=at)
+
+
+def _unblocked(task: Task, blocker: int, at: float) -> Task:
+    return replace(task, blocked_by=task.blocked_by - {blocker}, updated=at)

@@ -1,0 +1,283 @@
+"""Claims: who may do what to which task, and when.
+
+One function answers for everybody; being the lead or the user widens what one may do, never what a board may
+look like. `tasks` below has the data; `boards` above folds by the same rules.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import assert_never
+
+from deskmate.core.names import LEAD, USER
+from deskmate.core.tasks import (
+    Accepted,
+    Assigned,
+    Board,
+    BoardEvent,
+    Claimed,
+    Completed,
+    Created,
+    Deleted,
+    Edited,
+    Released,
+    Status,
+    Task,
+    blockers,
+    ids,
+    in_progress_of,
+    listed,
+    one_line,
+)
+
+IN_CHARGE = frozenset({LEAD, USER})
+_PATH_SHOWN = 12
+
+
+def refusal(board: Board, event: BoardEvent) -> str | None:
+    """Return why `event` may not be appended to a stream that stands at `board`, or nothing if it may.
+
+    Two things the board does not know are the caller's to check: that members are on the roster, and that a
+    claimed task `fits` its claimer.
+    """
+    return breach(board, event) or _not_now(board, event)
+
+
+def breach(board: Board, event: BoardEvent) -> str | None:
+    """Return which rule of the board `event` breaks, or nothing.
+
+    This is `refusal` without what depends on the state of the stream: the fold asks it, so that a claim made
+    before a record went bad stays a claim.
+    """
+    if isinstance(event, Created):
+        return _creating(board, event)
+    if isinstance(event, Accepted):
+        return _accepting(board, event)
+    task = board.tasks.get(event.task)
+    if task is None:
+        return _unknown(board, event.task)
+    if not task.is_open and not isinstance(event, Deleted):
+        return _over(task)
+    match event:
+        case Edited():
+            return _editing(board, event)
+        case Claimed():
+            return _claiming(board, task, event)
+        case Assigned():
+            return _assigning(task, event)
+        case Released():
+            return _releasing(task, event)
+        case Completed():
+            return _completing(board, task, event)
+        case Deleted():
+            return _deleting(task, event)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
+    """Return what each task whose edges an edit changes is blocked by after it."""
+    changed = {id: board.tasks[id].blocked_by | {event.task} for id in event.add_blocks}
+    # Taken away before added, so that one edit can turn an edge round.
+    own = board.tasks[event.task].blocked_by
+    changed[event.task] = (own - event.remove_blocked_by) | event.add_blocked_by
+    return changed
+
+
+# -- one rule for each kind of event --------------------------------------------------------------
+
+
+def _creating(board: Board, event: Created) -> str | None:
+    # `next_id` is above all there are, so they are searched only where a number looks old.
+    if event.task < board.next_id and event.task <= max(board.tasks, default=0):
+        return (
+            f"task #{event.task} is taken and numbers are never used again; the next one is #{board.next_id}"
+        )
+    if event.owner not in (None, event.by) and event.by not in IN_CHARGE:
+        return f"only lead and user give work to '{event.owner}'; leave the owner out or ask the lead"
+    return _subject(event.subject) or _itself(event.task, event.blocked_by) or _ends(board, event.blocked_by)
+
+
+def _editing(board: Board, event: Edited) -> str | None:
+    return (
+        _subject(event.subject)
+        or _itself(event.task, event.add_blocked_by | event.add_blocks)
+        or _ends(board, event.add_blocked_by | event.add_blocks)
+        or next((_unknown(board, id) for id in sorted(event.remove_blocked_by - board.tasks.keys())), None)
+        or next(
+            (_over(board.tasks[id]) for id in sorted(event.add_blocks) if not board.tasks[id].is_open), None
+        )
+        or _circle(board, event)
+    )
+
+
+def _claiming(board: Board, task: Task, event: Claimed) -> str | None:
+    if task.owner not in (None, event.by):
+        return _owned(task)
+    if task.status is Status.IN_PROGRESS:
+        return f"task #{task.id} is yours and in progress already; go on with it"
+    if event.epoch != task.epoch:
+        return f"task #{task.id} has changed hands since you looked; look again, then claim it"
+    if waits := blockers(board, task):
+        return f"task #{task.id} is blocked by {ids(waits)}; wait until nothing blocks it or pick another"
+    if mine := in_progress_of(board, event.by):
+        return (
+            f"'{event.by}' has #{mine[0].id} in progress; complete or release it before claiming #{task.id}"
+        )
+    return None
+
+
+def _assigning(task: Task, event: Assigned) -> str | None:
+    if event.by not in IN_CHARGE:
+        if event.owner == event.by:
+            return f"only lead and user assign; claim #{task.id} to take it yourself"
+        return f"only lead and user assign; ask the lead to give #{task.id} to '{event.owner}'"
+    if event.owner == task.owner:
+        return f"task #{task.id} is owned by '{task.owner}' already; there is nothing to assign"
+    return _stale(task, event)
+
+
+def _releasing(task: Task, event: Released) -> str | None:
+    if stale := _stale(task, event):
+        return stale
+    if task.owner is None:
+        return f"task #{task.id} has no owner; there is nothing to release"
+    return _not_yours(task, event.by)
+
+
+def _completing(board: Board, task: Task, event: Completed) -> str | None:
+    if trouble := _stale(task, event) or _not_yours(task, event.by):
+        return trouble
+    if task.status is Status.PENDING and (waits := blockers(board, task)):
+        return f"task #{task.id} is blocked by {ids(waits)}; complete what blocks it first"
+    return _unverified(task, event)
+
+
+def _unverified(task: Task, event: Completed) -> str | None:
+    if task.verify is None:
+        return None
+    command = one_line(task.verify)
+    if event.receipt is None or event.receipt.command != task.verify:
+        return f"task #{task.id} is verified by `{command}`; run that and hand in its receipt"
+    if event.receipt.exit != 0:
+        return (
+            f"task #{task.id} is not done: `{command}` ended with {event.receipt.exit}, not 0; mend it first"
+        )
+    return None
+
+
+def _deleting(task: Task, event: Deleted) -> str | None:
+    if task.status is Status.DELETED:
+        return f"task #{task.id} is deleted already; there is nothing to delete"
+    if task.status is Status.COMPLETED and event.by not in IN_CHARGE:
+        return f"task #{task.id} is completed, so only lead and user may delete it; ask the lead"
+    return None if task.owner is None else _not_yours(task, event.by)
+
+
+def _accepting(board: Board, event: Accepted) -> str | None:
+    if event.by != USER:
+        return f"only a person may accept the damage at record {event.number}; ask the user"
+    if event.number not in board.damaged:
+        return f"record {event.number} is not damaged or was accepted before; there is nothing to accept"
+    return None
+
+
+def _not_now(board: Board, event: BoardEvent) -> str | None:
+    """Return what stops an event that breaks no rule: a wrong number, or damage that may hide an owner."""
+    if isinstance(event, Created) and event.task != board.next_id:
+        return f"task #{event.task} cannot be created; the next one is #{board.next_id}"
+    gives = isinstance(event, Claimed | Assigned) or (isinstance(event, Created) and event.owner is not None)
+    if gives and board.damaged:
+        where = listed([str(number) for number in sorted(board.damaged)])
+        return (
+            f"nobody takes work while the board is damaged at record {where}; a person must accept the loss"
+        )
+    return None
+
+
+# -- what several of them say ---------------------------------------------------------------------
+
+
+def _unknown(board: Board, id: int) -> str:
+    if not board.tasks:
+        return f"there is no task #{id}, the board is empty; create a task first"
+    return f"there is no task #{id}, the board has #1 to #{max(board.tasks)}; look at the list"
+
+
+def _over(task: Task) -> str:
+    return f"task #{task.id} is {task.status} and cannot change any more; create a new one instead"
+
+
+def _owned(task: Task) -> str:
+    return f"task #{task.id} is owned by '{task.owner}'; ask {task.owner} or pick another"
+
+
+def _not_yours(task: Task, name: str) -> str | None:
+    if name == task.owner or name in IN_CHARGE:
+        return None
+    return _owned(task) if task.owner else f"task #{task.id} is not yours; claim it first"
+
+
+def _stale(task: Task, event: Assigned | Released | Completed) -> str | None:
+    if event.epoch == task.epoch:
+        return None
+    now = f"it is now owned by '{task.owner}'" if task.owner else "it now has no owner"
+    if event.by in IN_CHARGE:
+        return f"task #{task.id} has changed hands since you looked: {now}; look again"
+    return f"your claim of #{task.id} has ended: {now}; leave it and pick another"
+
+
+def _subject(subject: str | None) -> str | None:
+    if subject is None or subject.strip():
+        return None
+    return "a task needs a subject that is not blank; say in a few words what is to be done"
+
+
+def _itself(task: int, others: Iterable[int]) -> str | None:
+    return f"task #{task} cannot block itself; leave #{task} out" if task in others else None
+
+
+def _ends(board: Board, others: Iterable[int]) -> str | None:
+    for id in sorted(others):
+        if id not in board.tasks:
+            return _unknown(board, id)
+        if board.tasks[id].status is Status.DELETED:
+            return f"task #{id} is deleted and can neither block nor be blocked; leave #{id} out"
+    return None
+
+
+def _circle(board: Board, event: Edited) -> str | None:
+    path = _way_back(board, event) if event.add_blocked_by or event.add_blocks else []
+    if not path:
+        return None
+    steps = [f"#{id}" for id in path]
+    if len(steps) > _PATH_SHOWN:
+        steps[_PATH_SHOWN // 2 : -_PATH_SHOWN // 2] = ["…"]
+    return (
+        f"task #{event.task} would wait for itself: {' -> '.join(steps)}; take one of these edges away first"
+    )
+
+
+def _way_back(board: Board, event: Edited) -> list[int]:
+    """Return the shortest way by which the edited task would wait for itself, or nothing.
+
+    Every edge an edit adds touches the edited task, so a circle that is new passes through it.
+    """
+    changed = edges_after(board, event)
+    came_from: dict[int, int] = {}
+    open_ends = deque([event.task])
+    while open_ends:
+        here = open_ends.popleft()
+        for blocker in sorted(changed.get(here, board.tasks[here].blocked_by)):
+            if blocker == event.task:
+                return _path(came_from, here, event.task)
+            if blocker not in came_from:
+                came_from[blocker] = here
+                open_ends.append(blocker)
+    return []
+
+
+def _path(came_from: dict[int, int], last: int, start: int) -> list[int]:
+    path = [start, last]
+    while path[-1] != start:
+        path.append(came_from[path[-1]])
+    return path[::-1]

@@ -1,0 +1,387 @@
+"""What an agent does next: a pure function of what it can see.
+
+Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here,
+not code in a loop. Each rule looks at the view and returns an action or passes; **the order of RULES is the policy**.
+`runtime.agent` above carries out what comes back, records it, and asks again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from deskmate.core.handshakes import Shake
+from deskmate.core.members import Member, Roster
+from deskmate.core.memory import Memory, OpenCall
+from deskmate.core.policy import Attempt, Effect, Mode, Verdict, judge
+from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.tasks import Board, Status, Task, assigned, claimable, in_progress_of
+
+DEADLINE_SECONDS = 30.0
+BATCH_SECONDS = 2.0
+WORDS = "words"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that `decide` may see.
+
+    `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
+    `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
+    words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something unheard.
+    """
+
+    me: Member
+    memory: Memory
+    board: Board
+    roster: Roster
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    waited: Mapping[str, float] = field(default_factory=dict)
+    over: str | None = None
+    caps: str = ""
+    full: bool = False
+    unheard: frozenset[str] = frozenset()
+    confined: bool = False
+    delegate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Leave for good."""
+
+    reason: str
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Run these calls, together."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Give these calls a result without running them."""
+
+    calls: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person to allow a call."""
+
+    call: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Agree to a shutdown without a model turn."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Stop going on by oneself, visibly."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Make room in the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Call the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Take in news: these tasks are no longer mine, or (none) the lead's digest."""
+
+    lost: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Make this task mine, or take it in if it is mine already."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Remind me of a task in progress."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell the lead that I rest on a task in progress."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Wait until something changes."""
+
+    word: str = "idle"
+    detail: str = ""
+
+
+Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Nudge | Report | Rest
+
+
+def decide(view: View) -> Action:
+    """Return the one next thing to do."""
+    return next(action for rule in RULES if (action := rule(view)) is not None)
+
+
+# -- stopping and coming back ---------------------------------------------------------------------
+
+
+def _gone(view: View) -> Action | None:
+    if not view.me.here:
+        return Stop(view.me.status.detail, agreed=view.me.agreed)
+    late = [id_ for id_ in view.memory.demands if view.waited.get(id_, 0.0) >= DEADLINE_SECONDS]
+    return Stop(f"forced: no answer to a shutdown request in {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
+
+
+def _run_again(view: View) -> Action | None:
+    cut = tuple(call.id for call in view.memory.calls.values() if call.began and _repeatable(call))
+    return Act(cut[:1]) if cut else None
+
+
+def _cut_off(view: View) -> Action | None:
+    cut = tuple(call.id for call in view.memory.calls.values() if call.began)
+    return Settle(cut, "interrupted; outcome unknown: look before you do it again") if cut else None
+
+
+def _leave(view: View) -> Action | None:
+    return Stop("agreed to a shutdown request", agreed=True) if view.memory.stopping and not view.memory.calls else None
+
+
+def _agree(view: View) -> Action | None:
+    memory = view.memory
+    free = not memory.owed and not memory.background and not _owned(view)
+    if memory.demands and (memory.parked or view.over or free):
+        return Agree(next(iter(memory.demands)))
+    return None
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def _skip(view: View) -> Action | None:
+    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not call.request)
+    if fresh and view.memory.pressed:
+        return Settle(fresh, "skipped: something more urgent came; read it first")
+    return None
+
+
+def _call(view: View) -> Action | None:
+    """Run, refuse or ask about the next open call; those safe to overlap run together."""
+    run: list[str] = []
+    for call in view.memory.calls.values():
+        if call.request and call.allowed is None:
+            continue
+        verdict = _verdict(view, call)
+        if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
+            run.append(call.id)
+            if _overlaps(call):
+                continue
+        elif not run:
+            return Settle((call.id,), verdict.reason) if verdict.effect is Effect.DENY else Ask(call.id, verdict.reason)
+        break
+    return Act(tuple(run)) if run else None
+
+
+def _verdict(view: View, call: OpenCall) -> Verdict:
+    planning = view.memory.planning
+    if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegate):
+        return Verdict(Effect.DENY, f"there is no tool '{call.tool}' for you now; use one of those you were given")
+    if call.allowed is not None:
+        why = call.why or "the user refused this call; do not try it again in another form"
+        return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
+    return judge(
+        view.attempts.get(call.id, Attempt(call.tool, None, inside=False)),
+        mode=Mode.PLAN if planning else view.roster.mode_of(view.me.name),
+        rules=view.roster.rules,
+        traits=TOOLS,
+        confined=view.confined,
+        attended=view.roster.attended,
+    )
+
+
+def _repeatable(call: OpenCall) -> bool:
+    return call.tool in TOOLS and TOOLS[call.tool].repeatable
+
+
+def _overlaps(call: OpenCall) -> bool:
+    return call.tool in TOOLS and TOOLS[call.tool].overlaps
+
+
+def _withdraw(view: View) -> Action | None:
+    waiting = tuple(view.memory.calls)
+    return Settle(waiting, "withdrawn: something more urgent came") if waiting and view.memory.pressed else None
+
+
+def _await_verdict(view: View) -> Action | None:
+    return Rest("waiting", "permission") if view.memory.calls else None
+
+
+# -- going on -------------------------------------------------------------------------------------
+
+
+def _stay(view: View) -> Action | None:
+    """Stay parked until user or lead writes or the caps change; stay interrupted until one of them writes."""
+    parked = view.memory.parked
+    if parked and parked.caps == view.caps:
+        return Rest("parked", parked.reason)
+    return Rest() if view.memory.interrupted else None
+
+
+def _park(view: View) -> Action | None:
+    if view.over:
+        return Park(view.over)
+    return Park("context: still too large after compaction") if view.full and view.memory.compacted else None
+
+
+def _compact(view: View) -> Action | None:
+    return Compact() if view.full else None
+
+
+def _think(view: View) -> Action | None:
+    return Think() if view.memory.owed or view.memory.demanded else None
+
+
+# -- news and work --------------------------------------------------------------------------------
+
+
+def _lost(view: View) -> Action | None:
+    lost = tuple(task for task, epoch in view.memory.tasks.items() if _taken_away(view, task, epoch))
+    return Notice(lost) if lost else None
+
+
+def _taken_away(view: View, id_: int, epoch: int) -> bool:
+    task = view.board.tasks.get(id_)
+    if task is None or task.status is Status.DELETED:
+        return True
+    return task.status is not Status.COMPLETED and (task.owner != view.me.name or task.epoch != epoch)
+
+
+def _digest(view: View) -> Action | None:
+    if view.me.kind is not Kind.LEAD:
+        return None
+    seen = view.memory.noticed[0]
+    return Notice() if any(number > seen for number in _notable(view)) else None
+
+
+def _notable(view: View) -> list[int]:
+    """Return the roster records that are worth a turn of the lead."""
+    asking = any(request.shake is Shake.SHUTDOWN for request in view.memory.requests.values())
+    heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
+    numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking, heard_out)]
+    return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
+
+
+def _worth_a_turn(member: Member, asking: bool, heard_out: bool) -> bool:
+    match member.status.word:
+        case "parked":
+            return True
+        case "left":
+            return not (member.agreed and asking)
+        case "idle":
+            return member.only_words and heard_out
+        case _:
+            return False
+
+
+def quiet(view: View) -> bool:
+    """Tell whether the team has come to rest: nobody works, nothing is unheard, nobody idle can claim anything."""
+    here = [member for member in view.roster.teammates if member.here]
+    return bool(here) and not view.unheard and all(_settled(view, member) for member in here)
+
+
+def _settled(view: View, member: Member) -> bool:
+    match member.status.word:
+        case "parked":
+            return True
+        case "waiting":
+            return member.status.detail == "plan"
+        case "idle":
+            return not _next_task(view, member)
+        case _:
+            return False
+
+
+def _take(view: View) -> Action | None:
+    if view.me.kind is not Kind.TEAMMATE or view.memory.planning:
+        return None
+    task = _next_task(view, view.me)
+    return Take(task.id) if task else None
+
+
+def _next_task(view: View, member: Member) -> Task | None:
+    """Return what a free teammate takes next: what is its own and it was not told of, else the lowest that fits."""
+    mine = in_progress_of(view.board, member.name)
+    if mine:
+        untold = [task for task in mine if member.name == view.me.name and task.id not in view.memory.tasks]
+        return untold[0] if untold else None
+    if view.board.damaged or view.roster.damaged:
+        return None
+    reads_only = member.agent_type is not AgentType.GENERAL
+    open_ = assigned(view.board, member.name) or claimable(
+        view.board, name=member.name, role=member.role, reads_only=reads_only
+    )
+    return open_[0] if open_ else None
+
+
+def _nudge(view: View) -> Action | None:
+    """Remind once, then tell the lead, unless the agent waits for someone or something."""
+    if view.me.kind is not Kind.TEAMMATE or view.memory.requests or view.memory.background:
+        return None
+    for task in in_progress_of(view.board, view.me.name):
+        stood = (task.id, task.epoch)
+        if stood not in view.memory.nudged:
+            return Nudge(task.id)
+        if stood not in view.memory.reported:
+            return Report(task.id)
+    return None
+
+
+def _rest(view: View) -> Action:
+    if any(request.shake is Shake.PLAN for request in view.memory.requests.values()):
+        return Rest("waiting", "plan")
+    return Rest("waiting", "background") if view.memory.background else Rest()
+
+
+def _owned(view: View) -> list[Task]:
+    return in_progress_of(view.board, view.me.name)
+
+
+RULES: tuple[Callable[[View], Action | None], ...] = (
+    _gone,
+    _run_again,
+    _cut_off,
+    _skip,
+    _call,
+    _withdraw,
+    _await_verdict,
+    _leave,
+    _agree,
+    _stay,
+    _park,
+    _compact,
+    _think,
+    _lost,
+    _digest,
+    _take,
+    _nudge,
+    _rest,
+)

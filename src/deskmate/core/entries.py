@@ -1,0 +1,234 @@
+"""Entries: what a transcript holds. All an agent heard, said and did, one record each.
+
+`memory` folds them into what the agent knows; nothing an agent must remember is kept anywhere else.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.handshakes import Shake
+from deskmate.core.records import Json
+
+
+class Call(BaseModel):
+    """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    tool: str
+    arguments: dict[str, Any]
+    wire_id: str = ""
+
+
+class Opened(BaseModel):
+    """The request that a call made of someone."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    request_id: str
+    shake: Shake
+    asked: str
+
+
+class Answered(BaseModel):
+    """The request of someone else that a call answered."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    request_id: str
+    approve: bool
+
+
+class Started(Fact):
+    """The first entry: who this agent is, what it was told, and what its system prompt is made of."""
+
+    type: Literal["started"] = "started"
+    name: str
+    prompt: str = ""
+    planning: bool = False
+    made_of: dict[str, Any] = Field(default_factory=dict)
+
+
+class Heard(Fact):
+    """Mail that entered the context: heard means recorded here. `upto` is how far into the mailbox that reaches.
+
+    `mail` holds the envelopes as they stand on disk; repeats among them were left out. `damage`: what could not be
+    read.
+    """
+
+    type: Literal["heard"] = "heard"
+    box: str
+    upto: int
+    mail: tuple[dict[str, Any], ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+class Said(Fact):
+    """What the model answered. `unfinished`: it ran out of room and should go on."""
+
+    type: Literal["said"] = "said"
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    blocks: tuple[dict[str, Any], ...] = ()
+    usage: dict[str, Any] = Field(default_factory=dict)
+    unfinished: bool = False
+
+
+class Began(Fact):
+    """These calls are about to run.
+
+    `fixed`: what must be the same if one is run again, such as whom a broadcast reaches.
+    """
+
+    type: Literal["began"] = "began"
+    calls: tuple[str, ...]
+    fixed: dict[str, Any] = Field(default_factory=dict)
+
+
+class Did(Fact):
+    """A call's one result: what the model reads, and what it changed that the agent must remember.
+
+    `tasks`: tasks this agent now knows as its own, with their epoch, or knows it gave up (none).
+    """
+
+    type: Literal["did"] = "did"
+    call: str
+    text: str
+    ok: bool = True
+    opened: Opened | None = None
+    answered: Answered | None = None
+    background: str | None = None
+    tasks: dict[int, int | None] = Field(default_factory=dict)
+
+
+class Asked(Fact):
+    """A person was asked to allow a call."""
+
+    type: Literal["asked"] = "asked"
+    call: str
+    request_id: str
+
+
+class Took(Fact):
+    """A task entered the context: claimed, assigned, or found again after a restart."""
+
+    type: Literal["took"] = "took"
+    task: int
+    epoch: int
+    text: str
+
+
+class Noticed(Fact):
+    """News that is no mail entered the context: the lead's digest, or tasks that are no longer this agent's."""
+
+    type: Literal["noticed"] = "noticed"
+    text: str
+    roster: int = 0
+    board: int = 0
+    tasks: tuple[int, ...] = ()
+
+
+class Nudged(Fact):
+    """The agent was reminded of a task it left unfinished."""
+
+    type: Literal["nudged"] = "nudged"
+    task: int
+    epoch: int
+    text: str = ""
+
+
+class Reported(Fact):
+    """The lead was told that this agent rests on an unfinished task."""
+
+    type: Literal["reported"] = "reported"
+    task: int
+    epoch: int
+
+
+class Agreed(Fact):
+    """The runtime agreed to a shutdown in this agent's name: it was free."""
+
+    type: Literal["agreed"] = "agreed"
+    request_id: str
+
+
+class Parked(Fact):
+    """The agent can not go on by itself. `caps`: the limits in force then; others may let it go on."""
+
+    type: Literal["parked"] = "parked"
+    reason: str
+    caps: str = ""
+
+
+class Ended(Fact):
+    """Something in the background came to its end."""
+
+    type: Literal["ended"] = "ended"
+    background: str
+    status: str
+    text: str = ""
+    blob: str | None = None
+
+
+class Compacted(Fact):
+    """All up to a record is from now on rendered as this summary."""
+
+    type: Literal["compacted"] = "compacted"
+    upto: int
+    summary: str
+
+
+class Cleared(Fact):
+    """Results up to a record are from now on rendered as cleared."""
+
+    type: Literal["cleared"] = "cleared"
+    upto: int
+
+
+Entry: TypeAlias = (
+    Started
+    | Heard
+    | Said
+    | Began
+    | Did
+    | Asked
+    | Took
+    | Noticed
+    | Nudged
+    | Reported
+    | Agreed
+    | Parked
+    | Ended
+    | Compacted
+    | Cleared
+)
+KINDS: tuple[type[Entry], ...] = (
+    Started,
+    Heard,
+    Said,
+    Began,
+    Did,
+    Asked,
+    Took,
+    Noticed,
+    Nudged,
+    Reported,
+    Agreed,
+    Parked,
+    Ended,
+    Compacted,
+    Cleared,
+)
+read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
+
+
+def synced(entry: Entry) -> bool:
+    """Tell whether an entry must outlive a power loss before anything follows from it.
+
+    What the outside will see, or what must never run twice, does; the rest is covered by the next such entry, or
+    within a second.
+    """
+    return isinstance(entry, Began | Took | Asked)

@@ -1,0 +1,83 @@
+"""Handshakes: a request and its one response, all by one table.
+
+An open request is in its asker's memory and survives a restart with it. A response counts if it names an open
+request, is of its kind, and comes from someone who may answer; the first one closes the request, every other is
+ignored.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from deskmate.core.facts import Fact
+from deskmate.core.messages import (
+    Envelope,
+    PermissionRequest,
+    PermissionResponse,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+)
+from deskmate.core.names import LEAD, USER
+
+
+class Shake(StrEnum):
+    """The three handshakes."""
+
+    SHUTDOWN = "shutdown"
+    PLAN = "plan"
+    PERMISSION = "permission"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one handshake goes. Empty `asked_by`, `answered_by`: any agent, the one that was asked."""
+
+    request: type[Fact]
+    response: type[PlanResponse | ShutdownResponse | PermissionResponse]
+    asked_by: frozenset[str]
+    answered_by: frozenset[str]
+
+
+_CHIEFS = frozenset({LEAD, USER})
+TABLE: dict[Shake, Row] = {
+    Shake.SHUTDOWN: Row(ShutdownRequest, ShutdownResponse, _CHIEFS, frozenset()),
+    Shake.PLAN: Row(PlanRequest, PlanResponse, frozenset(), _CHIEFS),
+    Shake.PERMISSION: Row(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An open request as its asker remembers it: its id, its kind, and whom it went to."""
+
+    id: str
+    shake: Shake
+    asked: str
+
+
+def shake_of(message: Fact) -> Shake | None:
+    """Return the handshake a message belongs to, if it belongs to one."""
+    return next((shake for shake, row in TABLE.items() if isinstance(message, row.request | row.response)), None)
+
+
+def may_ask(sender: str, message: Fact) -> bool:
+    """Tell whether this sender may make this request."""
+    for row in TABLE.values():
+        if isinstance(message, row.request):
+            return not row.asked_by or sender in row.asked_by
+    return False
+
+
+def answer_flaw(request: Request | None, envelope: Envelope) -> str | None:
+    """Return why a response does not count, or nothing if it does."""
+    message = envelope.message
+    if request is None:
+        return f"no open request '{getattr(message, 'request_id', '')}'; it was answered, withdrawn or never made"
+    row = TABLE[request.shake]
+    if not isinstance(message, row.response) or message.request_id != request.id:
+        return f"request '{request.id}' is about {request.shake}; answer with {row.response.__name__}"
+    allowed = row.answered_by or {request.asked}
+    if envelope.sender not in allowed:
+        return f"'{envelope.sender}' may not answer request '{request.id}'; {' or '.join(sorted(allowed))} may"
+    return None

@@ -1,0 +1,347 @@
+"""The roster: who is on the team, what each is doing, and what is permitted.
+
+Status is a record here, never mail: seen by every face at once, costing nobody a turn. `runtime.roster` above
+appends what these rules allow; `core.tasks` is its twin for work.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.names import LEAD, USER, known_name, new_name
+from deskmate.core.policy import Effect, Mode, Rule
+from deskmate.core.records import Damaged, Item, Json
+from deskmate.core.roles import AgentType, Kind, colour_of
+from deskmate.core.seen import Seen
+from deskmate.errors import BadInput, BadName
+
+Word = Literal["working", "idle", "waiting", "parked", "left"]
+_NOTES = 20
+
+
+def parse_rule(text: str) -> Rule:
+    """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
+    effect, _, rest = text.partition(" ")
+    if effect not in set(Effect):
+        raise BadInput(f"{ascii(text)[:80]} is no rule; write allow, ask or deny, then a tool, as allow bash(ls *)")
+    return Rule.parse(Effect(effect), rest)
+
+
+def _is_rule(text: str) -> str:
+    parse_rule(text)
+    return text
+
+
+Name = Annotated[str, AfterValidator(known_name)]
+RuleText = Annotated[str, AfterValidator(_is_rule)]
+
+
+class Founded(Fact):
+    """The team began; the lead is its first member. `home`: the team its lead came from."""
+
+    type: Literal["team_founded"] = "team_founded"
+    team: Name
+    description: str = ""
+    home: Name | None = None
+    at: float
+
+
+class Joined(Fact):
+    """A teammate was spawned. This record is all of spawning: the supervisor starts who has not left."""
+
+    type: Literal["member_joined"] = "member_joined"
+    name: Name
+    agent_type: AgentType = AgentType.GENERAL
+    role: str = ""
+    prompt: str = ""
+    model: str | None = None
+    mode: Mode | None = None
+    launcher: str = "inline"
+    isolation: str | None = None
+    at: float
+    cause: str | None = None
+
+
+class Working(Fact):
+    """A member began a turn."""
+
+    type: Literal["member_working"] = "member_working"
+    name: Name
+    at: float
+
+
+class Idle(Fact):
+    """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
+
+    `only_words`: nothing was completed and nothing sent, so the words are all there is.
+    """
+
+    type: Literal["member_idle"] = "member_idle"
+    name: Name
+    words: str = ""
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+    heard: int = 0
+    at: float
+
+
+class Waiting(Fact):
+    """A member waits for something outside."""
+
+    type: Literal["member_waiting"] = "member_waiting"
+    name: Name
+    on: Literal["permission", "plan", "retry", "background"]
+    heard: int = 0
+    at: float
+
+
+class Parked(Fact):
+    """A member can not go on by itself."""
+
+    type: Literal["member_parked"] = "member_parked"
+    name: Name
+    reason: str
+    heard: int = 0
+    at: float
+
+
+class Left(Fact):
+    """A member left for good, having heard that much mail. `agreed`: it was asked to and said yes."""
+
+    type: Literal["member_left"] = "member_left"
+    name: Name
+    reason: str = ""
+    agreed: bool = False
+    heard: int = 0
+    at: float
+
+
+class PolicySet(Fact):
+    """The lead's process or the user changed what is permitted, for the team or for one member."""
+
+    type: Literal["policy_set"] = "policy_set"
+    by: Name
+    member: Name | None = None
+    mode: Mode | None = None
+    add_rules: tuple[RuleText, ...] = ()
+    remove_rules: tuple[RuleText, ...] = ()
+    attended: bool | None = None
+    at: float
+
+
+class Accepted(Fact):
+    """A person accepted that the record of this number is lost."""
+
+    type: Literal["accepted"] = "accepted"
+    by: Name = USER
+    number: int
+    at: float
+
+
+Event = Founded | Joined | Working | Idle | Waiting | Parked | Left | PolicySet | Accepted
+KINDS: tuple[type[Event], ...] = (Founded, Joined, Working, Idle, Waiting, Parked, Left, PolicySet, Accepted)
+read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a member is doing, since when, by which record."""
+
+    word: Word
+    detail: str = ""
+    since: float = 0.0
+    number: int = 0
+    heard: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Someone with a mailbox, as the roster has it."""
+
+    name: str
+    kind: Kind
+    agent_type: AgentType
+    role: str
+    colour: str
+    joined: Joined | None
+    status: Status
+    words: str = ""
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+    agreed: bool = False
+
+    @property
+    def here(self) -> bool:
+        """Whether this member has not left."""
+        return self.status.word != "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The fold of the roster stream."""
+
+    team: str = ""
+    description: str = ""
+    home: str | None = None
+    founded: float = 0.0
+    members: Mapping[str, Member] = field(default_factory=dict)
+    mode: Mode = Mode.DEFAULT
+    modes: Mapping[str, Mode] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    attended: bool = False
+    number: int = 0
+    causes: Seen[int] = field(default_factory=Seen)
+    damaged: frozenset[int] = frozenset()
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def teammates(self) -> list[Member]:
+        """Those spawned, in the order they joined, those who left included."""
+        return [member for member in self.members.values() if member.kind is Kind.TEAMMATE]
+
+    def here(self, name: str) -> bool:
+        """Tell whether a message to this name can be heard: an agent that has not left, or the user."""
+        return name == USER or (name in self.members and self.members[name].here)
+
+    def mode_of(self, name: str) -> Mode:
+        """Return the permission mode of one member."""
+        return self.modes.get(name, self.mode)
+
+
+EMPTY = Roster()
+
+
+def refusal(roster: Roster, event: Event) -> str | None:
+    """Return why the roster does not allow an event, or nothing if it does."""
+    match event:
+        case Founded():
+            return f"team '{roster.team}' was founded before; resume it or choose another name" if roster.team else None
+        case Joined(name=name):
+            return _join_refusal(roster, name)
+        case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
+            return _status_refusal(roster, name)
+        case PolicySet(by=by):
+            return None if by in (LEAD, USER) else f"'{by}' may not change what is permitted; ask the lead"
+        case Accepted(number=number):
+            return None if number in roster.damaged else f"record {number} of the roster is not damaged"
+
+
+def _join_refusal(roster: Roster, name: str) -> str | None:
+    try:
+        new_name(name)
+    except BadName as error:
+        return str(error)
+    if name not in roster.members:
+        return None
+    free = next(f"{name}-{n}" for n in range(2, 10_000) if f"{name}-{n}" not in roster.members)
+    return f"the name '{name}' was used in this team before and is never used twice; try '{free[:64]}'"
+
+
+def _status_refusal(roster: Roster, name: str) -> str | None:
+    if name not in roster.members:
+        return f"'{name}' is not on the roster; {who_is_here(roster)}"
+    return None if roster.members[name].here else f"'{name}' has left; nothing more is recorded of it"
+
+
+def who_is_here(roster: Roster) -> str:
+    """Return a sentence naming everyone who can be written to."""
+    here = [member.name for member in roster.members.values() if member.here]
+    return f"here are {', '.join([*here, USER])}"
+
+
+def recipient_refusal(roster: Roster, name: str) -> str | None:
+    """Return why nobody of this name can be written to, naming who can, or nothing."""
+    if roster.here(name):
+        return None
+    what = "has left" if name in roster.members else "is not on this team"
+    return f"'{name[:80]}' {what}; {who_is_here(roster)}"
+
+
+def fold(roster: Roster, items: Iterable[Item]) -> Roster:
+    """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
+    for item in items:
+        if isinstance(item, Damaged):
+            lost = {item.number} if item.kind == "lost" else set()
+            roster = replace(roster, number=item.number, damaged=roster.damaged | lost)
+            continue
+        event = read_event(item.body)
+        why = event.reason if isinstance(event, Foreign) else _held(roster, event) or refusal(roster, event)
+        if why or isinstance(event, Foreign):
+            notes = (*roster.skipped, f"record {item.number}: {why}")[-_NOTES:]
+            roster = replace(roster, number=item.number, skipped=notes)
+        else:
+            roster = replace(_apply(roster, event, item.number), number=item.number)
+    return roster
+
+
+def _held(roster: Roster, event: Event) -> str | None:
+    cause = event.cause if isinstance(event, Joined) else None
+    return f"a repeat of {cause}" if cause and cause in roster.causes else None
+
+
+def _apply(roster: Roster, event: Event, number: int) -> Roster:
+    match event:
+        case Founded(team=team, description=description, home=home, at=at):
+            status = Status("idle", since=at, number=number)
+            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, status)
+            members = {LEAD: lead}
+            return replace(
+                roster, team=team, description=description, home=home, founded=at, members=members
+            )
+        case Joined():
+            return _join(roster, event, number)
+        case PolicySet():
+            return _permit(roster, event)
+        case Accepted(number=accepted):
+            return replace(roster, damaged=roster.damaged - {accepted})
+        case _:
+            member = _with_status(roster.members[event.name], event, number)
+            return replace(roster, members={**roster.members, event.name: member})
+
+
+def _join(roster: Roster, event: Joined, number: int) -> Roster:
+    member = Member(
+        name=event.name,
+        kind=Kind.TEAMMATE,
+        agent_type=event.agent_type,
+        role=event.role,
+        colour=colour_of(len(roster.teammates)),
+        joined=event,
+        status=Status("working", since=event.at, number=number),
+    )
+    modes = {**roster.modes, event.name: event.mode} if event.mode else roster.modes
+    causes = roster.causes.put(event.cause, number) if event.cause else roster.causes
+    return replace(roster, members={**roster.members, event.name: member}, modes=modes, causes=causes)
+
+
+def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
+    match event:
+        case Working(at=at):
+            return replace(member, status=Status("working", "", at, number, member.status.heard))
+        case Idle(at=at, heard=heard):
+            status = Status("idle", "", at, number, heard)
+            return replace(
+                member, status=status, words=event.words, peers=event.peers, only_words=event.only_words
+            )
+        case Waiting(at=at, heard=heard, on=on):
+            return replace(member, status=Status("waiting", on, at, number, heard))
+        case Parked(at=at, heard=heard, reason=reason):
+            return replace(member, status=Status("parked", reason, at, number, heard))
+        case Left(at=at, heard=heard, reason=reason):
+            status = Status("left", reason, at, number, heard)
+            return replace(member, status=status, agreed=event.agreed)
+
+
+def _permit(roster: Roster, event: PolicySet) -> Roster:
+    dropped = [parse_rule(text) for text in event.remove_rules]
+    rules = tuple(rule for rule in roster.rules if rule not in dropped)
+    rules += tuple(rule for rule in map(parse_rule, event.add_rules) if rule not in rules)
+    roster = replace(roster, rules=rules)
+    if event.attended is not None:
+        roster = replace(roster, attended=event.attended)
+    if event.mode and event.member:
+        return replace(roster, modes={**roster.modes, event.member: event.mode})
+    return replace(roster, mode=event.mode) if event.mode else roster

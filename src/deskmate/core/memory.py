@@ -1,0 +1,227 @@
+"""Memory: what an agent knows, the fold of its transcript.
+
+It holds only what `decide` needs; what the model reads is rendered from the entries themselves. The mail cursor and
+the ids already heard are derived here, so there is no acknowledgement to lose.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, assert_never
+
+from deskmate.core.entries import (
+    Agreed,
+    Asked,
+    Began,
+    Cleared,
+    Compacted,
+    Did,
+    Ended,
+    Entry,
+    Heard,
+    Noticed,
+    Nudged,
+    Parked,
+    Reported,
+    Said,
+    Started,
+    Took,
+)
+from deskmate.core.facts import Foreign
+from deskmate.core.handshakes import Request, Shake, answer_flaw, may_ask
+from deskmate.core.messages import (
+    Envelope,
+    Interrupt,
+    PermissionResponse,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    read_envelope,
+    wakes,
+)
+from deskmate.core.names import LEAD, USER, call_id
+from deskmate.core.seen import Seen
+
+TaskEpoch = tuple[int, int]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without a result yet. `allowed`: a person's word on it, once there is one."""
+
+    id: str
+    tool: str
+    arguments: Mapping[str, object]
+    began: bool = False
+    request: str | None = None
+    allowed: bool | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What an agent knows. `owed`: something waits for the model's answer."""
+
+    name: str = ""
+    number: int = 0
+    cursors: Mapping[str, int] = field(default_factory=dict)
+    ids: Seen[int] = field(default_factory=Seen)
+    owed: bool = False
+    calls: Mapping[str, OpenCall] = field(default_factory=dict)
+    pressed: bool = False
+    demands: Mapping[str, str] = field(default_factory=dict)
+    demanded: bool = False
+    requests: Mapping[str, Request] = field(default_factory=dict)
+    stopping: str | None = None
+    parked: Parked | None = None
+    interrupted: bool = False
+    planning: bool = False
+    tasks: Mapping[int, int] = field(default_factory=dict)
+    nudged: frozenset[TaskEpoch] = frozenset()
+    reported: frozenset[TaskEpoch] = frozenset()
+    background: frozenset[str] = frozenset()
+    compacted: bool = False
+    noticed: tuple[int, int] = (0, 0)
+    steps: int = 0
+
+
+EMPTY = Memory()
+
+
+def remember(memory: Memory, number: int, entry: Entry) -> Memory:
+    """Return what an agent knows after one more entry of its transcript."""
+    memory = replace(memory, number=number)
+    match entry:
+        case Started(name=name, planning=planning, prompt=prompt):
+            return replace(memory, name=name, planning=planning, owed=bool(prompt))
+        case Heard():
+            return _hear(memory, number, entry)
+        case Said():
+            return _say(memory, number, entry)
+        case Began(calls=calls):
+            return replace(memory, calls=_each(memory.calls, calls, lambda call: replace(call, began=True)))
+        case Did():
+            return _do(memory, entry)
+        case Asked(call=asked, request_id=request_id):
+            waiting = _each(memory.calls, (asked,), lambda call: replace(call, request=request_id))
+            request = Request(request_id, Shake.PERMISSION, USER)
+            return replace(memory, calls=waiting, requests={**memory.requests, request_id: request})
+        case Took(task=task, epoch=epoch):
+            return replace(memory, tasks={**memory.tasks, task: epoch}, owed=True)
+        case Noticed(tasks=lost, roster=roster, board=board):
+            tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
+            seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
+            return replace(memory, tasks=tasks, noticed=seen, owed=True)
+        case Nudged(task=task, epoch=epoch):
+            return replace(memory, nudged=memory.nudged | {(task, epoch)}, owed=True)
+        case Reported(task=task, epoch=epoch):
+            return replace(memory, reported=memory.reported | {(task, epoch)})
+        case Agreed(request_id=request_id):
+            return replace(memory, demands=_without(memory.demands, request_id), stopping=request_id)
+        case Parked():
+            return replace(memory, parked=entry)
+        case Ended(background=background):
+            return replace(memory, background=memory.background - {background}, owed=True)
+        case Compacted():
+            return replace(memory, compacted=True)
+        case Cleared():
+            return memory
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _say(memory: Memory, number: int, entry: Said) -> Memory:
+    ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
+    calls = {id_: OpenCall(id_, call.tool, call.arguments) for id_, call in zip(ids, entry.calls, strict=True)}
+    return replace(
+        memory,
+        owed=entry.unfinished,
+        calls=calls,
+        pressed=False,
+        demanded=False,
+        parked=None,
+        compacted=False,
+        steps=memory.steps + 1 if calls else 0,
+    )
+
+
+def _do(memory: Memory, entry: Did) -> Memory:
+    call = memory.calls.get(entry.call)
+    told = {**memory.tasks, **entry.tasks}
+    memory = replace(
+        memory,
+        calls=_without(memory.calls, entry.call),
+        requests=_without(memory.requests, call.request) if call and call.request else memory.requests,
+        tasks={task: epoch for task, epoch in told.items() if epoch is not None},
+        owed=True,
+    )
+    if entry.background:
+        memory = replace(memory, background=memory.background | {entry.background})
+    if opened := entry.opened:
+        request = Request(opened.request_id, opened.shake, opened.asked)
+        memory = replace(memory, requests={**memory.requests, request.id: request})
+    if (answered := entry.answered) and answered.request_id in memory.demands:
+        stopping = answered.request_id if answered.approve else memory.stopping
+        memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
+    return memory
+
+
+def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
+    reached = max(entry.upto, memory.cursors.get(entry.box, 0))
+    memory = replace(memory, cursors={**memory.cursors, entry.box: reached}, owed=memory.owed or bool(entry.damage))
+    for body in entry.mail:
+        envelope = read_envelope(body)
+        if isinstance(envelope, Foreign) or envelope.id in memory.ids:
+            continue
+        memory = _take_in(replace(memory, ids=memory.ids.put(envelope.id, number)), envelope)
+    return memory
+
+
+def _take_in(memory: Memory, envelope: Envelope) -> Memory:
+    message, sender = envelope.message, envelope.sender
+    match message:
+        case Interrupt():
+            return replace(memory, interrupted=True, pressed=True) if sender == USER else memory
+        case ShutdownRequest(request_id=id_):
+            if not may_ask(sender, message):
+                return memory
+            return replace(memory, demands={**memory.demands, id_: sender}, demanded=True, pressed=True)
+        case PlanResponse() | ShutdownResponse() | PermissionResponse():
+            return _answer(memory, envelope, message)
+    if not wakes(message):
+        return memory
+    if sender in (LEAD, USER):
+        memory = replace(memory, interrupted=False, parked=None)
+    return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
+
+
+def _answer(
+    memory: Memory, envelope: Envelope, message: PlanResponse | ShutdownResponse | PermissionResponse
+) -> Memory:
+    """Let a response have its effect if it is the one that counts; ignore it otherwise."""
+    request = memory.requests.get(message.request_id)
+    if request is None or answer_flaw(request, envelope):
+        return memory
+    memory = replace(memory, requests=_without(memory.requests, request.id))
+    match message:
+        case PlanResponse(approve=approve):
+            return replace(memory, planning=memory.planning and not approve, owed=True)
+        case ShutdownResponse(approve=approve):
+            return replace(memory, owed=memory.owed or not approve)
+        case PermissionResponse(approve=approve, content=why):
+            asked = tuple(call.id for call in memory.calls.values() if call.request == request.id)
+            calls = _each(memory.calls, asked, lambda call: replace(call, allowed=approve, why=why))
+            return replace(memory, calls=calls)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _each(
+    calls: Mapping[str, OpenCall], ids: tuple[str, ...], change: Callable[[OpenCall], OpenCall]
+) -> dict[str, OpenCall]:
+    return {id_: change(call) if id_ in ids else call for id_, call in calls.items()}
+
+
+def _without(mapping: Mapping[K, V], key: K) -> dict[K, V]:
+    return {kept: value for kept, value in mapping.items() if kept != key}

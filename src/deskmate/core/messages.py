@@ -1,0 +1,202 @@
+"""The kinds of mail, and the envelope they travel in.
+
+One frozen class per kind, told apart by `type`. On disk an envelope and its message are one flat object, so that
+`jq .sender` works. Control comes from these kinds alone, never from the text inside one.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.names import known_name
+from deskmate.core.records import Json, encode
+from deskmate.errors import BadName, TooLarge
+
+BODY_CAP = 256 * 1024
+SUMMARY_CAP = 120
+_ID_CAP = 400
+
+
+class Plain(Fact):
+    """Words to one member."""
+
+    type: Literal["message"] = "message"
+    content: str
+    summary: str = ""
+
+
+class Broadcast(Fact):
+    """Words to every other agent of the team."""
+
+    type: Literal["broadcast"] = "broadcast"
+    content: str
+    summary: str = ""
+
+
+class PlanRequest(Fact):
+    """A teammate's plan, to be approved before it may do more than read."""
+
+    type: Literal["plan_approval_request"] = "plan_approval_request"
+    request_id: str
+    content: str
+
+
+class PlanResponse(Fact):
+    """The lead's or the user's word on a plan."""
+
+    type: Literal["plan_approval_response"] = "plan_approval_response"
+    request_id: str
+    approve: bool
+    content: str = ""
+
+
+class ShutdownRequest(Fact):
+    """The lead or the user asks a teammate to leave."""
+
+    type: Literal["shutdown_request"] = "shutdown_request"
+    request_id: str
+    content: str = ""
+
+
+class ShutdownResponse(Fact):
+    """A teammate agrees to leave, or says why not yet."""
+
+    type: Literal["shutdown_response"] = "shutdown_response"
+    request_id: str
+    approve: bool
+    content: str = ""
+
+
+class PermissionRequest(Fact):
+    """A call that a person must allow: exactly this tool with exactly these arguments."""
+
+    type: Literal["permission_request"] = "permission_request"
+    request_id: str
+    tool: str
+    arguments: dict[str, Any]
+    reason: str = ""
+
+
+class PermissionResponse(Fact):
+    """A person's word on one call."""
+
+    type: Literal["permission_response"] = "permission_response"
+    request_id: str
+    approve: bool
+    content: str = ""
+
+
+class Interrupt(Fact):
+    """The user cuts what runs."""
+
+    type: Literal["interrupt"] = "interrupt"
+    content: str = ""
+
+
+class Undeliverable(Fact):
+    """Mail that comes back, whole: its recipient left before hearing it."""
+
+    type: Literal["undeliverable"] = "undeliverable"
+    reason: str
+    original: dict[str, Any]
+
+
+Message: TypeAlias = (
+    Plain
+    | Broadcast
+    | PlanRequest
+    | PlanResponse
+    | ShutdownRequest
+    | ShutdownResponse
+    | PermissionRequest
+    | PermissionResponse
+    | Interrupt
+    | Undeliverable
+)
+KINDS: tuple[type[Fact], ...] = (
+    Plain,
+    Broadcast,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    PermissionRequest,
+    PermissionResponse,
+    Interrupt,
+    Undeliverable,
+)
+_read_message = reader(*KINDS)
+
+
+def wakes(message: Fact) -> bool:
+    """Tell whether hearing this alone starts a turn of an idle agent.
+
+    A shutdown request does only where a model must answer it; `decide` knows when.
+    """
+    match message:
+        case Plain() | Broadcast() | PlanRequest() | PlanResponse() | Undeliverable():
+            return True
+        case ShutdownResponse(approve=approve):
+            return not approve
+        case _:
+            return False
+
+
+def bounces(message: Fact) -> bool:
+    """Tell whether this comes back from a member that left: all but what lost its point with the leaving."""
+    return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A message with its id, sender, recipient and time. The runtime stamps the sender; a model cannot choose it."""
+
+    id: str
+    sender: str
+    recipient: str
+    timestamp: float
+    message: Fact
+
+    def body(self) -> dict[str, Any]:
+        """Return the envelope as the body of a record, flat."""
+        fields = self.message.body()
+        head = {"type": fields.pop("type"), "sender": self.sender, "recipient": self.recipient}
+        return {**head, **fields, "timestamp": self.timestamp, "id": self.id}
+
+
+_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
+
+
+def read_envelope(body: Json) -> Envelope | Foreign:
+    """Return the envelope in a record of mail; Foreign where it has none that this version understands."""
+    message = _read_message({key: value for key, value in body.items() if key not in _OUTSIDE})
+    if isinstance(message, Foreign):
+        return Foreign(body, message.reason)
+    id_, sender, recipient, timestamp = (body.get(key) for key in ("id", "sender", "recipient", "timestamp"))
+    if not isinstance(id_, str) or not 0 < len(id_) <= _ID_CAP:
+        return Foreign(body, "an envelope without an id")
+    if not isinstance(timestamp, int | float) or isinstance(timestamp, bool):
+        return Foreign(body, "an envelope without a timestamp")
+    try:
+        return Envelope(id_, known_name(str(sender)), known_name(str(recipient)), float(timestamp), message)
+    except BadName as error:
+        return Foreign(body, str(error))
+
+
+def check_size(envelope: Envelope) -> None:
+    """Raise TooLarge where an envelope is above the cap of one message."""
+    try:
+        size = len(encode({**envelope.body(), "run": "-", "ord": 0}))
+    except TooLarge as error:
+        raise TooLarge(f"a message has at most {BODY_CAP} bytes; write it to a file and send its path") from error
+    if size > BODY_CAP:
+        raise TooLarge(
+            f"this message has {size} bytes, a message at most {BODY_CAP}; write it to a file and send its path"
+        )
+
+
+def summarise(content: str, summary: str = "") -> str:
+    """Return one line that previews a message: the given summary, else its first words."""
+    text = " ".join((summary.strip() or content.strip()).split())
+    return text if len(text) <= SUMMARY_CAP else text[: SUMMARY_CAP - 1].rstrip() + "…"
+

@@ -1,0 +1,136 @@
+"""Roles: the one table of tools, and which of them each kind of agent has.
+
+`policy` and `decide` read a tool's traits here; prompt and docs read who has it. Only errors stand below.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from deskmate.errors import BadInput
+
+Home: TypeAlias = Literal["base", "task", "mail", "team", "background", "skill", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTraits:
+    """What the rules need to know of a tool.
+
+    `repeatable`: may run again after a crash, since it only reads or its only effect is an append of ours.
+    `overlaps`: may run together with other calls of its step.
+    """
+
+    name: str
+    home: Home
+    reads: bool = False
+    repeatable: bool = False
+    overlaps: bool = False
+    edits: bool = False
+    runs: bool = False
+
+
+def _reading(name: str, home: Home) -> ToolTraits:
+    return ToolTraits(name, home, reads=True, repeatable=True, overlaps=True)
+
+
+_TABLE = (
+    ToolTraits("bash", "base", runs=True),
+    _reading("read_file", "base"),
+    ToolTraits("write_file", "base", edits=True),
+    ToolTraits("edit_file", "base", edits=True),
+    _reading("glob", "base"),
+    _reading("grep", "base"),
+    ToolTraits("TaskCreate", "task", repeatable=True),
+    _reading("TaskGet", "task"),
+    # A task's `verify` command is a bash call of its own, so that completing is an append like the rest.
+    ToolTraits("TaskUpdate", "task", repeatable=True),
+    _reading("TaskList", "task"),
+    # Mail keeps the order in which it was sent, so that it never overlaps.
+    ToolTraits("SendMessage", "mail", repeatable=True),
+    ToolTraits("ExitPlanMode", "plan", repeatable=True),
+    ToolTraits("Task", "team", repeatable=True, overlaps=True),
+    _reading("TaskOutput", "background"),
+    ToolTraits("TaskStop", "background"),
+    _reading("Skill", "skill"),
+    # Founding and closing a team move folders and take or give up a seat: more than an append.
+    ToolTraits("TeamCreate", "team"),
+    ToolTraits("TeamDelete", "team"),
+)
+
+TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in _TABLE})
+
+PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"})
+
+
+class Kind(StrEnum):
+    """What an agent is: the two roles of the roster, or a one-shot subagent."""
+
+    LEAD = "lead"
+    TEAMMATE = "teammate"
+    SUBAGENT = "subagent"
+
+
+class AgentType(StrEnum):
+    """How far an agent's base tools reach; all but the first only read."""
+
+    GENERAL = "general-purpose"
+    EXPLORE = "Explore"
+    PLAN = "Plan"
+
+
+_HOMES: Mapping[Kind, frozenset[Home]] = {
+    Kind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill", "plan"}),
+    Kind.TEAMMATE: frozenset({"base", "task", "mail"}),
+    Kind.SUBAGENT: frozenset({"base"}),
+}
+_DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background"})
+
+
+def tools_of(
+    kind: Kind,
+    agent_type: str,
+    *,
+    planning: bool = False,
+    delegate: bool = False,
+) -> tuple[str, ...]:
+    """Return the names of the tools an agent has, in the order of the table.
+
+    Raises BadInput for an unknown agent type, and for anyone but the lead who would delegate.
+    """
+    only_reads = _known_type(agent_type) is not AgentType.GENERAL
+    homes = _homes(kind, planning=planning, delegate=delegate)
+    return tuple(
+        tool.name
+        for tool in TOOLS.values()
+        if tool.home in homes
+        and (tool.reads or tool.home != "base" or not only_reads)
+        and (tool.name in PLANNING or not planning)
+    )
+
+
+def _known_type(agent_type: str) -> AgentType:
+    try:
+        return AgentType(agent_type)
+    except ValueError as error:
+        known = ", ".join(AgentType)
+        raise BadInput(f"{ascii(agent_type)[:80]} is no agent type; choose one of {known}") from error
+
+
+def _homes(kind: Kind, *, planning: bool, delegate: bool) -> frozenset[Home]:
+    homes = _HOMES[kind]
+    if delegate:
+        if kind is not Kind.LEAD:
+            raise BadInput(f"a {kind} cannot delegate; only the lead can")
+        homes &= _DELEGATING
+    # Whoever plans and can hand in a plan must be able to, whatever else it has given up.
+    return homes | {"plan"} if planning and kind is not Kind.SUBAGENT else homes
+
+
+COLOURS = ("cyan", "yellow", "magenta", "green", "blue")
+
+
+def colour_of(index: int) -> str:
+    """Return the colour of the `index`-th teammate that joined, counted from 0, those who left included."""
+    return COLOURS[index % len(COLOURS)]

@@ -1,0 +1,301 @@
+"""Tasks: what the board holds, what can happen to it, and what can be asked of it.
+
+A board is a value: the fold of the records of one stream. Nothing here changes one: `claims` above says what
+is allowed, `boards` above that folds what happened. Below stand facts, names and records.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
+
+from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.names import known_name
+from deskmate.core.records import Json
+from deskmate.core.seen import Seen
+from deskmate.errors import BadInput
+
+_ID = re.compile(r"#?([1-9][0-9]{0,15})")
+_LINE_SHOWN = 120
+_WORDS_SHOWN = 10
+
+
+class Status(StrEnum):
+    """How far a task is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    DELETED = "deleted"
+
+
+class Receipt(BaseModel):
+    """How the command that verifies a task ended, and where it ran."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    command: str
+    workspace: str
+    commit: str | None = None
+    exit: int
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of work. `epoch` counts its changes of owner; times are for people."""
+
+    id: int
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    status: Status = Status.PENDING
+    owner: str | None = None
+    epoch: int = 0
+    blocked_by: frozenset[int] = frozenset()
+    role: str | None = None
+    verify: str | None = None
+    created: float = 0.0
+    updated: float = 0.0
+    notes: tuple[str, ...] = ()
+    receipt: Receipt | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is still something to do."""
+        return self.status in (Status.PENDING, Status.IN_PROGRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All tasks of a team as of record `number`, deleted ones included, lowest number first.
+
+    working   member → the task it has in progress
+    next_id   the number of the next task: no record can have used it, a lost one neither
+    causes    cause → number of the record that was its first effect
+    damaged   numbers of lost records that nobody has accepted
+    skipped   the last few records that changed nothing, and why
+    """
+
+    tasks: Mapping[int, Task] = field(default_factory=dict)
+    working: Mapping[str, int] = field(default_factory=dict)
+    number: int = 0
+    next_id: int = 1
+    causes: Seen[int] = field(default_factory=Seen)
+    damaged: frozenset[int] = frozenset()
+    skipped: tuple[str, ...] = ()
+
+
+EMPTY = Board()
+
+
+# -- what can happen ------------------------------------------------------------------------------
+
+
+def _member(name: str) -> str:
+    return known_name(name)
+
+
+Member = Annotated[str, AfterValidator(_member)]
+TaskId = Annotated[int, Field(strict=True, ge=1)]
+TaskIds = Annotated[frozenset[TaskId], PlainSerializer(sorted, return_type=list[int])]
+# The epoch the writer saw: whoever writes with an older one has lost the task since.
+Epoch = Annotated[int, Field(strict=True, ge=0)]
+
+
+class Event(Fact):
+    """Something that happened to the board. `cause` is the id of the call that wanted it."""
+
+    by: Member
+    at: float = Field(allow_inf_nan=False)
+    cause: str | None = None
+
+
+class Created(Event):
+    """A task was put on the board; with an owner, it waits for that member."""
+
+    type: Literal["task_created"] = "task_created"
+    task: TaskId
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    blocked_by: TaskIds = frozenset()
+    owner: Member | None = None
+    role: str | None = None
+    verify: str | None = None
+
+
+class Edited(Event):
+    """What is given was changed; an empty role or verify takes the old one away."""
+
+    type: Literal["task_edited"] = "task_edited"
+    task: TaskId
+    subject: str | None = None
+    description: str | None = None
+    active_form: str | None = None
+    role: str | None = None
+    verify: str | None = None
+    add_blocked_by: TaskIds = frozenset()
+    remove_blocked_by: TaskIds = frozenset()
+    add_blocks: TaskIds = frozenset()
+
+
+class Claimed(Event):
+    """`by` took the task and began."""
+
+    type: Literal["task_claimed"] = "task_claimed"
+    task: TaskId
+    epoch: Epoch
+
+
+class Assigned(Event):
+    """The task was put in `owner`'s queue, whoever had it before."""
+
+    type: Literal["task_assigned"] = "task_assigned"
+    task: TaskId
+    owner: Member
+    epoch: Epoch
+
+
+class Released(Event):
+    """The task went back to the board, with a note of how far it was."""
+
+    type: Literal["task_released"] = "task_released"
+    task: TaskId
+    epoch: Epoch
+    note: str = ""
+
+
+class Completed(Event):
+    """The task was done; the receipt shows it where the task has a command to verify it."""
+
+    type: Literal["task_completed"] = "task_completed"
+    task: TaskId
+    epoch: Epoch
+    receipt: Receipt | None = None
+
+
+class Deleted(Event):
+    """The task was dropped, and with it every edge to and from it."""
+
+    type: Literal["task_deleted"] = "task_deleted"
+    task: TaskId
+
+
+class Accepted(Event):
+    """A person looked at the damage at record `number` and wants to go on without it."""
+
+    type: Literal["accepted"] = "accepted"
+    number: int = Field(strict=True, ge=1)
+
+
+BoardEvent: TypeAlias = Created | Edited | Claimed | Assigned | Released | Completed | Deleted | Accepted
+
+KINDS: tuple[type[BoardEvent], ...] = (
+    Created,
+    Edited,
+    Claimed,
+    Assigned,
+    Released,
+    Completed,
+    Deleted,
+    Accepted,
+)
+read_event: Callable[[Json], BoardEvent | Foreign] = reader(*KINDS)
+
+
+# -- what can be asked ----------------------------------------------------------------------------
+
+
+def parse_id(text: str | int) -> int:
+    """Return the number of a task written as 3, "3" or "#3"; raise BadInput for anything else."""
+    if isinstance(text, str) and (found := _ID.fullmatch(text)):
+        return int(found[1])
+    if type(text) is int and text > 0:
+        return text
+    raise BadInput(f'{ascii(text)[:80]} is no task id; write 3, "3" or "#3"')
+
+
+def blockers(board: Board, task: Task) -> list[int]:
+    """Return what an open task still waits for, lowest first; nothing holds up a task that is over."""
+    if not task.is_open:
+        return []
+    return sorted(id for id in task.blocked_by if board.tasks[id].status is not Status.COMPLETED)
+
+
+def is_blocked(board: Board, task: Task) -> bool:
+    """Tell whether a task still waits for another."""
+    return bool(blockers(board, task))
+
+
+def blocks(board: Board, id: int) -> frozenset[int]:
+    """Return the tasks that name this one as a blocker."""
+    return frozenset(task.id for task in board.tasks.values() if id in task.blocked_by)
+
+
+def freed_by(board: Board, id: int) -> list[Task]:
+    """Return the tasks that wait for this one alone: its end lets them go on. Ask before it ends."""
+    return [task for task in board.tasks.values() if id in task.blocked_by and blockers(board, task) == [id]]
+
+
+def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
+    """Tell whether a member is one the task is for; one that only reads takes nothing but what names it."""
+    if task.role is None:
+        return not reads_only
+    return task.role in (name, role)
+
+
+def claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
+    """Return the free tasks a member may begin, lowest number first; none while damage stops claims."""
+    return [
+        task
+        for task in _ready(board, None)
+        if fits(task, name=name, role=role, reads_only=reads_only) and not is_blocked(board, task)
+    ]
+
+
+def assigned(board: Board, name: str) -> list[Task]:
+    """Return what a member may begin of its queue, lowest number first; none while damage stops claims."""
+    return [task for task in _ready(board, name) if not is_blocked(board, task)]
+
+
+def in_progress_of(board: Board, name: str) -> list[Task]:
+    """Return the task a member works on, one at most."""
+    return [board.tasks[board.working[name]]] if name in board.working else []
+
+
+def _ready(board: Board, owner: str | None) -> list[Task]:
+    if board.damaged:
+        return []
+    return [task for task in board.tasks.values() if task.owner == owner and task.status is Status.PENDING]
+
+
+# -- how it is written ----------------------------------------------------------------------------
+
+
+def line(board: Board, task: Task) -> str:
+    """Return a task as one line: `#3 [in progress] subject (blocked by #1) @owner`."""
+    waits = blockers(board, task)
+    blocked = f" (blocked by {ids(waits)})" if waits else ""
+    owner = f" @{task.owner}" if task.owner else ""
+    return f"#{task.id} [{task.status.replace('_', ' ')}] {one_line(task.subject)}{blocked}{owner}"
+
+
+def ids(numbers: Iterable[int]) -> str:
+    """Return task numbers for people: `#1, #2`, the first few and how many more."""
+    return listed([f"#{number}" for number in numbers])
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first few words of a list and how many more there are."""
+    shown = ", ".join(words[:_WORDS_SHOWN])
+    return f"{shown} and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else shown
+
+
+def one_line(text: str) -> str:
+    """Return `text` as one short line: no line end in it can pose as another task's line."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LINE_SHOWN else f"{text[: _LINE_SHOWN - 1]}…"

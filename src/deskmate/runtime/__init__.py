@@ -1,0 +1,8 @@
+"""The few coroutines, above the rules and the seams.
+
+streams      appending what is stamped, trying again what is in doubt, keeping a fold current
+transcript   one member's log, and what it remembers
+mailbox      sending, hearing, giving back
+roster       joining, resting, leaving, policy
+board        creating, claiming, completing, releasing
+"""

@@ -1,0 +1,198 @@
+"""The board, live: creating, editing, claiming, completing, releasing, by compare-and-set.
+
+Every change is decided on a board that was read and appended only if nothing came between. Two who want one task: one
+wins, the other decides again and is told who. Epochs are stamped here; a model never sees them.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from deskmate.core import boards, tasks
+from deskmate.core.claims import refusal
+from deskmate.core.facts import Foreign
+from deskmate.core.members import Member
+from deskmate.core.names import BOARD
+from deskmate.core.records import Record
+from deskmate.core.roles import AgentType
+from deskmate.core.tasks import (
+    EMPTY,
+    Accepted,
+    Assigned,
+    BoardEvent,
+    Claimed,
+    Completed,
+    Created,
+    Deleted,
+    Edited,
+    Receipt,
+    Released,
+    Task,
+)
+from deskmate.errors import Conflict, TaskRefused
+from deskmate.runtime.streams import Folded, Pen
+
+_Make = Callable[[tasks.Board], BoardEvent | str | None]
+
+
+class Board:
+    """Shared work, as seen by all members of this process."""
+
+    def __init__(self, pen: Pen) -> None:
+        self._pen = pen
+        self._folded = Folded(pen.store, BOARD, EMPTY, boards.fold)
+
+    @property
+    def state(self) -> tasks.Board:
+        """The board as last read."""
+        return self._folded.state
+
+    async def refresh(self) -> tasks.Board:
+        """Read what is new and return the board."""
+        return await self._folded.refresh()
+
+    async def create(
+        self,
+        by: str,
+        subject: str,
+        *,
+        description: str = "",
+        active_form: str = "",
+        blocked_by: Iterable[int] = (),
+        owner: str | None = None,
+        role: str | None = None,
+        verify: str | None = None,
+        cause: str | None = None,
+    ) -> Task:
+        """Put a task on the board under the next number; a repeated cause returns the task it made."""
+        blockers = frozenset(blocked_by)
+
+        def event(board: tasks.Board) -> Created:
+            return Created(
+                by=by,
+                at=self._now(),
+                cause=cause,
+                task=board.next_id,
+                subject=subject,
+                description=description,
+                active_form=active_form,
+                blocked_by=blockers,
+                owner=owner,
+                role=role,
+                verify=verify,
+            )
+
+        made = await self._change(event, cause)
+        assert isinstance(made, Created)
+        return self.state.tasks[made.task]
+
+    async def edit(self, by: str, task: int, *, cause: str | None = None, **changes: Any) -> Task:
+        """Change a task's words or edges (`add_blocked_by`, `remove_blocked_by`, `add_blocks`)."""
+        return await self._on(task, lambda _: Edited(by=by, at=self._now(), cause=cause, task=task, **changes), cause)
+
+    async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
+        """Take a task for a member and begin it; raise TaskRefused, saying who has it or what it waits for."""
+        by = member.name
+
+        def event(found: Task) -> Claimed | str:
+            if not tasks.fits(found, name=by, role=member.role, reads_only=False):
+                return f"task #{task} is for '{found.role}', not for '{by}'; pick another"
+            return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
+
+        return await self._on(task, event, cause)
+
+    async def claim_next(self, member: Member) -> Task | None:
+        """Take the lowest task that is free, unblocked and fits a member, or nothing if there is none."""
+        reads_only = member.agent_type is not AgentType.GENERAL
+
+        def event(board: tasks.Board) -> Claimed | None:
+            free = tasks.claimable(board, name=member.name, role=member.role, reads_only=reads_only)
+            return Claimed(by=member.name, at=self._now(), task=free[0].id, epoch=free[0].epoch) if free else None
+
+        made = await self._change(event, None)
+        return self.state.tasks[made.task] if isinstance(made, Claimed) else None
+
+    async def assign(self, by: str, task: int, owner: str, *, cause: str | None = None) -> Task:
+        """Put a task in someone's queue; raise TaskRefused unless lead or user does."""
+        return await self._on(
+            task,
+            lambda found: Assigned(
+                by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=found.epoch
+            ),
+            cause,
+        )
+
+    async def release(self, by: str, task: int, epoch: int, *, note: str = "", cause: str | None = None) -> Task:
+        """Give a task back to the board; raise TaskRefused if that epoch of it has ended."""
+        return await self._on(
+            task, lambda _: Released(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, note=note), cause
+        )
+
+    async def complete(
+        self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
+    ) -> Task:
+        """Mark a task as done; raise TaskRefused if that epoch of it has ended or its verification failed."""
+        return await self._on(
+            task,
+            lambda _: Completed(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, receipt=receipt),
+            cause,
+        )
+
+    async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
+        """Drop a task and every edge to and from it."""
+        return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
+
+    async def accept(self, by: str, number: int) -> None:
+        """Record that a person accepts the loss of a damaged record, so that work can be taken again."""
+        await self._change(lambda _: Accepted(by=by, at=self._now(), number=number), None)
+
+    # -- compare and set --------------------------------------------------------------------------
+
+    async def _on(self, task: int, event: Callable[[Task], BoardEvent | str], cause: str | None) -> Task:
+        """Change one task; a repeated cause changes nothing and returns the task."""
+
+        def on_board(board: tasks.Board) -> BoardEvent | str:
+            # An unknown id is refused with the others, by the rules.
+            return event(board.tasks.get(task, Task(task, "")))
+
+        await self._change(on_board, cause)
+        return self.state.tasks[task]
+
+    async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:
+        """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing.
+
+        Decides first on the board as last read: if that is old, the append says so; a refusal is looked at twice.
+        """
+        board = self.state
+        while True:
+            if cause and (number := board.causes.get(cause)):
+                return await self._event(number)
+            event = make(board)
+            why = event if isinstance(event, str) else event and refusal(board, event)
+            if event is None or why:
+                if (fresh := await self.refresh()).number == board.number:
+                    if why:
+                        raise TaskRefused(why)
+                    return None
+                board = fresh
+            elif not isinstance(event, str) and (record := await self._try(event, board.number)):
+                self._folded.follow(board, record)
+                return event
+            else:
+                board = await self.refresh()
+
+    async def _try(self, event: BoardEvent, expect: int) -> Record | None:
+        try:
+            return await self._pen.append(BOARD, event.body(), expect=expect)
+        except Conflict:
+            return None
+
+    async def _event(self, number: int) -> BoardEvent:
+        """Return the event that stands at a number."""
+        item = (await self._pen.store.read(BOARD, number - 1))[0]
+        event = tasks.read_event(item.body) if isinstance(item, Record) else None
+        assert event is not None
+        assert not isinstance(event, Foreign)
+        return event
+
+    def _now(self) -> float:
+        return self._pen.clock.timestamp()

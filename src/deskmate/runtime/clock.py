@@ -1,0 +1,21 @@
+"""The machine's own clock, behind `ports.Clock`."""
+
+import time
+
+import anyio
+
+
+class SystemClock:
+    """Time as it passes."""
+
+    def monotonic(self) -> float:
+        """Return seconds that only grow."""
+        return time.monotonic()
+
+    def timestamp(self) -> float:
+        """Return seconds since the epoch."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Return after that many seconds."""
+        await anyio.sleep(seconds)

@@ -1,0 +1,67 @@
+"""The roster, live: joining, resting, leaving, and what is permitted.
+
+Joins, leaves and policy are decided on what was read and synced; status is appended blind and costs nobody a turn.
+"""
+
+from deskmate.core import members
+from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
+from deskmate.core.names import LEAD, ROSTER
+from deskmate.errors import Conflict, Refused
+from deskmate.runtime.streams import Folded, Pen
+
+
+class Roster:
+    """Who is on the team. `state` is the fold as last read."""
+
+    def __init__(self, pen: Pen) -> None:
+        self._pen = pen
+        self._folded = Folded(pen.store, ROSTER, EMPTY, members.fold)
+
+    @property
+    def state(self) -> members.Roster:
+        """The roster as last read."""
+        return self._folded.state
+
+    async def refresh(self) -> members.Roster:
+        """Read what is new and return the roster."""
+        return await self._folded.refresh()
+
+    async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
+        """Begin the team with its lead; raise Refused if it was begun before."""
+        event = Founded(team=team, description=description, home=home, at=self._pen.clock.timestamp())
+        return (await self._decide(event)).members[LEAD]
+
+    async def join(self, joined: Joined) -> Member:
+        """Add a teammate; raise Refused for a name that is reserved or was ever used. A repeated cause adds nobody."""
+        return (await self._decide(joined)).members[joined.name]
+
+    async def status(self, event: Working | Idle | Waiting | Parked) -> None:
+        """Say what a member is doing."""
+        await self._pen.append(ROSTER, event.body(), sync=False)
+
+    async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:
+        """Record that a member left for good, and how much mail it had heard; raise Refused if it had left before."""
+        at = self._pen.clock.timestamp()
+        return await self._decide(Left(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
+
+    async def permit(self, policy: PolicySet) -> members.Roster:
+        """Change what is permitted; raise Refused where its author may not."""
+        return await self._decide(policy)
+
+    async def accept(self, number: int) -> members.Roster:
+        """Record that a person accepts the loss of a damaged record."""
+        return await self._decide(members.Accepted(number=number, at=self._pen.clock.timestamp()))
+
+    async def _decide(self, event: Event) -> members.Roster:
+        """Append an event that the rules allow in the state it is appended to."""
+        while True:
+            state = await self.refresh()
+            if isinstance(event, Joined) and event.cause and event.cause in state.causes:
+                return state
+            if why := members.refusal(state, event):
+                raise Refused(why)
+            try:
+                record = await self._pen.append(ROSTER, event.body(), expect=state.number)
+            except Conflict:
+                continue
+            return self._folded.follow(state, record)

@@ -1,0 +1,82 @@
+"""The one way the runtime touches a store: a pen that stamps what it appends, and folds that keep themselves current.
+
+Everything in this package appends through a pen. Below is `ports.Store`.
+"""
+
+import itertools
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar
+
+from deskmate.core.records import Item, Record, stamp
+from deskmate.errors import Conflict, StoreUnavailable
+from deskmate.ports import Clock, Store
+
+# Long enough for a full disk to be noticed, short enough that a caller can still say so.
+RETRY_SECONDS = (0.01, 0.05, 0.25, 1.0)
+
+
+class Pen:
+    """Append for one process: every record bears its stamp, and what is in doubt is tried again."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store, self.clock = store, clock
+        self._run = secrets.token_hex(8)
+        self._ordinals = itertools.count(1)
+
+    async def append(
+        self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
+    ) -> Record:
+        """Append `body` and return the record it became; the promise is that of `Store.append`."""
+        record = {**body, "run": self._run, "ord": next(self._ordinals)}
+        for seconds in RETRY_SECONDS:
+            try:
+                return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+            except StoreUnavailable:
+                await self.clock.sleep(seconds)
+            except Conflict as conflict:
+                return await self._mine_after_all(record, conflict)
+        return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+
+    async def _mine_after_all(self, record: dict[str, Any], conflict: Conflict) -> Record:
+        """Return the record if it is itself what stands in its way: a try in doubt had got through."""
+        for item in await self.store.read(conflict.stream, conflict.expect):
+            if isinstance(item, Record):
+                if stamp(item.body) == stamp(record):
+                    return item
+                break
+        raise conflict
+
+
+class Numbered(Protocol):
+    """A fold that knows how far it has come."""
+
+    @property
+    def number(self) -> int:
+        """The number of the last item folded."""
+
+
+S = TypeVar("S", bound=Numbered)
+
+
+class Folded(Generic[S]):
+    """One stream's fold, shared by all who look at it in this process."""
+
+    def __init__(self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S]) -> None:
+        self._store, self.stream, self._fold = store, stream, fold
+        self.state = empty
+
+    async def refresh(self) -> S:
+        """Take in what is new and return the state."""
+        before = self.state
+        return self._keep(self._fold(before, await self._store.read(self.stream, before.number)))
+
+    def follow(self, before: S, record: Record) -> S:
+        """Take in a record that was appended right behind `before`."""
+        return self._keep(self._fold(before, [record]))
+
+    def _keep(self, state: S) -> S:
+        """Keep the further one: two may have refreshed at once."""
+        if state.number > self.state.number:
+            self.state = state
+        return self.state

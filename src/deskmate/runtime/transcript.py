@@ -1,0 +1,50 @@
+"""One member's transcript: the log of all it heard, said and did, and the memory folded from it.
+
+Only the holder of the member's seat loads it. `expect` on every append is the second net: a copy that lost its seat
+learns of it at its next word.
+"""
+
+from deskmate.core.entries import Entry, read_entry, synced
+from deskmate.core.facts import Foreign
+from deskmate.core.memory import EMPTY, Memory, remember
+from deskmate.core.names import log
+from deskmate.core.records import Damaged, Item
+from deskmate.runtime.streams import Pen
+
+
+class Transcript:
+    """A member's entries and what it remembers of them. Made by `load`."""
+
+    def __init__(self, pen: Pen, name: str) -> None:
+        self._pen, self._stream = pen, log(name)
+        self._last = 0
+        self.memory: Memory = EMPTY
+        self.entries: list[tuple[int, Entry]] = []
+        self.damage: list[Damaged] = []
+        self.foreign: list[tuple[int, Foreign]] = []
+
+    @classmethod
+    async def load(cls, pen: Pen, name: str) -> "Transcript":
+        """Return a member's transcript as it stands. What is damaged is listed, not passed over."""
+        transcript = cls(pen, name)
+        for item in await pen.store.read(log(name)):
+            transcript._add(item)
+        return transcript
+
+    async def record(self, entry: Entry) -> int:
+        """Append an entry and remember it; return its number. Raises Conflict if someone else writes here."""
+        record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
+        self._add(record)
+        return record.number
+
+    def _add(self, item: Item) -> None:
+        self._last = item.number
+        if isinstance(item, Damaged):
+            self.damage.append(item)
+            return
+        entry = read_entry(item.body)
+        if isinstance(entry, Foreign):
+            self.foreign.append((item.number, entry))
+            return
+        self.entries.append((item.number, entry))
+        self.memory = remember(self.memory, item.number, entry)

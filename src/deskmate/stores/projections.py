@@ -1,0 +1,99 @@
+"""Readable copies of roster and board: `config.json` and one `<id>.json` per task.
+
+For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; they bear the record
+numbers they show, can be deleted at any time, and are never read back.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from deskmate.core.members import Member, Roster
+from deskmate.core.names import LEAD, agent_id
+from deskmate.core.tasks import Board, Task, blocks
+from deskmate.stores.folders import Folder
+
+CONFIG = "config.json"
+
+
+def config(roster: Roster) -> dict[str, Any]:
+    """Return what `config.json` shows."""
+    return {
+        "name": roster.team,
+        "description": roster.description,
+        "created_at": roster.founded,
+        "lead_agent_id": agent_id(LEAD, roster.team),
+        "members": [_member(member, roster.team) for member in roster.members.values()],
+        "roster": roster.number,
+    }
+
+
+def _member(member: Member, team: str) -> dict[str, Any]:
+    status = member.status.word
+    return {
+        "name": member.name,
+        "agent_id": agent_id(member.name, team),
+        "agent_type": member.agent_type,
+        "role": member.role,
+        "color": member.colour,
+        "status": f"{status}({member.status.detail})" if member.status.detail else status,
+        "is_active": member.here,
+    }
+
+
+def task_file(board: Board, task: Task) -> dict[str, Any]:
+    """Return what `<id>.json` shows."""
+    return {
+        "id": task.id,
+        "subject": task.subject,
+        "description": task.description,
+        "activeForm": task.active_form,
+        "status": task.status,
+        "owner": task.owner,
+        "epoch": task.epoch,
+        "blockedBy": sorted(task.blocked_by),
+        "blocks": sorted(blocks(board, task.id)),
+        "role": task.role,
+        "verify": task.verify,
+        "created": task.created,
+        "updated": task.updated,
+        "notes": list(task.notes),
+        "receipt": task.receipt.model_dump(mode="json") if task.receipt else None,
+    }
+
+
+class Projections:
+    """Write what changed since the last time; everything the first time."""
+
+    def __init__(self, team: Folder, tasks: Folder) -> None:
+        self._team, self._tasks = team, tasks
+        self._shown: dict[str, bytes] = {}
+
+    def write(self, roster: Roster, board: Board) -> None:
+        """Bring the files up to date. Blocks; call it beside the event loop."""
+        self._show(self._team, CONFIG, config(roster))
+        for task in board.tasks.values():
+            self._show(self._tasks, f"{task.id}.json", task_file(board, task))
+
+    def _show(self, folder: Folder, name: str, value: Mapping[str, Any]) -> None:
+        text = json.dumps(value, ensure_ascii=False, indent=2).encode(errors="replace") + b"\n"
+        if self._shown.get(name) == text and _is_there(folder, name):
+            return
+        draft = f".{name}.new"
+        fd = folder.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            rest = text
+            while rest:
+                rest = rest[folder.files.write(fd, rest) :]
+        finally:
+            os.close(fd)
+        folder.files.rename(draft, name, folder.fd)
+        self._shown[name] = text
+
+
+def _is_there(folder: Folder, name: str) -> bool:
+    try:
+        return os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_size > 0
+    except FileNotFoundError:
+        return False

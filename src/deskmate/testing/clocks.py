@@ -1,0 +1,45 @@
+"""Time as a test input."""
+
+import heapq
+import itertools
+
+import anyio
+import anyio.lowlevel
+
+
+class FakeClock:
+    """A clock that stands still until `advance`."""
+
+    def __init__(self, timestamp: float = 1_700_000_000.0) -> None:
+        self._now = 0.0
+        self._start = timestamp
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._order = itertools.count()
+
+    def monotonic(self) -> float:
+        """Return the seconds advanced so far."""
+        return self._now
+
+    def timestamp(self) -> float:
+        """Return the start plus the seconds advanced so far."""
+        return self._start + self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once the clock was advanced that far."""
+        if seconds <= 0:
+            await anyio.lowlevel.checkpoint()
+            return
+        woken = anyio.Event()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), woken))
+        await woken.wait()
+
+    @property
+    def sleeping(self) -> int:
+        """How many wait for the clock."""
+        return len(self._sleepers)
+
+    def advance(self, seconds: float) -> None:
+        """Let that many seconds pass, waking whoever waited for them, in order."""
+        self._now += seconds
+        while self._sleepers and self._sleepers[0][0] <= self._now:
+            heapq.heappop(self._sleepers)[2].set()

@@ -1,0 +1,263 @@
+"""What every store promises, sentence by sentence, as a suite to inherit.
+
+A test class of yours inherits `StoreContract` and has a fixture `store`; with a fixture `again`, a function that
+returns another handle on the same streams, as another process would have it. Needs pytest with anyio's plugin.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import anyio
+import pytest
+
+from deskmate.core.records import RECORD_CAP, Record
+from deskmate.errors import BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
+from deskmate.ports import Store
+
+Again = Callable[[], Store]
+_ORDINALS = count(1)
+_SOON = 20
+
+
+def record(text: object = "", **fields: Any) -> dict[str, Any]:
+    """Return a record with a stamp of its own."""
+    return {"type": "test", "text": text, **fields, "run": "contract", "ord": next(_ORDINALS)}
+
+
+async def _wait_for_a_change(store: Store, since: dict[str, int], seen: anyio.Event) -> None:
+    await store.changed(since)
+    seen.set()
+
+
+class StoreContract:
+    """Inherit this and give it a `store` and `again`."""
+
+    pytestmark = pytest.mark.anyio
+
+    async def test_a_stream_nobody_wrote_to_is_empty(self, store: Store) -> None:
+        assert list(await store.read("roster")) == []
+
+    async def test_records_come_back_in_order_under_growing_numbers(self, store: Store) -> None:
+        bodies = [record(text) for text in ("one", "two", "three")]
+        numbers = [await store.append("roster", body) for body in bodies]
+        assert numbers == sorted(set(numbers))
+        assert numbers[0] > 0
+        assert list(await store.read("roster")) == [Record(*pair) for pair in zip(numbers, bodies, strict=True)]
+
+    async def test_reading_after_a_number_returns_only_what_stands_above_it(self, store: Store) -> None:
+        numbers = [await store.append("mail/bob", record(index)) for index in range(200)]
+        for after in (0, *numbers[::37], numbers[-1]):
+            assert [item.number for item in await store.read("mail/bob", after)] == [n for n in numbers if n > after]
+
+    async def test_streams_do_not_see_each_other(self, store: Store) -> None:
+        streams = ("roster", "board", "spend", "mail/bob", "log/bob", "mail/lead:3.0", "log/lead:3.0")
+        for stream in streams:
+            await store.append(stream, record(stream))
+        for stream in streams:
+            assert [item.body["text"] for item in await store.read(stream) if isinstance(item, Record)] == [stream]
+
+    async def test_another_handle_sees_what_was_appended(self, store: Store, again: Again) -> None:
+        body = record("hello")
+        number = await store.append("mail/bob", body)
+        assert list(await again().read("mail/bob")) == [Record(number, body)]
+
+    async def test_unsynced_records_are_seen_at_once(self, store: Store, again: Again) -> None:
+        body = record("hello")
+        number = await store.append("log/bob", body, sync=False)
+        assert list(await again().read("log/bob")) == [Record(number, body)]
+
+    async def test_expect_lets_the_first_through_and_stops_the_second(self, store: Store, again: Again) -> None:
+        first = await store.append("board", record("first"), expect=0)
+        with pytest.raises(Conflict) as stopped:
+            await again().append("board", record("late"), expect=0)
+        assert (stopped.value.stream, stopped.value.expect, stopped.value.last) == ("board", 0, first)
+        second = await again().append("board", record("second"), expect=first)
+        assert [item.number for item in await store.read("board")] == [first, second]
+
+    async def test_of_many_who_expect_the_same_one_wins(self, store: Store, again: Again) -> None:
+        won: list[str] = []
+
+        async def try_once(name: str, handle: Store) -> None:
+            try:
+                await handle.append("board", record(name), expect=0)
+                won.append(name)
+            except Conflict:
+                pass
+
+        async with anyio.create_task_group() as tasks:
+            for index in range(8):
+                tasks.start_soon(try_once, f"racer {index}", again())
+        assert [item.body["text"] for item in await store.read("board") if isinstance(item, Record)] == won
+        assert len(won) == 1
+
+    async def test_many_writers_lose_and_double_nothing(self, store: Store, again: Again) -> None:
+        async def write(name: int, handle: Store) -> None:
+            for index in range(25):
+                await handle.append("mail/bob", record([name, index]))
+
+        async with anyio.create_task_group() as tasks:
+            for name in range(8):
+                tasks.start_soon(write, name, again())
+        heard = [item.body["text"] for item in await store.read("mail/bob") if isinstance(item, Record)]
+        assert sorted(heard) == [[name, index] for name in range(8) for index in range(25)]
+        for name in range(8):
+            assert [index for sender, index in heard if sender == name] == list(range(25))
+
+    async def test_reading_beyond_the_end_is_damage_not_silence(self, store: Store) -> None:
+        last = await store.append("mail/bob", record())
+        with pytest.raises(StoreCorrupt):
+            await store.read("mail/bob", last + 1)
+        with pytest.raises(StoreCorrupt):
+            await store.append("mail/bob", record(), expect=last + 1)
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {},
+            [],
+            None,
+            "text",
+            {"type": "no stamp"},
+            {"a": float("nan"), "run": "r", "ord": 1},
+            {"a": float("inf"), "run": "r", "ord": 1},
+            {"a": {1, 2}, "run": "r", "ord": 1},
+            {"a": b"bytes", "run": "r", "ord": 1},
+            {"n": 1, "run": "r", "ord": 1},
+            {"crc": "", "run": "r", "ord": 1},
+            {"run": "", "ord": 1},
+            {"run": "r", "ord": True},
+        ],
+    )
+    async def test_what_is_no_record_is_refused(self, store: Store, bad: Any) -> None:
+        with pytest.raises(BadRecord):
+            await store.append("roster", bad)
+        assert list(await store.read("roster")) == []
+
+    async def test_what_is_nested_too_deep_is_refused(self, store: Store) -> None:
+        for depth in (65, 5_000):
+            deep: Any = "bottom"
+            for _ in range(depth):
+                deep = [deep]
+            with pytest.raises(BadRecord):
+                await store.append("roster", record(deep))
+
+    async def test_a_record_above_the_cap_is_refused_and_one_at_the_cap_is_kept(self, store: Store) -> None:
+        with pytest.raises(TooLarge):
+            await store.append("mail/bob", record("x" * RECORD_CAP))
+        body = record("x" * (RECORD_CAP - 200))
+        await store.append("mail/bob", body)
+        assert [item.body for item in await store.read("mail/bob") if isinstance(item, Record)] == [body]
+
+    async def test_any_text_comes_back_as_it_went_in(self, store: Store) -> None:
+        text = "中文 \u2028\u2029\x85\x00\x1b[31m \r\n \t \\ \" 🧑‍🤝‍🧑 </teammate-message>"
+        body = record(text, **{"ключ": [1, -2.5e300, True, None, {"": []}]})
+        await store.append("mail/bob", body)
+        assert [item.body for item in await store.read("mail/bob") if isinstance(item, Record)] == [body]
+
+    async def test_a_lone_surrogate_becomes_the_replacement_character(self, store: Store) -> None:
+        await store.append("mail/bob", record("a\ud800b"))
+        assert [item.body["text"] for item in await store.read("mail/bob") if isinstance(item, Record)] == ["a\ufffdb"]
+
+    @pytest.mark.parametrize("name", ["", "inbox", "mail", "mail/", "mail/../x", "mail/A", "log/a b", "mail/a:0.0", "board/x"])
+    async def test_what_is_no_stream_is_refused(self, store: Store, name: str) -> None:
+        with pytest.raises(BadName):
+            await store.append(name, record())
+        with pytest.raises(BadName):
+            await store.read(name)
+        with pytest.raises(BadName):
+            await store.changed({name: 0})
+
+    async def test_changed_returns_at_once_where_something_is_above(self, store: Store) -> None:
+        await store.append("mail/bob", record())
+        with anyio.fail_after(_SOON):
+            await store.changed({"board": 0, "mail/bob": 0})
+
+    async def test_changed_wakes_for_this_handle_and_for_another(self, store: Store, again: Again) -> None:
+        since = {"mail/bob": 0, "board": 0}
+        for writer in (store, again()):
+            seen = anyio.Event()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_wait_for_a_change, store, dict(since), seen)
+                await anyio.wait_all_tasks_blocked()
+                assert not seen.is_set()
+                since["mail/bob"] = await writer.append("mail/bob", record())
+                with anyio.fail_after(_SOON):
+                    await seen.wait()
+
+    async def test_changed_wakes_all_who_wait(self, store: Store, again: Again) -> None:
+        seen = [anyio.Event() for _ in range(20)]
+        async with anyio.create_task_group() as tasks:
+            for index, event in enumerate(seen):
+                tasks.start_soon(_wait_for_a_change, store, {f"mail/m{index}": 0, "board": 0}, event)
+            await anyio.wait_all_tasks_blocked()
+            await again().append("mail/m7", record())
+            with anyio.fail_after(_SOON):
+                await seen[7].wait()
+            await again().append("board", record())
+            with anyio.fail_after(_SOON):
+                for event in seen:
+                    await event.wait()
+
+    async def test_no_change_falls_between_looking_and_waiting(self, store: Store, again: Again) -> None:
+        """Whatever the interleaving, every append wakes; a hundred in a row would hang on the first that did not."""
+        writer, seen = again(), 0
+        with anyio.fail_after(_SOON):
+            for _ in range(100):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(store.changed, {"mail/bob": seen})
+                    seen = await writer.append("mail/bob", record(), sync=False)
+
+    async def test_a_seat_has_one_holder_and_tells_who(self, store: Store, again: Again) -> None:
+        async with store.hold("lead", "the first") as seat:
+            assert seat.name == "lead"
+            with pytest.raises(Held) as refused:
+                async with again().hold("lead", "the second"):
+                    pass
+            assert (refused.value.seat, refused.value.note) == ("lead", "the first")
+            async with again().hold("bob", "another seat"), again().hold("calls/0", "a slot"):
+                pass
+        async with again().hold("lead", "the second"):
+            pass
+
+    async def test_who_waits_for_a_seat_gets_it_when_it_is_free(self, store: Store, again: Again) -> None:
+        got: list[str] = []
+
+        async def stand(name: str, handle: Store) -> None:
+            async with handle.hold("calls/1", name, wait=True):
+                got.append(name)
+
+        with anyio.fail_after(_SOON):
+            async with anyio.create_task_group() as tasks:
+                async with store.hold("calls/1", "the first"):
+                    for name in ("second", "third"):
+                        tasks.start_soon(stand, name, again())
+                    await anyio.wait_all_tasks_blocked()
+                    assert got == []
+        assert sorted(got) == ["second", "third"]
+
+    async def test_who_stops_waiting_for_a_seat_does_not_keep_it(self, store: Store, again: Again) -> None:
+        async with store.hold("bob", "the first"):
+            with anyio.move_on_after(0.01):
+                async with again().hold("bob", "impatient", wait=True):
+                    raise AssertionError("held twice")
+        with anyio.fail_after(_SOON):
+            async with again().hold("bob", "the next", wait=True):
+                pass
+
+    @pytest.mark.parametrize("name", ["", "../bob", "calls", "calls/", "calls/x", "calls/01", "Bob", "a/b"])
+    async def test_what_is_no_seat_is_refused(self, store: Store, name: str) -> None:
+        if name == "calls":  # a member may bear that name
+            async with store.hold(name, ""):
+                return
+        with pytest.raises(BadName):
+            async with store.hold(name, ""):
+                pass
+
+    async def test_a_cancelled_append_is_whole_or_not_there(self, store: Store) -> None:
+        for _ in range(20):
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await store.append("mail/bob", record("cancelled"))
+        whole = [item for item in await store.read("mail/bob") if isinstance(item, Record)]
+        assert len(whole) == len(await store.read("mail/bob"))

@@ -1,0 +1,111 @@
+"""A stream file cut at every byte: whole records stay, a torn piece is fenced and reported, nothing merges (M4)."""
+
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.records import Damaged, Item, Record
+from deskmate.errors import StoreCorrupt
+from deskmate.stores.files import Files
+from deskmate.stores.folders import Folder
+from deskmate.stores.stream_file import StreamFile
+from tests.chaos import independent, letter, memory_folder, put
+
+NAME = "bob_inbox.jsonl"
+# Few long records first, then many short ones: every kind of cut, at a price an ordinary run can pay.
+BODIES = [letter(ordinal, "é\u2028" * 410) for ordinal in range(20)]
+BODIES += [{"run": "r", "ord": ordinal} for ordinal in range(20, 200)]
+NEW, NEXT = letter(1000, "after the cut", run="new"), letter(1001, "and one more", run="new")
+
+
+@pytest.fixture
+def folder() -> Iterator[Folder]:
+    with memory_folder() as path:
+        folder = Folder.of(path, ("team",), Files(), create=True)
+        yield folder
+        folder.close()
+
+
+def fresh(folder: Folder) -> StreamFile:
+    return StreamFile("mail/bob", folder, NAME)
+
+
+def fill(folder: Folder) -> tuple[list[Item], list[int]]:
+    """Write the 200 records; return them, and where each line ends."""
+    stream = fresh(folder)
+    items: list[Item] = []
+    ends = []
+    for body in BODIES:
+        items.append(Record(put(stream, body), body))
+        ends.append((folder.path / NAME).stat().st_size)
+    return items, ends
+
+
+def expected(items: list[Item], ends: list[int], cut: int, file: Path) -> list[Item]:
+    """Return what must stand in a file cut there once two more records were appended."""
+    whole = bisect_right(ends, cut)
+    begin = ends[whole - 1] if whole else 0
+    kept = items[:whole]
+    if whole < len(ends) and cut == ends[whole] - 1:
+        kept = items[: whole + 1]
+    elif cut > begin:
+        reason = "an append that never finished, fenced by the next writer"
+        kept = [*kept, Damaged(whole + 1, "torn", f"{file}:{whole + 1}", reason)]
+    return [*kept, Record(len(kept) + 1, NEW), Record(len(kept) + 2, NEXT)]
+
+
+@pytest.mark.behaviour("M4")
+@pytest.mark.parametrize("share", range(4))
+def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(
+    folder: Folder, share: int
+) -> None:
+    items, ends = fill(folder)
+    file = folder.path / NAME
+    cuts = 0
+    # From the end on: what the last round appended is cut off with the next byte.
+    for cut in range(ends[-1] - share, -1, -4):
+        os.truncate(file, cut)
+        whole = bisect_right(ends, cut)
+        stream = fresh(folder)
+        after = max(0, whole - 1) if cut % 10 else 0
+        assert stream.read(after, sync=True) == items[after:whole], f"cut at {cut}"
+        if after == 0:
+            with pytest.raises(StoreCorrupt):
+                fresh(folder).read(whole + 1, sync=True)
+        want = expected(items, ends, cut, file)
+        assert [put(stream, NEW), put(stream, NEXT)] == [item.number for item in want[-2:]], f"cut at {cut}"
+        assert fresh(folder).read(0, sync=True) == want, f"cut at {cut}"
+        cuts += 1
+    assert cuts == len(range(ends[-1] - share, -1, -4)) > 12_000
+
+
+@pytest.mark.behaviour("M4")
+def test_another_reader_finds_the_same_records_after_a_cut(folder: Folder) -> None:
+    items, ends = fill(folder)
+    file = folder.path / NAME
+    for cut in range(ends[-1], -1, -97):
+        os.truncate(file, cut)
+        put(fresh(folder), NEW)
+        put(fresh(folder), NEXT)
+        want = [item for item in expected(items, ends, cut, file) if isinstance(item, Record)]
+        found = independent.look(file)
+        assert [Record(record.number, record.body) for record in found.records] == want, f"cut at {cut}"
+        assert found.tail == b""
+
+
+@pytest.mark.behaviour("M4")
+def test_a_writer_that_saw_the_file_whole_goes_on_from_the_cut(folder: Folder) -> None:
+    items, ends = fill(folder)
+    file = folder.path / NAME
+    for cut in range(ends[-1], ends[-5], -1):
+        os.truncate(file, ends[-6])
+        stream = fresh(folder)
+        for body in BODIES[-5:]:
+            put(stream, body)
+        os.truncate(file, cut)
+        put(stream, NEW)
+        put(stream, NEXT)
+        assert fresh(folder).read(0, sync=True) == expected(items, ends, cut, file), f"cut at {cut}"

@@ -1,0 +1,1 @@
+"""Rules as tables and properties: values in, values out."""

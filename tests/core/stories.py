@@ -1,0 +1,22 @@
+"""Boards for tests, made as real ones are: by folding records."""
+
+from collections.abc import Iterable
+
+from deskmate.core.boards import fold
+from deskmate.core.records import Record
+from deskmate.core.tasks import EMPTY, Board, BoardEvent
+
+
+def records(events: Iterable[BoardEvent], after: int = 0) -> list[Record]:
+    return [Record(number, event.body()) for number, event in enumerate(events, start=after + 1)]
+
+
+def then(board: Board, *events: BoardEvent) -> Board:
+    """Return the board after events that must all count."""
+    after = fold(board, records(events, board.number))
+    assert after.skipped == board.skipped
+    return after
+
+
+def board_of(*events: BoardEvent) -> Board:
+    return then(EMPTY, *events)
