@@ -1,6 +1,8 @@
 """What every test shares: the event loop and how hard Hypothesis searches."""
 
 import os
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -13,3 +15,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    """Wait for a fact that another thread or process brings about, bounded."""
+
+    def wait(fact: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 30
+        while not fact():
+            assert time.monotonic() < deadline, "it never came about"
+            time.sleep(0.01)
+
+    return wait

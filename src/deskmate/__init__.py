@@ -1,1 +1,87 @@
-"""Deskmate: an open runtime for teams of coding agents."""
+"""Deskmate: an open runtime for teams of coding agents.
+
+The names below are the public ones. Each is imported when it is first asked for, so that `import deskmate` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deskmate.core.members import Joined, PolicySet
+    from deskmate.core.messages import Broadcast, Envelope, Plain
+    from deskmate.core.records import Damaged, Record
+    from deskmate.errors import Conflict, DeskmateError, Held, Refused, StoreError
+    from deskmate.ports import Clock, Seat, Store
+    from deskmate.runtime.board import Board
+    from deskmate.runtime.clock import SystemClock
+    from deskmate.runtime.leaving import leave
+    from deskmate.runtime.mailbox import Mailbox
+    from deskmate.runtime.roster import Roster
+    from deskmate.runtime.streams import Pen
+    from deskmate.runtime.transcript import Transcript
+    from deskmate.stores.jsonl import JsonlStore
+    from deskmate.stores.memory import MemoryStore
+
+__all__ = [
+    "Board",
+    "Broadcast",
+    "Clock",
+    "Conflict",
+    "Damaged",
+    "DeskmateError",
+    "Envelope",
+    "Held",
+    "Joined",
+    "JsonlStore",
+    "Mailbox",
+    "MemoryStore",
+    "Pen",
+    "Plain",
+    "PolicySet",
+    "Record",
+    "Refused",
+    "Roster",
+    "Seat",
+    "Store",
+    "StoreError",
+    "SystemClock",
+    "Transcript",
+    "leave",
+]
+
+_WHERE = {
+    "Joined": "core.members",
+    "PolicySet": "core.members",
+    "Broadcast": "core.messages",
+    "Envelope": "core.messages",
+    "Plain": "core.messages",
+    "Damaged": "core.records",
+    "Record": "core.records",
+    "Conflict": "errors",
+    "DeskmateError": "errors",
+    "Held": "errors",
+    "Refused": "errors",
+    "StoreError": "errors",
+    "Clock": "ports",
+    "Seat": "ports",
+    "Store": "ports",
+    "Board": "runtime.board",
+    "SystemClock": "runtime.clock",
+    "leave": "runtime.leaving",
+    "Mailbox": "runtime.mailbox",
+    "Roster": "runtime.roster",
+    "Pen": "runtime.streams",
+    "Transcript": "runtime.transcript",
+    "JsonlStore": "stores.jsonl",
+    "MemoryStore": "stores.memory",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'deskmate' has no public name '{name}'")
+    return getattr(import_module(f"deskmate.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -55,6 +55,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert run_python(killed, path) == -signal.SIGKILL
     again = Recorder(path, "alice")
     assert {op: (event.action, event.key) for op, event in again.in_doubt.items()} == {2: ("complete", "7")}
+    assert again.count == 2
     again.ok(2)
     assert again.invoke("claim", "8", "alice") == 3
     again.close()

@@ -56,6 +56,15 @@ def events_of(calls: Sequence[Call]) -> list[Event]:
             id="refused once done",
         ),
         pytest.param(
+            [
+                call((0, 100), "claim", "bob", ("fail", "alice")),
+                claimed(10, "alice", 1),
+                released(20, "alice", 1),
+                call((30, 90), "claim", "carol", ("ok", 3)),
+            ],
+            id="refused long before it was told so",
+        ),
+        pytest.param(
             [call((0, 0), "claim", "alice", None), call((10, 15), "claim", "bob", ("fail", "alice"))],
             id="claim in doubt took effect",
         ),
@@ -227,6 +236,19 @@ def test_a_search_that_meets_its_limit_says_undecided_instead_of_passing() -> No
     ]
     last = call((10, 20), "claim", "bob", ("ok", 99))
     assert [(found.key, found.kind) for found in check_claims([*doubts, *last])] == [("7", "undecided")]
+
+
+def test_claims_in_doubt_by_one_owner_stand_for_each_other() -> None:
+    doubts = [call((0, 0), "claim", "alice", None) for _ in range(30)]
+    used = [
+        one
+        for epoch in range(1, 31, 2)
+        for one in (
+            call((epoch * 10, epoch * 10 + 2), "claim", "bob", ("fail", "alice")),
+            released(epoch * 10 + 3, "alice", epoch),
+        )
+    ]
+    assert check_claims(events_of([*doubts, *used])) == []
 
 
 def test_many_claimers_of_many_tasks_are_checked_to_the_end() -> None:

@@ -62,6 +62,19 @@ def hear(*messages: Sent) -> list[Heard]:
             id="overtaken by one in doubt",
         ),
         pytest.param(
+            [THIRD, FIRST, SECOND],
+            [THIRD],
+            MailVerdict(
+                2,
+                inverted=2,
+                examples=(
+                    "inverted: 'alice' to 'bob', ordinal 1, id 'm1'",
+                    "inverted: 'alice' to 'bob', ordinal 2, id 'm2'",
+                ),
+            ),
+            id="both overtaken",
+        ),
+        pytest.param(
             [FIRST, SECOND, THIRD],
             [],
             MailVerdict(2, invented=1, examples=("invented: 'alice' to 'bob', ordinal 3, id 'm3'",)),

@@ -89,9 +89,7 @@ def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
 def _creating(board: Board, event: Created) -> str | None:
     # `next_id` is above all there are, so they are searched only where a number looks old.
     if event.task < board.next_id and event.task <= max(board.tasks, default=0):
-        return (
-            f"task #{event.task} is taken and numbers are never used again; the next one is #{board.next_id}"
-        )
+        return f"task #{event.task} is taken and numbers are never used again; the next one is #{board.next_id}"
     if event.owner not in (None, event.by) and event.by not in IN_CHARGE:
         return f"only lead and user give work to '{event.owner}'; leave the owner out or ask the lead"
     return _subject(event.subject) or _itself(event.task, event.blocked_by) or _ends(board, event.blocked_by)
@@ -103,9 +101,7 @@ def _editing(board: Board, event: Edited) -> str | None:
         or _itself(event.task, event.add_blocked_by | event.add_blocks)
         or _ends(board, event.add_blocked_by | event.add_blocks)
         or next((_unknown(board, id) for id in sorted(event.remove_blocked_by - board.tasks.keys())), None)
-        or next(
-            (_over(board.tasks[id]) for id in sorted(event.add_blocks) if not board.tasks[id].is_open), None
-        )
+        or next((_over(board.tasks[id]) for id in sorted(event.add_blocks) if not board.tasks[id].is_open), None)
         or _circle(board, event)
     )
 
@@ -120,9 +116,7 @@ def _claiming(board: Board, task: Task, event: Claimed) -> str | None:
     if waits := blockers(board, task):
         return f"task #{task.id} is blocked by {ids(waits)}; wait until nothing blocks it or pick another"
     if mine := in_progress_of(board, event.by):
-        return (
-            f"'{event.by}' has #{mine[0].id} in progress; complete or release it before claiming #{task.id}"
-        )
+        return f"'{event.by}' has #{mine[0].id} in progress; complete or release it before claiming #{task.id}"
     return None
 
 
@@ -159,9 +153,7 @@ def _unverified(task: Task, event: Completed) -> str | None:
     if event.receipt is None or event.receipt.command != task.verify:
         return f"task #{task.id} is verified by `{command}`; run that and hand in its receipt"
     if event.receipt.exit != 0:
-        return (
-            f"task #{task.id} is not done: `{command}` ended with {event.receipt.exit}, not 0; mend it first"
-        )
+        return f"task #{task.id} is not done: `{command}` ended with {event.receipt.exit}, not 0; mend it first"
     return None
 
 
@@ -188,9 +180,7 @@ def _not_now(board: Board, event: BoardEvent) -> str | None:
     gives = isinstance(event, Claimed | Assigned) or (isinstance(event, Created) and event.owner is not None)
     if gives and board.damaged:
         where = listed([str(number) for number in sorted(board.damaged)])
-        return (
-            f"nobody takes work while the board is damaged at record {where}; a person must accept the loss"
-        )
+        return f"nobody takes work while the board is damaged at record {where}; a person must accept the loss"
     return None
 
 
@@ -252,9 +242,7 @@ def _circle(board: Board, event: Edited) -> str | None:
     steps = [f"#{id}" for id in path]
     if len(steps) > _PATH_SHOWN:
         steps[_PATH_SHOWN // 2 : -_PATH_SHOWN // 2] = ["…"]
-    return (
-        f"task #{event.task} would wait for itself: {' -> '.join(steps)}; take one of these edges away first"
-    )
+    return f"task #{event.task} would wait for itself: {' -> '.join(steps)}; take one of these edges away first"
 
 
 def _way_back(board: Board, event: Edited) -> list[int]:

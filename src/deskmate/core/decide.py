@@ -168,7 +168,8 @@ def _leave(view: View) -> Action | None:
 
 def _agree(view: View) -> Action | None:
     memory = view.memory
-    free = not memory.owed and not memory.background and not _owned(view)
+    owned = any(task.owner == view.me.name and task.is_open for task in view.board.tasks.values())
+    free = not memory.owed and not memory.background and not owned
     if memory.demands and (memory.parked or view.over or free):
         return Agree(next(iter(memory.demands)))
     return None
@@ -178,17 +179,21 @@ def _agree(view: View) -> Action | None:
 
 
 def _skip(view: View) -> Action | None:
-    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not call.request)
+    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not _waits(call))
     if fresh and view.memory.pressed:
         return Settle(fresh, "skipped: something more urgent came; read it first")
     return None
+
+
+def _waits(call: OpenCall) -> bool:
+    return call.request is not None and call.allowed is None
 
 
 def _call(view: View) -> Action | None:
     """Run, refuse or ask about the next open call; those safe to overlap run together."""
     run: list[str] = []
     for call in view.memory.calls.values():
-        if call.request and call.allowed is None:
+        if _waits(call):
             continue
         verdict = _verdict(view, call)
         if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
@@ -205,17 +210,19 @@ def _verdict(view: View, call: OpenCall) -> Verdict:
     planning = view.memory.planning
     if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegate):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool}' for you now; use one of those you were given")
-    if call.allowed is not None:
-        why = call.why or "the user refused this call; do not try it again in another form"
-        return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
-    return judge(
+    verdict = judge(
         view.attempts.get(call.id, Attempt(call.tool, None, inside=False)),
         mode=Mode.PLAN if planning else view.roster.mode_of(view.me.name),
         rules=view.roster.rules,
         traits=TOOLS,
         confined=view.confined,
-        attended=view.roster.attended,
+        # Whoever answered was there: what still asks is settled by that answer, and a rule that denies still does.
+        attended=view.roster.attended or call.allowed is not None,
     )
+    if call.allowed is None or verdict.effect is Effect.DENY:
+        return verdict
+    why = call.why or "the user refused this call; do not try it again in another form"
+    return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
 
 
 def _repeatable(call: OpenCall) -> bool:
@@ -247,17 +254,16 @@ def _stay(view: View) -> Action | None:
 
 
 def _park(view: View) -> Action | None:
-    if view.over:
-        return Park(view.over)
-    return Park("context: still too large after compaction") if view.full and view.memory.compacted else None
-
-
-def _compact(view: View) -> Action | None:
-    return Compact() if view.full else None
+    return Park(view.over) if view.over else None
 
 
 def _think(view: View) -> Action | None:
-    return Think() if view.memory.owed or view.memory.demanded else None
+    """Answer what is owed; where it no longer fits, make room first, once."""
+    if not view.memory.owed and not view.memory.demanded:
+        return None
+    if not view.full:
+        return Think()
+    return Park("context: still too large after compaction") if view.memory.compacted else Compact()
 
 
 # -- news and work --------------------------------------------------------------------------------
@@ -284,7 +290,9 @@ def _digest(view: View) -> Action | None:
 
 def _notable(view: View) -> list[int]:
     """Return the roster records that are worth a turn of the lead."""
-    asking = any(request.shake is Shake.SHUTDOWN for request in view.memory.requests.values())
+    asking = any(
+        request.shake is Shake.SHUTDOWN and view.roster.here(request.asked) for request in view.memory.requests.values()
+    )
     heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
     numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking, heard_out)]
     return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
@@ -361,10 +369,6 @@ def _rest(view: View) -> Action:
     return Rest("waiting", "background") if view.memory.background else Rest()
 
 
-def _owned(view: View) -> list[Task]:
-    return in_progress_of(view.board, view.me.name)
-
-
 RULES: tuple[Callable[[View], Action | None], ...] = (
     _gone,
     _run_again,
@@ -377,7 +381,6 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _agree,
     _stay,
     _park,
-    _compact,
     _think,
     _lost,
     _digest,

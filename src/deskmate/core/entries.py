@@ -91,7 +91,7 @@ class Began(Fact):
 class Did(Fact):
     """A call's one result: what the model reads, and what it changed that the agent must remember.
 
-    `tasks`: tasks this agent now knows as its own, with their epoch, or knows it gave up (none).
+    `tasks`: tasks this agent now knows as its own, with their epoch, or knows it finished or gave up (none).
     """
 
     type: Literal["did"] = "did"

@@ -22,8 +22,9 @@ class Fact(BaseModel):
     type: str
 
     def body(self) -> dict[str, Any]:
-        """Return the fact as the body of a record, without what is not set."""
-        return self.model_dump(mode="json", exclude_none=True)
+        """Return the fact as the body of a record, without what is not set; unknown fields stay, empty ones too."""
+        unknown = {key: None for key, value in (self.model_extra or {}).items() if value is None}
+        return self.model_dump(mode="json", exclude_none=True) | unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,10 @@ def reader(*kinds: type[F]) -> Callable[[Json], F | Foreign]:
     by_type = {kind.model_fields["type"].default: kind for kind in kinds}
 
     def read(body: Json) -> F | Foreign:
-        kind = by_type.get(body.get("type"))
+        named = body.get("type")
+        kind = by_type.get(named) if isinstance(named, str) else None
         if kind is None:
-            return Foreign(body, f"unknown kind {str(body.get('type'))[:40]!r}")
+            return Foreign(body, f"unknown kind {str(named)[:40]!r}")
         try:
             return kind.model_validate(body)
         except (ValidationError, BadName) as error:

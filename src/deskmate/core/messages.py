@@ -7,6 +7,8 @@ One frozen class per kind, told apart by `type`. On disk an envelope and its mes
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from pydantic import StrictBool
+
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import known_name
 from deskmate.core.records import Json, encode
@@ -15,6 +17,10 @@ from deskmate.errors import BadName, TooLarge
 BODY_CAP = 256 * 1024
 SUMMARY_CAP = 120
 _ID_CAP = 400
+# Far beyond any clock: what is above it is no time, and too large a number could not be stored again.
+_SECONDS_CAP = 1e12
+# What is the envelope's, never the message's.
+_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
 
 
 class Plain(Fact):
@@ -46,7 +52,7 @@ class PlanResponse(Fact):
 
     type: Literal["plan_approval_response"] = "plan_approval_response"
     request_id: str
-    approve: bool
+    approve: StrictBool
     content: str = ""
 
 
@@ -63,7 +69,7 @@ class ShutdownResponse(Fact):
 
     type: Literal["shutdown_response"] = "shutdown_response"
     request_id: str
-    approve: bool
+    approve: StrictBool
     content: str = ""
 
 
@@ -82,7 +88,7 @@ class PermissionResponse(Fact):
 
     type: Literal["permission_response"] = "permission_response"
     request_id: str
-    approve: bool
+    approve: StrictBool
     content: str = ""
 
 
@@ -158,13 +164,10 @@ class Envelope:
     message: Fact
 
     def body(self) -> dict[str, Any]:
-        """Return the envelope as the body of a record, flat."""
-        fields = self.message.body()
+        """Return the envelope as the body of a record, flat; no field of the message can pose as one of these."""
+        fields = {key: value for key, value in self.message.body().items() if key not in _OUTSIDE}
         head = {"type": fields.pop("type"), "sender": self.sender, "recipient": self.recipient}
         return {**head, **fields, "timestamp": self.timestamp, "id": self.id}
-
-
-_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
 
 
 def read_envelope(body: Json) -> Envelope | Foreign:
@@ -175,10 +178,14 @@ def read_envelope(body: Json) -> Envelope | Foreign:
     id_, sender, recipient, timestamp = (body.get(key) for key in ("id", "sender", "recipient", "timestamp"))
     if not isinstance(id_, str) or not 0 < len(id_) <= _ID_CAP:
         return Foreign(body, "an envelope without an id")
-    if not isinstance(timestamp, int | float) or isinstance(timestamp, bool):
+    if not isinstance(sender, str):
+        return Foreign(body, "an envelope without a sender")
+    if not isinstance(recipient, str):
+        return Foreign(body, "an envelope without a recipient")
+    if not isinstance(timestamp, int | float) or isinstance(timestamp, bool) or not abs(timestamp) <= _SECONDS_CAP:
         return Foreign(body, "an envelope without a timestamp")
     try:
-        return Envelope(id_, known_name(str(sender)), known_name(str(recipient)), float(timestamp), message)
+        return Envelope(id_, known_name(sender), known_name(recipient), float(timestamp), message)
     except BadName as error:
         return Foreign(body, str(error))
 

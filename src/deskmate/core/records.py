@@ -4,6 +4,7 @@ Stores encode through here, so that every store takes and refuses the same thing
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -59,11 +60,11 @@ def encode(record: Json) -> bytes:
         raise BadRecord(
             f"this record is no JSON: {error}; use strings, finite numbers, lists, objects"
         ) from error
-    if text.count("[") + text.count("{") > DEPTH_CAP and _depth(record) > DEPTH_CAP:
+    line = _utf8(text)
+    if _too_deep(line, record):
         raise BadRecord(
             f"this record is nested deeper than {DEPTH_CAP} levels; flatten it or send it as text"
         )
-    line = _utf8(text)
     if len(line) > RECORD_CAP:
         raise TooLarge(
             f"this record has {len(line)} bytes, a record at most {RECORD_CAP}; keep the rest in a blob"
@@ -84,11 +85,13 @@ def stamp(record: Json) -> Stamp:
 def decode(line: bytes) -> dict[str, object]:
     """Return the object in one line of JSON; raise BadRecord for anything else."""
     try:
-        value = json.loads(line, parse_constant=_no_constant)
+        value = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"no JSON: {error}") from error
     if not isinstance(value, dict):
         raise BadRecord(f"a JSON {type(value).__name__}, not an object")
+    if _too_deep(line, value):
+        raise BadRecord(f"nested deeper than {DEPTH_CAP} levels: no record of ours")
     return value
 
 
@@ -96,11 +99,24 @@ def _no_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _finite(digits: str) -> float:
+    """Return a number that can be encoded again: `1e999` is JSON, but becomes infinite."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"{digits[:40]} is larger than any number here")
+    return number
+
+
 def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _too_deep(line: bytes, value: object) -> bool:
+    """Tell whether a value is nested too deep; its line tells cheaply that most are not."""
+    return line.count(b"[") + line.count(b"{") > DEPTH_CAP and _depth(value) > DEPTH_CAP
 
 
 def _depth(value: object) -> int:

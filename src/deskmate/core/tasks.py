@@ -221,7 +221,7 @@ def parse_id(text: str | int) -> int:
 
 def blockers(board: Board, task: Task) -> list[int]:
     """Return what an open task still waits for, lowest first; nothing holds up a task that is over."""
-    if not task.is_open:
+    if not (task.blocked_by and task.is_open):
         return []
     return sorted(id for id in task.blocked_by if board.tasks[id].status is not Status.COMPLETED)
 

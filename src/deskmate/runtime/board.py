@@ -127,6 +127,11 @@ class Board:
             task, lambda _: Released(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, note=note), cause
         )
 
+    async def give_back(self, owner: str, *, note: str) -> list[Task]:
+        """Release every unfinished task of a member that can not go on with them; return them."""
+        mine = [task for task in (await self.refresh()).tasks.values() if task.owner == owner and task.is_open]
+        return [await self.release(owner, task.id, task.epoch, note=note) for task in mine]
+
     async def complete(
         self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
     ) -> Task:

@@ -16,6 +16,7 @@ class Transcript:
     """A member's entries and what it remembers of them. Made by `load`."""
 
     def __init__(self, pen: Pen, name: str) -> None:
+        self.name = name
         self._pen, self._stream = pen, log(name)
         self._last = 0
         self.memory: Memory = EMPTY

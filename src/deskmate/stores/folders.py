@@ -120,8 +120,8 @@ def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> 
     if create:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=parent)
-        # Also where it was there: its maker may have died before this line.
-        files.sync_folder(parent)
+    # Also where it was there: its maker may not have come to this line yet, or have died before it.
+    files.sync_folder(parent)
     try:
         fd = os.open(name, _FOLDER, dir_fd=parent)
     except OSError as error:

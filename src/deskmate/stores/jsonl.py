@@ -8,9 +8,10 @@ This is the asynchronous face: it maps streams to files and keeps every blocking
 """
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -68,12 +69,19 @@ class JsonlStore:
         known_name(team, "team")
         files = files or Files()
         try:
-            opened = [Folder.of(workspace, (top, team), files, create=create) for top in (TEAMS, TASKS)]
-        except FileNotFoundError as error:
-            raise UnsafeFolder(f"no team '{team}' in {workspace}; {_teams_there(workspace)}") from error
+            with ExitStack() as undo:
+                opened = []
+                for top in (TEAMS, TASKS):
+                    opened.append(undo.enter_context(closing(Folder.of(workspace, (top, team), files, create=create))))
+                    if create:
+                        _keep_out_of_git(Folder.of(workspace, (top,), files, create=True))
+                store = cls(opened[0], opened[1], undo.enter_context(closing(watch())))
+                undo.pop_all()
+                return store
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise UnsafeFolder(_what_is_missing(workspace, team)) from error
         except OSError as error:
             raise StoreUnavailable(f"{workspace}: {error.strerror}; mend that, then open it again") from error
-        return cls(opened[0], opened[1], watch())
 
     # -- the four methods -------------------------------------------------------------------------
 
@@ -139,9 +147,21 @@ class JsonlStore:
 
     def _below(self, name: str) -> Folder:
         if name not in self._folders:
-            self._folders[name] = self._team.below(name)
-            self._watch.add(self._folders[name])
+            try:
+                self._folders[name] = self._watched(self._team.below(name))
+            except OSError as error:
+                raise StoreUnavailable(
+                    f"{self._team.path / name}: {error.strerror}; mend that, then try the same again"
+                ) from error
         return self._folders[name]
+
+    def _watched(self, folder: Folder) -> Folder:
+        try:
+            self._watch.add(folder)
+        except OSError:
+            folder.close()
+            raise
+        return folder
 
     async def _beside(self, work: Callable[[], T]) -> T:
         """Run blocking work beside the event loop; once begun it is shielded from cancellation."""
@@ -171,6 +191,20 @@ class JsonlStore:
                 _LOG.warning("late sync of %s failed: %s", file.stream, error)
 
 
+def _keep_out_of_git(top: Folder) -> None:
+    """Let a folder of ours hide itself: no file of the repository is touched, and no git is needed."""
+    try:
+        fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            top.files.write(fd, b"*\n")
+        finally:
+            os.close(fd)
+    except FileExistsError:
+        pass
+    finally:
+        top.close()
+
+
 def _any_moved(files: Mapping[Place, tuple[StreamFile, int]], look: Iterable[Place]) -> bool:
     return any(file.last() != seen for file, seen in (files[place] for place in look))
 
@@ -179,7 +213,10 @@ def _place(file: StreamFile) -> Place:
     return file.folder.path, file.name
 
 
-def _teams_there(workspace: Path) -> str:
+def _what_is_missing(workspace: Path, team: str) -> str:
+    if not workspace.is_dir():
+        return f"there is no folder {workspace}; make it, or choose another workspace"
     folder = workspace / TEAMS
     names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    return f"there is {', '.join(names)}" if names else "there is none yet; create one"
+    there = f"there is {', '.join(names)}" if names else "there is none yet; create one"
+    return f"no team '{team}' in {workspace}; {there}"

@@ -209,7 +209,12 @@ class StreamFile:
             if self._sync_failed:
                 self._dirty_again(covered)
             self._sync_failed = True
-            self.folder.files.sync(fd)
+            try:
+                self.folder.files.sync(fd)
+            except OSError:
+                # At once: until then a sync of another process would succeed without them, and its reader trust it.
+                self._dirty_again(os.fstat(fd).st_size)
+                raise
             if not self._entered:
                 self.folder.sync()
             self._entered, self._synced, self._sync_failed = True, covered, False

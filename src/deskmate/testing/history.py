@@ -105,6 +105,11 @@ class Recorder:
         self._last = max((event.op for event in earlier), default=0)
         self.in_doubt = {call.op: call for call, outcome in _pairs(earlier) if outcome is None}
 
+    @property
+    def count(self) -> int:
+        """How many operations this process has begun, those before a restart included."""
+        return self._last
+
     def invoke(self, action: str, key: str, value: Json = None) -> int:
         """Record that an operation is about to begin; return its number."""
         self._last += 1

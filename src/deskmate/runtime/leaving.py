@@ -1,0 +1,26 @@
+"""Leaving for good: the record, then the tasks, then the mail. By the member itself, or in its name once its seat is free.
+
+Each part may be done again, so a crash half-way is mended by leaving again.
+"""
+
+from deskmate.core.names import mail
+from deskmate.runtime.board import Board
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+
+
+async def leave(
+    transcript: Transcript, pen: Pen, roster: Roster, board: Board, *, reason: str, agreed: bool = False
+) -> None:
+    """Let a member leave: nothing more is recorded of it, its tasks are free, what it had not heard goes back.
+
+    Call it only while holding the member's seat.
+    """
+    name = transcript.name
+    if (await roster.refresh()).members[name].here:
+        heard = transcript.memory.cursors.get(mail(name), 0)
+        await roster.leave(name, reason, heard=heard, agreed=agreed)
+    await board.give_back(name, note=f"{name} left: {reason}")
+    await Mailbox(name, pen, roster).give_back()

@@ -1,0 +1,307 @@
+"""Processes killed at random while they send, hear and claim, and the count of what was lost.
+
+    python -m deskmate.testing.kills mail --messages 20000 --kills 1000
+    python -m deskmate.testing.kills claims --tasks 1000 --kills 200
+
+Every process is a fork that plays one member by the product's own code until it has done its share; SIGKILL ends it at
+any instant and it is started again. What happened is then read from the files by code that shares nothing with the
+product, and checked by `history`.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from deskmate.core.members import Joined
+from deskmate.core.messages import Plain
+from deskmate.core.names import mail
+from deskmate.core.tasks import claimable, in_progress_of
+from deskmate.errors import TaskRefused
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing.history import Recorder, check_claims, check_mail, load, sends
+
+TEAM = "storm"
+Job = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Toll:
+    """What a storm came to."""
+
+    kind: str
+    done: int
+    kills: int
+    seconds: float
+    lost: int
+    doubled: int
+    inverted: int
+    violations: int
+    examples: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing went wrong, and something was done at all."""
+        return self.done > 0 and not (self.lost or self.doubled or self.inverted or self.violations)
+
+
+# -- killing --------------------------------------------------------------------------------------
+
+
+def storm(jobs: Mapping[str, Job], kills: int, rng: random.Random) -> int:
+    """Run each job in a process of its own until it ends by itself, killing one at random until `kills` are done.
+
+    Returns how many kills hit. A job that fails by itself ends the storm with RuntimeError. Call it from a process
+    without threads: it forks.
+    """
+    running = {_fork(job): name for name, job in jobs.items()}
+    done = 0
+    try:
+        while running:
+            if done < kills:
+                time.sleep(rng.expovariate(1 / 0.008))
+                os.kill(rng.choice(list(running)), signal.SIGKILL)
+            for pid, code in _ended(block=done >= kills):
+                name = running.pop(pid)
+                if code == -signal.SIGKILL:
+                    done += 1
+                    running[_fork(jobs[name])] = name
+                elif code:
+                    raise RuntimeError(f"'{name}' failed by itself (status {code}); see its words above")
+    finally:
+        for pid in running:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    return done
+
+
+def _fork(job: Job) -> int:
+    if pid := os.fork():
+        return pid
+    try:
+        job()
+        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)
+
+
+def _ended(*, block: bool) -> Iterator[tuple[int, int]]:
+    """Yield the children that ended; with `block`, wait for one."""
+    flags = 0 if block else os.WNOHANG
+    while True:
+        try:
+            pid, status = os.waitpid(-1, flags)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
+        flags = os.WNOHANG
+
+
+# -- mail -----------------------------------------------------------------------------------------
+
+
+def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers: int, seed: int) -> Toll:
+    """Let `senders` write to `hearers` while both are killed; return what was lost, doubled or out of order."""
+    writing, hearing = [f"s{index}" for index in range(senders)], [f"h{index}" for index in range(hearers)]
+    _found(folder, [*writing, *hearing])
+    each = messages // senders // hearers
+    jobs = {name: _job(_send, folder, name, each * hearers, hearing) for name in writing}
+    jobs |= {name: _job(_hear, folder, name, each * senders) for name in hearing}
+    began = time.monotonic()
+    killed = storm(jobs, kills, random.Random(seed))
+    return mail_toll(folder, hearing, each * senders, kills=killed, seconds=time.monotonic() - began)
+
+
+def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds: float) -> Toll:
+    """Return what the files of a mail storm say: `due` is what each hearer should have heard."""
+    heard = {name: _heard(folder, name) for name in hearers}
+    sent, doubtful = sends(load(sorted(folder.glob("*.history"))))
+    found = check_mail(sent, heard, doubtful)
+    missing = sum(max(0, due - len(messages)) for messages in heard.values())
+    return Toll(
+        kind="mail",
+        done=sum(map(len, heard.values())),
+        kills=kills,
+        seconds=seconds,
+        lost=max(found.lost, missing),
+        doubled=found.doubled,
+        inverted=found.inverted,
+        violations=found.invented,
+        examples=found.examples,
+    )
+
+
+async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None:
+    """Send what is left of this sender's share; the one in doubt goes out again under its id."""
+    recorder = Recorder(folder / f"{name}.history", name)
+    doubtful, done = dict(recorder.in_doubt), recorder.count - len(recorder.in_doubt)
+    with _opened(folder) as store:
+        pen = Pen(store, SystemClock())
+        mailbox = Mailbox(name, pen, Roster(pen))
+        for ordinal in range(done, share):
+            hearer, id_ = hearers[ordinal % len(hearers)], f"{name}-{ordinal}"
+            op = next(iter(doubtful), 0) or recorder.invoke("send", hearer, [name, ordinal, id_])
+            doubtful.clear()
+            await mailbox.send(hearer, Plain(content=f"{ordinal} " + "x" * 80), id_=id_)
+            recorder.ok(op)
+
+
+async def _hear(folder: Path, name: str, due: int) -> None:
+    """Hear until everything due has been heard."""
+    with _opened(folder) as store:
+        async with store.hold(name, f"process {os.getpid()}", wait=True):
+            pen = Pen(store, SystemClock())
+            mailbox, transcript = Mailbox(name, pen, Roster(pen)), await Transcript.load(pen, name)
+            while len(transcript.memory.ids) < due:
+                if await mailbox.hear(transcript) is None:
+                    await store.changed({mail(name): transcript.memory.cursors.get(mail(name), 0)})
+
+
+def _heard(folder: Path, name: str) -> list[tuple[str, str, int]]:
+    """Return what a transcript says was heard, by an eye of our own."""
+    found: list[tuple[str, str, int]] = []
+    for entry in raw_records(folder / ".teams" / TEAM / f"{name}_transcript.jsonl"):
+        found += [(m["id"], m["sender"], int(m["content"].split()[0])) for m in entry.get("mail", [])]
+    return found
+
+
+def raw_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a stream file whose checksum holds, by code the product does not share."""
+    for line in path.read_bytes().split(b"\n"):
+        head, found, seal = line.rpartition(b',"crc":"')
+        if found and seal[8:] == b'"}' and zlib.crc32(head) == int(seal[:8], 16):
+            yield json.loads(line)
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
+def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int) -> Toll:
+    """Let `workers` take and complete every task while they are killed; return what two did, or nobody did."""
+    names = [f"w{index}" for index in range(workers)]
+    _found(folder, names, tasks)
+    began = time.monotonic()
+    killed = storm({name: _job(_work, folder, name) for name in names}, kills, random.Random(seed))
+    return claim_toll(folder, tasks, kills=killed, seconds=time.monotonic() - began)
+
+
+def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> Toll:
+    """Return what the files of a claim storm say."""
+    violations = check_claims(load(sorted(folder.glob("*.history"))))
+    claimed, done = (Counter(_tasks(folder, kind)) for kind in ("task_claimed", "task_completed"))
+    return Toll(
+        kind="claims",
+        done=len(done),
+        kills=kills,
+        seconds=seconds,
+        lost=tasks - len(done),
+        doubled=sum(count - 1 for counts in (claimed, done) for count in counts.values()),
+        inverted=0,
+        violations=len(violations),
+        examples=tuple(map(str, violations[:10])),
+    )
+
+
+async def _work(folder: Path, name: str) -> None:
+    """Take the lowest free task and complete it until there is none; first complete what a kill left behind."""
+    recorder = Recorder(folder / f"{name}.history", name)
+    with _opened(folder) as store:
+        pen = Pen(store, SystemClock())
+        board, member = Board(pen), (await Roster(pen).refresh()).members[name]
+        while True:
+            state = await board.refresh()
+            if mine := in_progress_of(state, name):
+                op = recorder.invoke("complete", str(mine[0].id), [name, mine[0].epoch])
+                await board.complete(name, mine[0].id, mine[0].epoch)
+                recorder.ok(op)
+            elif free := claimable(state, name=name, role="", reads_only=False):
+                op = recorder.invoke("claim", str(free[0].id), name)
+                try:
+                    recorder.ok(op, (await board.claim(member, free[0].id)).epoch)
+                except TaskRefused:
+                    recorder.fail(op, board.state.tasks[free[0].id].owner)
+            else:
+                return
+
+
+def _tasks(folder: Path, kind: str) -> list[int]:
+    board = raw_records(folder / ".tasks" / TEAM / "board.jsonl")
+    return [event["task"] for event in board if event["type"] == kind]
+
+
+# -- around ---------------------------------------------------------------------------------------
+
+
+def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
+    """Make the team, in a process of its own: this one stays without threads."""
+
+    async def found() -> None:
+        with _opened(folder) as store:
+            pen = Pen(store, SystemClock())
+            roster, board = Roster(pen), Board(pen)
+            await roster.found(TEAM)
+            for name in names:
+                await roster.join(Joined(name=name, at=0))
+            for index in range(tasks):
+                await board.create("lead", f"piece {index}")
+
+    JsonlStore.open(folder, TEAM, create=True).close()
+    storm({"founder": lambda: anyio.run(found)}, 0, random.Random(0))
+
+
+def _opened(folder: Path) -> closing[JsonlStore]:
+    return closing(JsonlStore.open(folder, TEAM))
+
+
+def _job(play: Callable[..., Any], folder: Path, *args: Any) -> Job:
+    return lambda: anyio.run(play, folder, *args)
+
+
+def main() -> None:
+    """Run one storm and print its toll as a line of JSON; exit 1 unless it is clean."""
+    parser = argparse.ArgumentParser(prog="python -m deskmate.testing.kills", description=__doc__.splitlines()[0])
+    parser.add_argument("storm", choices=["mail", "claims"])
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--tasks", type=int, default=1_000)
+    parser.add_argument("--kills", type=int, default=1_000)
+    parser.add_argument("--processes", type=int, default=8, help="how many run at once (mail: half of them send)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, help="where the team lives (default: a new temporary folder)")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        where = Path(folder)
+        if args.storm == "mail":
+            half = max(1, args.processes // 2)
+            toll = mail_storm(
+                where, messages=args.messages, kills=args.kills, senders=half, hearers=half, seed=args.seed
+            )
+        else:
+            toll = claim_storm(where, tasks=args.tasks, kills=args.kills, workers=args.processes, seed=args.seed)
+    print(json.dumps(asdict(toll)))
+    sys.exit(0 if toll.clean else 1)
+
+
+if __name__ == "__main__":
+    main()

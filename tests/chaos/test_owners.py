@@ -1,0 +1,136 @@
+"""A task outlives its owner, and an owner that lives keeps it: the kernel knows who lives, no clock does."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskmate.core import boards, members
+from deskmate.core.decide import Rest, Take, View, decide
+from deskmate.core.entries import Did, Said, Took
+from deskmate.core.members import Joined
+from deskmate.core.memory import EMPTY, remember
+from deskmate.core.names import LEAD
+from deskmate.core.records import Record
+from deskmate.core.tasks import EMPTY as NO_TASKS
+from deskmate.core.tasks import Claimed, Completed, Created, Status
+from deskmate.errors import Held
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.leaving import leave
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing import FakeClock
+
+RUNS = 10_000 if os.environ.get("DESKMATE_SOAK") else 1_000
+
+
+@pytest.mark.behaviour("B3")
+@pytest.mark.anyio
+async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_path: Path) -> None:
+    clock = FakeClock()
+    store = JsonlStore.open(tmp_path, "team", create=True)
+    pen = Pen(store, clock)
+    roster, board = Roster(pen), Board(pen)
+    await roster.found("team")
+    for name in ("alice", "bob"):
+        await roster.join(Joined(name=name, at=0))
+    task = await board.create("lead", "work")
+    owner = subprocess.Popen([sys.executable, __file__, str(tmp_path)], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"holds\n"
+
+    os.kill(owner.pid, signal.SIGSTOP)
+    clock.advance(3_600)
+    with pytest.raises(Held, match="alice herself"):
+        async with store.hold("alice", "a successor"):
+            pass
+    assert (await board.refresh()).tasks[task.id].owner == "alice"
+
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    async with store.hold("alice", "a successor"):
+        assert (await board.refresh()).tasks[task.id].owner == "alice", "a restart keeps it"
+        transcript = await Transcript.load(pen, "alice")
+        await leave(transcript, pen, roster, board, reason="it died")
+    freed = (await board.refresh()).tasks[task.id]
+    assert (freed.owner, freed.epoch, freed.status) == (None, 2, Status.PENDING)
+    assert "it died" in freed.notes[-1]
+    assert (await board.claim(roster.state.members["bob"], task.id)).owner == "bob"
+
+
+async def _own(folder: Path) -> None:
+    store = JsonlStore.open(folder, "team")
+    pen = Pen(store, SystemClock())
+    async with store.hold("alice", "alice herself"):
+        await Board(pen).claim((await Roster(pen).refresh()).members["alice"], 1)
+        print("holds", flush=True)
+        await anyio.sleep_forever()
+
+
+@pytest.mark.behaviour("B6")
+def test_no_task_that_fits_someone_starves() -> None:
+    """Three teammates take and finish what they can; what is left fits nobody or hangs on such."""
+    left_over = 0
+    for seed in range(RUNS):
+        rng = random.Random(seed)
+        roles = {"alice": "coder", "bob": "tester", "carol": ""}
+        board = _random_board(rng, (None, None, "coder", "tester", "alice", "painter"))
+        roster = _roster(roles)
+        memories = {name: remember(EMPTY, 1, Said(text="ready")) for name in roles}
+        for name in roles:
+            memories[name] = remember(memories[name], 2, Said())
+        moved = True
+        while moved:
+            moved = False
+            for name in rng.sample(list(roles), 3):
+                view = View(me=roster.members[name], memory=memories[name], board=board, roster=roster)
+                match decide(view):
+                    case Take(task=id_):
+                        epoch = board.tasks[id_].epoch
+                        board = _post(board, Claimed(by=name, at=0, task=id_, epoch=epoch))
+                        board = _post(board, Completed(by=name, at=0, task=id_, epoch=epoch + 1))
+                        for entry in (Took(task=id_, epoch=epoch + 1, text=""), Did(call="", text="", tasks={id_: None}), Said()):
+                            memories[name] = remember(memories[name], memories[name].number + 1, entry)
+                        moved = True
+                    case action:
+                        assert action == Rest(), f"seed {seed}"
+        stuck = {task.id for task in board.tasks.values() if task.is_open}
+        doomed = {task.id for task in board.tasks.values() if task.role == "painter"}
+        for id_ in sorted(board.tasks):
+            if board.tasks[id_].blocked_by & doomed:
+                doomed.add(id_)
+        assert stuck == doomed, f"seed {seed}"
+        left_over += len(stuck)
+    assert left_over > RUNS
+
+
+def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> boards.Board:
+    board = NO_TASKS
+    for id_ in range(1, rng.randint(2, 14)):
+        blockers = frozenset(other for other in range(1, id_) if rng.random() < 0.2)
+        board = _post(board, Created(by=LEAD, at=0, task=id_, subject="s", blocked_by=blockers, role=rng.choice(roles)))
+    return board
+
+
+def _post(board: boards.Board, event: boards.BoardEvent) -> boards.Board:
+    after = boards.fold(board, [Record(board.number + 1, event.body())])
+    assert not after.skipped
+    return after
+
+
+def _roster(roles: dict[str, str]) -> members.Roster:
+    events = [members.Founded(team="t", at=0), *(Joined(name=name, role=role, at=0) for name, role in roles.items())]
+    return members.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+
+
+if __name__ == "__main__":
+    anyio.run(_own, Path(sys.argv[1]))

@@ -1,0 +1,423 @@
+"""The policy of an agent, rule by rule, in the order of the rules."""
+
+from dataclasses import replace
+
+import pytest
+
+from deskmate.core import members
+from deskmate.core.decide import (
+    WORDS,
+    Act,
+    Agree,
+    Ask,
+    Compact,
+    Notice,
+    Nudge,
+    Park,
+    Report,
+    Rest,
+    Settle,
+    Stop,
+    Take,
+    Think,
+    decide,
+    quiet,
+)
+from deskmate.core.entries import Asked, Began, Call, Did, Ended, Noticed, Opened, Reported, Said
+from deskmate.core.handshakes import Shake
+from deskmate.core.messages import (
+    Interrupt,
+    PermissionResponse,
+    Plain,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+)
+from deskmate.core.names import LEAD, USER
+from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Released
+from tests.core.worlds import World
+
+
+def idle(me: str = "alice", *, planning: bool = False) -> World:
+    """Return a world in which the agent has answered its prompt and has nothing to do."""
+    world = World(me, planning=planning)
+    world.note(members.PolicySet(by=USER, at=0, attended=True))
+    world.record(Said(text="ready"))
+    return world
+
+
+def says(world: World, *tools: str) -> list[str]:
+    """Let the model ask for these tools; return the ids of the calls."""
+    world.record(Said(calls=tuple(Call(tool=tool, arguments={}) for tool in tools)))
+    return list(world.memory.calls)
+
+
+def add_task(world: World, **fields: object) -> int:
+    id_ = world.board.next_id
+    assert world.post(Created(by=LEAD, at=0, task=id_, subject="s", **fields))
+    return id_
+
+
+def test_a_new_agent_thinks_about_its_prompt_and_then_rests() -> None:
+    world = World("alice")
+    assert [world.step(), world.step()] == [Think(), Rest()]
+
+
+def test_words_wake_an_idle_agent_and_a_yes_to_its_own_request_does_not() -> None:
+    world = idle(LEAD)
+    (call,) = says(world, "SendMessage")
+    world.record(Began(calls=(call,)))
+    opened = Opened(request_id=call, shake=Shake.SHUTDOWN, asked="bob")
+    world.record(Did(call=call, text="sent", opened=opened))
+    assert world.step() == Think()
+    world.mail("bob", ShutdownResponse(request_id=call, approve=True))
+    assert decide(world.view) == Rest()
+    world.mail("bob", Plain(content="one more thing"))
+    assert decide(world.view) == Think()
+
+
+def test_a_refusal_to_stop_wakes_the_lead() -> None:
+    world = idle(LEAD)
+    (call,) = says(world, "SendMessage")
+    world.record(Did(call=call, text="sent", opened=Opened(request_id=call, shake=Shake.SHUTDOWN, asked="bob")))
+    world.step()
+    world.mail("bob", ShutdownResponse(request_id=call, approve=False, content="still on #1"))
+    assert decide(world.view) == Think()
+
+
+class TestCalls:
+    def test_reading_calls_run_together_and_others_one_by_one(self) -> None:
+        world = idle()
+        world.note(members.PolicySet(by=USER, at=0, mode="bypass"))
+        ids = says(world, "read_file", "grep", "bash", "write_file")
+        assert decide(world.view) == Act((ids[0], ids[1]))
+        world.step()
+        assert decide(world.view) == Act((ids[2],))
+        world.step()
+        assert decide(world.view) == Act((ids[3],))
+
+    def test_a_call_that_needs_a_person_is_asked_about_and_only_it_waits(self) -> None:
+        world = idle()
+        ids = says(world, "bash", "read_file")
+        assert isinstance(decide(world.view), Ask)
+        world.step()
+        assert decide(world.view) == Act((ids[1],))
+        world.step()
+        assert decide(world.view) == Rest("waiting", "permission")
+
+    def test_an_allowed_call_runs_once_and_a_refused_one_is_answered(self) -> None:
+        for approve in (True, False):
+            world = idle()
+            (call,) = says(world, "bash")
+            world.record(Asked(call=call, request_id=call))
+            world.mail(USER, PermissionResponse(request_id=call, approve=approve, content="because"))
+            assert decide(world.view) == (Act((call,)) if approve else Settle((call,), "because"))
+
+    def test_a_rule_that_denies_outlives_a_persons_yes(self) -> None:
+        world = idle()
+        (call,) = says(world, "bash")
+        world.record(Asked(call=call, request_id=call))
+        world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
+        world.mail(USER, PermissionResponse(request_id=call, approve=True))
+        assert isinstance(decide(world.view), Settle)
+
+    def test_a_persons_yes_outlives_their_leaving(self) -> None:
+        world = idle()
+        (call,) = says(world, "bash")
+        world.record(Asked(call=call, request_id=call))
+        world.mail(USER, PermissionResponse(request_id=call, approve=True))
+        world.note(members.PolicySet(by=USER, at=0, attended=False))
+        assert decide(world.view) == Act((call,))
+
+    def test_nobody_there_to_ask_means_no(self) -> None:
+        world = idle()
+        world.note(members.PolicySet(by=USER, at=0, attended=False))
+        says(world, "bash")
+        action = decide(world.view)
+        assert isinstance(action, Settle)
+        assert "--permission-mode" in action.text
+
+    def test_a_tool_it_does_not_have_is_refused(self) -> None:
+        world = idle()
+        says(world, "TeamCreate")
+        assert isinstance(decide(world.view), Settle)
+
+    @pytest.mark.parametrize(("tool", "again"), [("read_file", True), ("SendMessage", True), ("bash", False)])
+    def test_after_a_crash_what_may_be_repeated_is_and_all_else_is_reported(self, tool: str, again: bool) -> None:
+        world = idle()
+        (call,) = says(world, tool)
+        world.record(Began(calls=(call,)))
+        world.reload()
+        action = decide(world.view)
+        assert action == Act((call,)) if again else isinstance(action, Settle) and "unknown" in action.text
+
+    @pytest.mark.parametrize("urgent", [Plain(content="stop that"), ShutdownRequest(request_id="r"), Interrupt()])
+    def test_calls_not_begun_are_skipped_when_something_urgent_came(self, urgent: Plain) -> None:
+        world = idle()
+        ids = says(world, "read_file", "bash")
+        world.mail(USER, urgent)
+        action = decide(world.view)
+        assert isinstance(action, Settle)
+        assert action.calls == tuple(ids)
+
+    def test_a_peers_words_skip_nothing(self) -> None:
+        world = idle()
+        ids = says(world, "read_file")
+        world.mail("bob", Plain(content="hello"))
+        assert decide(world.view) == Act(tuple(ids))
+
+    def test_a_call_waiting_for_a_person_is_withdrawn_when_the_user_writes(self) -> None:
+        world = idle()
+        (call,) = says(world, "bash")
+        world.record(Asked(call=call, request_id=call))
+        world.mail(USER, Plain(content="never mind"))
+        action = decide(world.view)
+        assert isinstance(action, Settle)
+        assert action.calls == (call,)
+        world.step()
+        assert world.memory.requests == {}
+
+
+class TestStopping:
+    def test_a_free_teammate_agrees_without_a_model_turn_and_leaves(self) -> None:
+        world = idle()
+        world.mail(LEAD, ShutdownRequest(request_id="r"))
+        assert [world.step(), world.step()] == [Agree("r"), Stop("agreed to a shutdown request", agreed=True)]
+        assert isinstance(decide(world.view), Stop)
+
+    def test_a_teammate_with_a_task_lets_its_model_answer(self) -> None:
+        world = idle()
+        add_task(world)
+        world.step()
+        world.step()
+        world.mail(LEAD, ShutdownRequest(request_id="r"))
+        assert decide(world.view) == Think()
+
+    def test_a_parked_teammate_agrees_although_it_has_a_task(self) -> None:
+        world = idle()
+        add_task(world)
+        world.step()
+        world.over = "money"
+        assert world.step() == Park("money")
+        world.mail(LEAD, ShutdownRequest(request_id="r"))
+        assert decide(world.view) == Agree("r")
+
+    def test_a_request_nobody_may_make_is_not_obeyed(self) -> None:
+        world = idle()
+        world.mail("bob", ShutdownRequest(request_id="r"))
+        assert decide(world.view) == Rest()
+
+    def test_no_answer_within_the_deadline_stops_it(self) -> None:
+        world = idle()
+        add_task(world)
+        world.step()
+        world.mail(USER, ShutdownRequest(request_id="r"))
+        world.waited["r"] = 29.9
+        assert decide(world.view) == Think()
+        world.waited["r"] = 30.0
+        assert isinstance(decide(world.view), Stop)
+
+
+class TestGoingOn:
+    def test_over_a_cap_it_parks_and_stays_until_someone_writes_or_the_caps_change(self) -> None:
+        world = idle()
+        world.over = "money"
+        assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
+        world.caps = "more"
+        assert decide(world.view) == Park("money")
+        world.over = None
+        assert decide(world.view) == Rest()
+        world.caps = "caps"
+        world.mail(USER, Plain(content="go on"))
+        assert decide(world.view) == Think()
+
+    def test_a_full_context_is_compacted_once_and_then_parks(self) -> None:
+        world = idle()
+        world.full = True
+        assert decide(world.view) == Rest()
+        world.mail(USER, Plain(content="more"))
+        assert [world.step(), world.step()] == [Compact(), Park("context: still too large after compaction")]
+
+    def test_an_interrupt_rests_until_user_or_lead_writes(self) -> None:
+        world = idle()
+        add_task(world)
+        world.mail(USER, Interrupt())
+        assert decide(world.view) == Rest()
+        world.mail("bob", Plain(content="hello"))
+        assert decide(world.view) == Rest()
+        world.mail(LEAD, Plain(content="go on"))
+        assert decide(world.view) == Think()
+
+    def test_an_answer_cut_for_length_goes_on(self) -> None:
+        world = idle()
+        world.record(Said(text="half of", unfinished=True))
+        assert decide(world.view) == Think()
+
+    def test_the_end_of_something_in_the_background_wakes(self) -> None:
+        world = idle(LEAD)
+        (call,) = says(world, "Task")
+        world.record(Began(calls=(call,)))
+        world.record(Did(call=call, text="started", background="b1"))
+        assert [world.step(), world.step()] == [Think(), Rest("waiting", "background")]
+        world.record(Ended(background="b1", status="done"))
+        assert [world.step(), world.step()] == [Think(), Rest()]
+
+
+class TestWork:
+    def test_an_idle_teammate_takes_the_lowest_task_that_fits_and_the_lead_takes_none(self) -> None:
+        world, lead = idle(), idle(LEAD)
+        for each in (world, lead):
+            add_task(each, role="tester")
+            add_task(each)
+            add_task(each)
+        assert world.step() == Take(2)
+        assert decide(lead.view) == Rest()
+
+    def test_mail_beats_tasks(self) -> None:
+        world = idle()
+        add_task(world)
+        world.mail("bob", Plain(content="hello"))
+        assert decide(world.view) == Think()
+
+    def test_a_blocked_task_is_taken_the_moment_its_last_blocker_completes(self) -> None:
+        world = idle()
+        first = add_task(world)
+        world.post(Claimed(by="bob", at=0, task=first, epoch=0))
+        add_task(world, blocked_by=frozenset({first}))
+        assert decide(world.view) == Rest()
+        world.post(Completed(by="bob", at=0, task=first, epoch=1))
+        assert decide(world.view) == Take(2)
+
+    def test_an_assigned_task_is_taken_before_a_free_one(self) -> None:
+        world = idle()
+        add_task(world)
+        second = add_task(world)
+        world.post(Assigned(by=LEAD, at=0, task=second, owner="alice", epoch=0))
+        assert decide(world.view) == Take(second)
+
+    def test_a_claim_that_a_crash_kept_from_being_told_is_taken_in(self) -> None:
+        world = idle()
+        task = add_task(world)
+        world.post(Claimed(by="alice", at=0, task=task, epoch=0))
+        assert [world.step(), world.step()] == [Take(task), Think()]
+
+    def test_nobody_takes_work_while_planning_or_while_the_board_is_damaged(self) -> None:
+        planning, damaged = idle(planning=True), idle()
+        add_task(planning)
+        add_task(damaged)
+        damaged.board = replace(damaged.board, damaged=frozenset({1}))
+        assert decide(planning.view) == Rest()
+        assert decide(damaged.view) == Rest()
+
+    def test_an_unfinished_task_is_nudged_once_then_reported_then_left_alone(self) -> None:
+        world = idle()
+        task = add_task(world)
+        actions = [world.step() for _ in range(6)]
+        assert actions == [Take(task), Think(), Nudge(task), Think(), Report(task), Rest()]
+        assert world.entries[-1][1] == Reported(task=task, epoch=1)
+
+    @pytest.mark.parametrize("gone", [Deleted, Released, Assigned])
+    def test_a_task_taken_away_is_told_once(self, gone: type) -> None:
+        world = idle()
+        task = add_task(world)
+        world.step()
+        world.step()
+        extra = {Deleted: {}, Released: {"epoch": 1}, Assigned: {"epoch": 1, "owner": "bob"}}[gone]
+        assert world.post(gone(by=LEAD, at=0, task=task, **extra))
+        assert [world.step(), world.step()] == [Notice((task,)), Think()]
+        assert task not in world.memory.tasks
+
+    def test_a_task_it_finished_itself_is_no_news(self) -> None:
+        world = idle()
+        task = add_task(world)
+        world.step()
+        (call,) = says(world, "TaskUpdate")
+        world.post(Completed(by="alice", at=0, task=task, epoch=1))
+        world.record(Did(call=call, text="done", tasks={task: None}))
+        assert [world.step(), world.step()] == [Think(), Rest()]
+
+
+class TestPlanning:
+    def test_it_waits_for_its_plan_and_goes_on_when_the_lead_says_yes(self) -> None:
+        world = idle(planning=True)
+        (call,) = says(world, "ExitPlanMode")
+        world.record(Did(call=call, text="submitted", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
+        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
+        world.mail("bob", PlanResponse(request_id=call, approve=True))
+        assert decide(world.view) == Rest("waiting", "plan")
+        world.mail(LEAD, PlanResponse(request_id=call, approve=True))
+        assert decide(world.view) == Think()
+        assert not world.memory.planning
+
+
+class TestTheLead:
+    def settled(self) -> World:
+        """Return a lead whose teammates work, and who has noticed all so far."""
+        world = idle(LEAD)
+        world.record(Noticed(text="", roster=world.roster.number))
+        world.record(Said())
+        return world
+
+    def test_idle_records_alone_cost_no_turn(self) -> None:
+        world = self.settled()
+        world.note(members.Idle(name="alice", at=0, words="done"))
+        world.note(members.Idle(name="bob", at=0, words="done"))
+        assert decide(world.view) == Rest()
+
+    def test_it_is_told_once_when_the_team_goes_quiet(self) -> None:
+        world = self.settled()
+        for name in ("alice", "bob", "carol"):
+            world.note(members.Idle(name=name, at=0))
+        assert quiet(world.view)
+        assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
+        world.note(members.Working(name="bob", at=0))
+        world.note(members.Idle(name="bob", at=0))
+        assert decide(world.view) == Notice()
+
+    def test_a_team_is_not_quiet_while_mail_is_unheard_or_work_can_be_taken_or_someone_waits(self) -> None:
+        world = self.settled()
+        for name in ("alice", "bob", "carol"):
+            world.note(members.Idle(name=name, at=0))
+        assert not quiet(replace(world.view, unheard=frozenset({"bob"})))
+        waiting = members.Waiting(name="bob", on="permission", at=0)
+        other = members.fold(world.roster, [])
+        world.note(waiting)
+        assert not quiet(world.view)
+        world.roster = other
+        add_task(world)
+        assert not quiet(world.view)
+
+    @pytest.mark.parametrize(
+        ("event", "told"),
+        [
+            (members.Parked(name="bob", reason="money", at=0), True),
+            (members.Left(name="bob", reason="crashed", at=0), True),
+            (members.Left(name="bob", reason="asked", agreed=True, at=0), True),
+            (members.Waiting(name="bob", on="permission", at=0), False),
+            (members.Idle(name="bob", words="a report", at=0), False),
+        ],
+    )
+    def test_it_is_woken_by_who_is_parked_or_gone(self, event: members.Event, told: bool) -> None:
+        world = self.settled()
+        world.note(event)
+        assert decide(world.view) == (Notice() if told else Rest())
+
+    def test_agreed_departures_wake_once_after_the_last_one_asked(self) -> None:
+        world = self.settled()
+        ids = says(world, "SendMessage", "SendMessage")
+        for call, name in zip(ids, ("alice", "bob"), strict=True):
+            world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.SHUTDOWN, asked=name)))
+        world.step()
+        world.mail("alice", ShutdownResponse(request_id=ids[0], approve=True))
+        world.note(members.Left(name="alice", agreed=True, at=0))
+        assert decide(world.view) == Rest()
+        world.mail("bob", ShutdownResponse(request_id=ids[1], approve=True))
+        world.note(members.Left(name="bob", agreed=True, at=0))
+        assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
+
+    def test_words_alone_wake_it_after_the_batch(self) -> None:
+        world = self.settled()
+        world.note(members.Idle(name="bob", words="a report", only_words=True, at=0))
+        assert decide(world.view) == Rest()
+        world.waited[WORDS] = 2.0
+        assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]

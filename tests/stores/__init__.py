@@ -1,0 +1,1 @@
+"""The stores themselves, beyond their common promises."""
