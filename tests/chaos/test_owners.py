@@ -5,6 +5,7 @@ import random
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -15,6 +16,7 @@ from deskmate.core.decide import Rest, Take, View, decide
 from deskmate.core.entries import Did, Said, Took
 from deskmate.core.members import Joined
 from deskmate.core.memory import EMPTY, remember
+from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD
 from deskmate.core.records import Record
 from deskmate.core.tasks import EMPTY as NO_TASKS
@@ -23,11 +25,13 @@ from deskmate.errors import Held
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.leaving import leave
+from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
+from deskmate.testing.disks import LosingFiles
 
 RUNS = 10_000 if os.environ.get("DESKMATE_SOAK") else 1_000
 
@@ -67,6 +71,30 @@ async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_pa
     assert (await board.claim(roster.state.members["bob"], task.id)).owner == "bob"
 
 
+@pytest.mark.behaviour("M1")
+@pytest.mark.anyio
+async def test_mail_is_heard_or_comes_back_though_the_power_fails_right_after_leaving(tmp_path: Path) -> None:
+    for seed in range(40):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        files = LosingFiles(folder, random.Random(seed))
+        with closing(JsonlStore.open(folder, "team", create=True, files=files)) as store:
+            pen = Pen(store, FakeClock())
+            roster = Roster(pen)
+            await roster.found("team")
+            await roster.join(Joined(name="bob", at=0))
+            transcript = await Transcript.load(pen, "bob")
+            await Mailbox("lead", pen, roster).send("bob", Plain(content="important"), id_="m1")
+            await Mailbox("bob", pen, roster).hear(transcript)
+            await leave(transcript, pen, roster, Board(pen), reason="asked to", agreed=True)
+            files = files.lose()
+        with closing(JsonlStore.open(folder, "team", files=files)) as store:
+            pen = Pen(store, FakeClock())
+            transcript = await Transcript.load(pen, "bob")
+            await leave(transcript, pen, Roster(pen), Board(pen), reason="again")
+            assert ("m1" in transcript.memory.ids) != bool(await store.read("mail/lead")), f"seed {seed}"
+
+
 async def _own(folder: Path) -> None:
     store = JsonlStore.open(folder, "team")
     pen = Pen(store, SystemClock())
@@ -98,7 +126,11 @@ def test_no_task_that_fits_someone_starves() -> None:
                         epoch = board.tasks[id_].epoch
                         board = _post(board, Claimed(by=name, at=0, task=id_, epoch=epoch))
                         board = _post(board, Completed(by=name, at=0, task=id_, epoch=epoch + 1))
-                        for entry in (Took(task=id_, epoch=epoch + 1, text=""), Did(call="", text="", tasks={id_: None}), Said()):
+                        for entry in (
+                            Took(task=id_, epoch=epoch + 1, text=""),
+                            Did(call="", text="", tasks={id_: None}),
+                            Said(),
+                        ):
                             memories[name] = remember(memories[name], memories[name].number + 1, entry)
                         moved = True
                     case action:

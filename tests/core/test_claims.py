@@ -355,7 +355,8 @@ def test_a_claim_on_a_damaged_board_breaks_no_rule_by_itself() -> None:
 def test_a_long_circle_is_shown_by_both_its_ends() -> None:
     chain = board_of(created(1), *(created(task, blocked_by=[task - 1]) for task in range(2, 31)))
     assert refusal(chain, edited(1, add_blocked_by=[30])) == (
-        "task #1 would wait for itself: #1 -> #30 -> #29 -> #28 -> #27 -> #26 -> … -> #6 -> #5 -> #4 -> #3 -> #2 -> #1; "
+        "task #1 would wait for itself: "
+        "#1 -> #30 -> #29 -> #28 -> #27 -> #26 -> … -> #6 -> #5 -> #4 -> #3 -> #2 -> #1; "
         "take one of these edges away first"
     )
 

@@ -26,6 +26,7 @@ READING, SEARCHING = Attempt("read_file", ("src/a.py",), True), Attempt("grep", 
 WRITING, EDITING = Attempt("write_file", ("src/a.py",), True), Attempt("edit_file", ("src/a.py",), True)
 WRITING_OUTSIDE = Attempt("write_file", ("/etc/hosts",), False)
 RUNNING, UNTOLD = Attempt("bash", ("git diff --stat",), True), Attempt("bash", None, True)
+GIT_AND_RM, NOTHING = Attempt("bash", ("git log", "rm -r x"), True), Attempt("bash", (), True)
 MAILING, FOREIGN = bare("SendMessage", "mcp__web__fetch")
 
 
@@ -49,34 +50,29 @@ def rules(*texts: str) -> list[Rule]:
 
 FREE, ASKS, NEVER = (ALLOW, ALLOW), (ASK, ASK), (DENY, DENY)
 ALWAYS_FREE = (READING, SEARCHING, MAILING, *bare("TaskGet", "TaskList", "ExitPlanMode"))
-FREE_UNLESS_PLANNING = (
-    *bare("TaskCreate", "TaskUpdate", "Task", "TeamCreate", "TeamDelete"),
-    *bare("TaskStop", "TaskOutput", "Skill"),
-)
+WORK = bare("TaskCreate", "TaskUpdate", "Task", "TeamCreate", "TeamDelete", "TaskStop", "TaskOutput", "Skill")
 
 CELLS = {
     Mode.DEFAULT: {
-        **dict.fromkeys((*ALWAYS_FREE, *FREE_UNLESS_PLANNING), FREE),
+        **dict.fromkeys((*ALWAYS_FREE, *WORK), FREE),
         **dict.fromkeys((WRITING, EDITING, WRITING_OUTSIDE, FOREIGN), ASKS),
         RUNNING: (ASK, ALLOW),
     },
     Mode.ACCEPT_EDITS: {
-        **dict.fromkeys((*ALWAYS_FREE, *FREE_UNLESS_PLANNING, WRITING, EDITING), FREE),
+        **dict.fromkeys((*ALWAYS_FREE, *WORK, WRITING, EDITING), FREE),
         **dict.fromkeys((WRITING_OUTSIDE, FOREIGN), ASKS),
         RUNNING: (ASK, ALLOW),
     },
     Mode.PLAN: {
         **dict.fromkeys(ALWAYS_FREE, FREE),
-        **dict.fromkeys(FREE_UNLESS_PLANNING, NEVER),
-        **dict.fromkeys((WRITING, EDITING, WRITING_OUTSIDE, RUNNING, FOREIGN), NEVER),
+        **dict.fromkeys((*WORK, WRITING, EDITING, WRITING_OUTSIDE, RUNNING, FOREIGN), NEVER),
     },
     Mode.DONT_ASK: {
-        **dict.fromkeys((*ALWAYS_FREE, *FREE_UNLESS_PLANNING, WRITING, EDITING, RUNNING), FREE),
+        **dict.fromkeys((*ALWAYS_FREE, *WORK, WRITING, EDITING, RUNNING), FREE),
         **dict.fromkeys((WRITING_OUTSIDE, FOREIGN), NEVER),
     },
     Mode.BYPASS: {
-        **dict.fromkeys((*ALWAYS_FREE, *FREE_UNLESS_PLANNING), FREE),
-        **dict.fromkeys((WRITING, EDITING, WRITING_OUTSIDE, RUNNING, FOREIGN), FREE),
+        **dict.fromkeys((*ALWAYS_FREE, *WORK, WRITING, EDITING, WRITING_OUTSIDE, RUNNING, FOREIGN), FREE),
     },
 }
 
@@ -135,7 +131,7 @@ def test_a_reason_stays_short_however_long_the_rule() -> None:
 
 @pytest.mark.behaviour("permission")
 @pytest.mark.parametrize(
-    ("attempt", "given_rules", "mode", "effect"),
+    ("attempt", "policy", "mode", "effect"),
     [
         pytest.param(RUNNING, rules("allow bash(git *)"), Mode.DEFAULT, ALLOW, id="allow lifts the mode"),
         pytest.param(RUNNING, rules("allow bash", "ask bash"), Mode.DEFAULT, ASK, id="ask beats allow"),
@@ -152,47 +148,26 @@ def test_a_reason_stays_short_however_long_the_rule() -> None:
         pytest.param(WRITING_OUTSIDE, rules("allow write_file"), Mode.DEFAULT, ASK, id="outside"),
         pytest.param(WRITING_OUTSIDE, rules("allow *(/etc/*)"), Mode.DONT_ASK, DENY, id="out, dontAsk"),
         pytest.param(WRITING_OUTSIDE, rules("deny *(/etc/*)"), Mode.BYPASS, DENY, id="out, denied"),
+        pytest.param(GIT_AND_RM, rules("allow bash(git *)"), Mode.DEFAULT, ASK, id="allow needs all"),
+        pytest.param(GIT_AND_RM, rules("allow bash(*)"), Mode.DEFAULT, ALLOW, id="all are allowed"),
+        pytest.param(GIT_AND_RM, rules("deny bash(rm *)"), Mode.DEFAULT, DENY, id="deny needs one"),
+        pytest.param(NOTHING, rules("allow bash(*)"), Mode.DEFAULT, ASK, id="no command"),
+        pytest.param(NOTHING, rules("deny bash(*)"), Mode.DONT_ASK, ALLOW, id="no command to deny"),
+        pytest.param(NOTHING, rules("allow bash"), Mode.DEFAULT, ALLOW, id="no command, no pattern"),
+        pytest.param(UNTOLD, rules("allow bash(*)"), Mode.DEFAULT, ASK, id="untold"),
+        pytest.param(UNTOLD, rules("allow bash"), Mode.DEFAULT, ALLOW, id="untold, no pattern"),
+        pytest.param(UNTOLD, rules("deny bash"), Mode.DEFAULT, DENY, id="untold, denied"),
+        pytest.param(UNTOLD, rules("allow bash", "deny bash(x)"), Mode.DEFAULT, ASK, id="may be denied"),
+        pytest.param(UNTOLD, rules("allow bash", "ask bash(x)"), Mode.DEFAULT, ASK, id="may be asked"),
+        pytest.param(UNTOLD, rules("deny bash(x)"), Mode.BYPASS, ASK, id="may be denied in bypass"),
+        pytest.param(UNTOLD, rules("deny bash(x)"), Mode.DONT_ASK, DENY, id="may be denied in dontAsk"),
+        pytest.param(UNTOLD, rules("deny grep(x)"), Mode.BYPASS, ALLOW, id="untold, another tool"),
     ],
 )
 def test_rules_come_before_the_mode_and_the_strongest_wins(
-    attempt: Attempt, given_rules: list[Rule], mode: Mode, effect: Effect
+    attempt: Attempt, policy: list[Rule], mode: Mode, effect: Effect
 ) -> None:
-    assert judged(attempt, *given_rules, mode=mode).effect is effect
-
-
-@pytest.mark.behaviour("permission")
-@pytest.mark.parametrize(
-    ("subjects", "text", "effect"),
-    [
-        pytest.param(("git log", "git diff"), "allow bash(git *)", ALLOW, id="all match"),
-        pytest.param(("git log", "rm -r x"), "allow bash(git *)", ASK, id="one does not"),
-        pytest.param(("git log", "rm -r x"), "deny bash(rm *)", DENY, id="one is denied"),
-        pytest.param((), "allow bash(*)", ASK, id="no command"),
-        pytest.param((), "deny bash(*)", ASK, id="no command to deny"),
-        pytest.param((), "allow bash", ALLOW, id="no command, no pattern"),
-        pytest.param(None, "allow bash(*)", ASK, id="unknown"),
-        pytest.param(None, "allow bash", ALLOW, id="unknown, no pattern"),
-        pytest.param(None, "deny bash", DENY, id="unknown, denied without a pattern"),
-    ],
-)
-def test_an_allow_rule_needs_every_subject_and_a_deny_rule_one(
-    subjects: tuple[str, ...] | None, text: str, effect: Effect
-) -> None:
-    assert judged(Attempt("bash", subjects, True), rule(text)).effect is effect
-
-
-@pytest.mark.behaviour("permission")
-@pytest.mark.parametrize("text", ["deny bash(rm *)", "ask bash(rm *)"])
-@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS])
-def test_a_command_that_cannot_be_told_asks_where_a_rule_might_forbid_it(text: str, mode: Mode) -> None:
-    assert judged(UNTOLD, rule("allow bash"), mode=mode).effect is ALLOW
-    assert judged(UNTOLD, rule("allow bash"), rule(text), mode=mode, confined=True).effect is ASK
-
-
-def test_bypass_asks_where_it_cannot_be_told_whether_a_rule_denies() -> None:
-    assert judged(UNTOLD, rule("deny bash(rm *)"), mode=Mode.BYPASS).effect is ASK
-    assert judged(UNTOLD, rule("deny bash(rm *)"), mode=Mode.BYPASS, attended=False).effect is DENY
-    assert judged(UNTOLD, rule("deny write_file(x)"), mode=Mode.BYPASS).effect is ALLOW
+    assert judged(attempt, *policy, mode=mode).effect is effect
 
 
 @pytest.mark.parametrize(
@@ -262,11 +237,9 @@ def test_a_further_rule_that_allows_never_permits_less(case: Case, more: Rule) -
 
 
 @given(CASES, st.lists(rules_that(ALLOW, ASK)), st.lists(WORDS, min_size=1), st.booleans())
-def test_no_rule_overrides_one_that_denies(
-    case: Case, more: list[Rule], commands: list[str], exactly: bool
-) -> None:
-    case = case._replace(attempt=Attempt("bash", tuple(commands), True))
-    assert case.effect(Rule(DENY, "bash", commands[-1] if exactly else None), *more) is DENY
+def test_no_rule_overrides_a_denial(case: Case, more: list[Rule], run: list[str], exact: bool) -> None:
+    case = case._replace(attempt=Attempt("bash", tuple(run), True))
+    assert case.effect(Rule(DENY, "bash", run[-1] if exact else None), *more) is DENY
 
 
 @given(CASES, st.randoms())
@@ -366,9 +339,7 @@ def test_a_malformed_rule_is_refused_with_what_is_expected(text: str) -> None:
         ("/etc/*", ["/etc/hosts"], ["etc/hosts", "/etc/a/b"]),
         ("**", ["a", "a/b", "/a", "."], []),
         (".*", [".a"], ["ab"]),
-        ("[ab]", ["[ab]"], ["a"]),
-        ("a?", ["a?"], ["ab"]),
-        ("(a|b)+", ["(a|b)+"], ["a"]),
+        ("[ab]?(a|b)+", ["[ab]?(a|b)+"], ["a", "aa", "bab"]),
     ],
 )
 def test_in_a_path_one_star_stays_in_its_folder_and_two_do_not(
@@ -386,6 +357,7 @@ def test_in_a_path_one_star_stays_in_its_folder_and_two_do_not(
         ("* --force", ["git push --force"], ["git push --force x", "--force"]),
         ("a*a", ["aa", "aba", "a\na"], ["a", "ab", "ba"]),
         ("a*b*c", ["abc", "a-b-c"], ["a-c-b", "ac"]),
+        ("a*b*b", ["abb", "a-b-b-b"], ["ab"]),
         ("a**c", ["ac", "a/b\nc"], ["a"]),
         ("*", ["", "a", "a/b"], []),
         ("git .*", ["git .x"], ["git log"]),

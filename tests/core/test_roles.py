@@ -41,9 +41,7 @@ def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: Kind, tools:
         pytest.param(Kind.SUBAGENT, READING_BASE, id="subagent"),
     ],
 )
-def test_a_reading_type_narrows_the_base_tools_and_nothing_else(
-    kind: Kind, agent_type: str, tools: set[str]
-) -> None:
+def test_a_reading_type_narrows_the_base_tools_only(kind: Kind, agent_type: str, tools: set[str]) -> None:
     assert set(tools_of(kind, agent_type)) == tools
 
 

@@ -2,9 +2,13 @@
 
 names        who may be called what
 records      what a store keeps: records, damage, and what may be encoded
+facts        what a record says, one class per kind
+seen         a map that only grows
 messages     the kinds of mail and their envelope
-tasks        the board: events, their fold, the rules of claiming
-members      the roster: events, their fold, status
+tasks        the board: what is on it and what can happen to it
+claims       which of that the rules allow
+boards       what the records make of it
+members      the roster: events, their rules and fold, status
 entries      what a transcript holds
 memory       the fold of a transcript
 handshakes   requests and their one response, as a table

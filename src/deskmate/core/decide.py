@@ -2,7 +2,7 @@
 
 Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here,
 not code in a loop. Each rule looks at the view and returns an action or passes; **the order of RULES is the policy**.
-`runtime.agent` above carries out what comes back, records it, and asks again.
+The runtime above carries out what comes back, records it, and asks again.
 """
 
 from collections.abc import Callable, Mapping

@@ -6,6 +6,7 @@ appends what these rules allow; `core.tasks` is its twin for work.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator
@@ -225,8 +226,8 @@ def refusal(roster: Roster, event: Event) -> str | None:
             return _status_refusal(roster, name)
         case PolicySet(by=by):
             return None if by in (LEAD, USER) else f"'{by}' may not change what is permitted; ask the lead"
-        case Accepted(number=number):
-            return None if number in roster.damaged else f"record {number} of the roster is not damaged"
+        case Accepted(by=by, number=number):
+            return _accept_refusal(roster, by, number)
 
 
 def _join_refusal(roster: Roster, name: str) -> str | None:
@@ -236,14 +237,21 @@ def _join_refusal(roster: Roster, name: str) -> str | None:
         return str(error)
     if name not in roster.members:
         return None
-    free = next(f"{name}-{n}" for n in range(2, 10_000) if f"{name}-{n}" not in roster.members)
-    return f"the name '{name}' was used in this team before and is never used twice; try '{free[:64]}'"
+    # Cut, so that a number still fits behind the longest of names.
+    free = next(other for n in count(2) if (other := f"{name[:56]}-{n}") not in roster.members)
+    return f"the name '{name}' was used in this team before and is never used twice; try '{free}'"
 
 
 def _status_refusal(roster: Roster, name: str) -> str | None:
     if name not in roster.members:
         return f"'{name}' is not on the roster; {who_is_here(roster)}"
     return None if roster.members[name].here else f"'{name}' has left; nothing more is recorded of it"
+
+
+def _accept_refusal(roster: Roster, by: str, number: int) -> str | None:
+    if by != USER:
+        return f"only a person may accept the damage at record {number}; ask the user"
+    return None if number in roster.damaged else f"record {number} of the roster is not damaged"
 
 
 def who_is_here(roster: Roster) -> str:
@@ -287,10 +295,9 @@ def _apply(roster: Roster, event: Event, number: int) -> Roster:
         case Founded(team=team, description=description, home=home, at=at):
             status = Status("idle", since=at, number=number)
             lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, status)
-            members = {LEAD: lead}
-            return replace(
-                roster, team=team, description=description, home=home, founded=at, members=members
-            )
+            # Whoever joined before is kept: the first founding may be a record that was lost.
+            members = {LEAD: lead, **roster.members}
+            return replace(roster, team=team, description=description, home=home, founded=at, members=members)
         case Joined():
             return _join(roster, event, number)
         case PolicySet():

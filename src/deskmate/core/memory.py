@@ -61,7 +61,11 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an agent knows. `owed`: something waits for the model's answer."""
+    """What an agent knows. `owed`: something waits for the model's answer.
+
+    `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
+    and noting it hears its mail first when it comes back.
+    """
 
     name: str = ""
     number: int = 0
@@ -73,6 +77,7 @@ class Memory:
     demands: Mapping[str, str] = field(default_factory=dict)
     demanded: bool = False
     requests: Mapping[str, Request] = field(default_factory=dict)
+    early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
     stopping: str | None = None
     parked: Parked | None = None
     interrupted: bool = False
@@ -105,8 +110,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return _do(memory, entry)
         case Asked(call=asked, request_id=request_id):
             waiting = _each(memory.calls, (asked,), lambda call: replace(call, request=request_id))
-            request = Request(request_id, Shake.PERMISSION, USER)
-            return replace(memory, calls=waiting, requests={**memory.requests, request_id: request})
+            return _open(replace(memory, calls=waiting), Request(request_id, Shake.PERMISSION, USER))
         case Took(task=task, epoch=epoch):
             return replace(memory, tasks={**memory.tasks, task: epoch}, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
@@ -138,6 +142,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         memory,
         owed=entry.unfinished,
         calls=calls,
+        early={},
         pressed=False,
         demanded=False,
         parked=None,
@@ -159,8 +164,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
     if entry.background:
         memory = replace(memory, background=memory.background | {entry.background})
     if opened := entry.opened:
-        request = Request(opened.request_id, opened.shake, opened.asked)
-        memory = replace(memory, requests={**memory.requests, request.id: request})
+        memory = _open(memory, Request(opened.request_id, opened.shake, opened.asked))
     if (answered := entry.answered) and answered.request_id in memory.demands:
         stopping = answered.request_id if answered.approve else memory.stopping
         memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
@@ -186,7 +190,8 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
         case ShutdownRequest(request_id=id_):
             if not may_ask(sender, message):
                 return memory
-            return replace(memory, demands={**memory.demands, id_: sender}, demanded=True, pressed=True)
+            demands = {**memory.demands, id_: sender}
+            return replace(memory, demands=demands, demanded=True, pressed=True, interrupted=False)
         case PlanResponse() | ShutdownResponse() | PermissionResponse():
             return _answer(memory, envelope, message)
     if not wakes(message):
@@ -196,17 +201,33 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 
 
+def _open(memory: Memory, request: Request) -> Memory:
+    """Open a request, and let what was heard before have its say."""
+    early = memory.early.get(request.id, ())
+    requests = {**memory.requests, request.id: request}
+    memory = replace(memory, requests=requests, early=_without(memory.early, request.id))
+    for envelope in early:
+        memory = _take_in(memory, envelope)
+    return memory
+
+
 def _answer(
     memory: Memory, envelope: Envelope, message: PlanResponse | ShutdownResponse | PermissionResponse
 ) -> Memory:
     """Let a response have its effect if it is the one that counts; ignore it otherwise."""
     request = memory.requests.get(message.request_id)
+    # A request bears the id of the call that makes it.
+    call = memory.calls.get(message.request_id)
+    if request is None and call and (call.began or not call.request):
+        early = (*memory.early.get(call.id, ()), envelope)
+        return replace(memory, early={**memory.early, call.id: early})
     if request is None or answer_flaw(request, envelope):
         return memory
     memory = replace(memory, requests=_without(memory.requests, request.id))
     match message:
         case PlanResponse(approve=approve):
-            return replace(memory, planning=memory.planning and not approve, owed=True)
+            planning = memory.planning and not approve
+            return replace(memory, planning=planning, owed=True, interrupted=False, parked=None)
         case ShutdownResponse(approve=approve):
             return replace(memory, owed=memory.owed or not approve)
         case PermissionResponse(approve=approve, content=why):

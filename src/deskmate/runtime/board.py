@@ -193,9 +193,8 @@ class Board:
 
     async def _event(self, number: int) -> BoardEvent:
         """Return the event that stands at a number."""
-        item = (await self._pen.store.read(BOARD, number - 1))[0]
-        event = tasks.read_event(item.body) if isinstance(item, Record) else None
-        assert event is not None
+        items = await self._pen.store.read(BOARD, number - 1)
+        event = tasks.read_event(next(item.body for item in items if isinstance(item, Record)))
         assert not isinstance(event, Foreign)
         return event
 

@@ -20,6 +20,8 @@ async def leave(
     """
     name = transcript.name
     if (await roster.refresh()).members[name].here:
+        # What it heard will not come back, so its having heard it must last before the leaving does.
+        await transcript.make_last()
         heard = transcript.memory.cursors.get(mail(name), 0)
         await roster.leave(name, reason, heard=heard, agreed=agreed)
     await board.give_back(name, note=f"{name} left: {reason}")

@@ -6,22 +6,25 @@ under one id, so that it comes back once.
 """
 
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from deskmate.core.entries import Heard
 from deskmate.core.facts import Fact, Foreign
-from deskmate.core.members import recipient_refusal
+from deskmate.core.members import Member, recipient_refusal
 from deskmate.core.messages import Envelope, Undeliverable, bounces, check_size, read_envelope
 from deskmate.core.names import LEAD, mail
 from deskmate.core.records import RECORD_CAP, Damaged, Item, Record, encode
-from deskmate.errors import StoreUnavailable, UnknownRecipient
+from deskmate.errors import BadRecord, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
 
-# What an entry of heard mail needs beside the envelopes themselves.
-_ROOM = RECORD_CAP - 4096
+# So many places that cannot be read are told one by one, in so many characters each.
+_TOLD, _WORDS = 10, 400
+# What is left of an entry of heard mail beside what is told, at six bytes a character at most.
+_ROOM = RECORD_CAP - 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,8 @@ class Mailbox:
 
         The same `id_` may be sent again after a crash: its hearer takes it in once.
         """
-        roster = await self._roster.refresh()
-        if why := recipient_refusal(roster, recipient):
-            raise UnknownRecipient(why)
-        at = self._pen.clock.timestamp()
-        envelope = Envelope(id_ or f"{self.me}:{secrets.token_hex(8)}", self.me, recipient, at, message)
-        check_size(envelope)
-        record = await self._pen.append(mail(recipient), envelope.body())
-        member = (await self._roster.refresh()).members.get(recipient)
-        if member and not member.here and record.number > member.status.heard:
-            await self._give_back(envelope)
+        envelope = self._addressed(recipient, message, id_ or f"{self.me}:{secrets.token_hex(8)}")
+        await self._send(envelope)
         return envelope
 
     async def broadcast(self, recipients: Iterable[str], message: Fact, *, id_: str) -> Delivery:
@@ -63,14 +58,35 @@ class Mailbox:
 
         Sent again after a crash half-way it reaches the rest, and those it had reached hear it once.
         """
+        # All before the first is sent: one too large for a longer name must not end it half-way.
+        envelopes = [self._addressed(name, message, f"{id_}/{name}") for name in recipients]
         reached, missed = [], []
-        for name in recipients:
+        for envelope in envelopes:
             try:
-                await self.send(name, message, id_=f"{id_}/{name}")
-                reached.append(name)
-            except (UnknownRecipient, StoreUnavailable):
-                missed.append(name)
+                await self._send(envelope)
+                reached.append(envelope.recipient)
+            except (UnknownRecipient, StoreError):
+                missed.append(envelope.recipient)
         return Delivery(tuple(reached), tuple(missed))
+
+    def _addressed(self, recipient: str, message: Fact, id_: str) -> Envelope:
+        envelope = Envelope(id_, self.me, recipient, self._pen.clock.timestamp(), message)
+        check_size(envelope)
+        return envelope
+
+    async def _send(self, envelope: Envelope) -> None:
+        if why := recipient_refusal(await self._roster.refresh(), envelope.recipient):
+            raise UnknownRecipient(why)
+        await self._put(envelope)
+
+    async def _put(self, envelope: Envelope) -> None:
+        """Append an envelope to its mailbox; where the owner left meanwhile and will not hear it, give it back."""
+        await self._pen.append(mail(envelope.recipient), envelope.body())
+        member = (await self._roster.refresh()).members.get(envelope.recipient)
+        if member and not member.here and member.name != LEAD:
+            unheard, _ = await self._unheard(member)
+            if envelope.id in unheard:
+                await self._give_back(envelope)
 
     # -- hearing ----------------------------------------------------------------------------------
 
@@ -91,22 +107,15 @@ class Mailbox:
         bodies: dict[str, dict[str, object]] = {}
         damage: list[str] = []
         room, upto = _ROOM, 0
-        for item in items:
-            envelope = _envelope(item, self.me)
-            if isinstance(envelope, str):
-                damage.append(envelope)
-                cost = len(envelope) + 8
-            elif envelope.id in transcript.memory.ids or envelope.id in bodies:
-                cost = 0
-            else:
-                body = envelope.body()
-                cost = len(encode({**body, "run": "-", "ord": 0}))
-            if cost > room and upto:
-                break
-            if not isinstance(envelope, str) and cost:
-                bodies[envelope.id] = body
-            room, upto = room - cost, item.number
-        return Heard(box=box, upto=upto, mail=tuple(bodies.values()), damage=tuple(damage))
+        for number, letter, trouble in _places(items, self.me):
+            if letter and letter.id not in transcript.memory.ids and letter.id not in bodies:
+                if letter.size > room:
+                    break
+                bodies[letter.id] = letter.envelope.body()
+                room -= letter.size
+            damage += trouble
+            upto = number
+        return Heard(box=box, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
 
     # -- leaving ----------------------------------------------------------------------------------
 
@@ -114,37 +123,97 @@ class Mailbox:
         """Return to its senders what this member had not heard when it left; return how many that were.
 
         Called after its `Left` is on the roster, by the member or in its name. May be called again after a crash.
+        What cannot be read there is told to the lead.
         """
-        heard = (await self._roster.refresh()).members[self.me].status.heard
-        count = 0
-        for item in await self._pen.store.read(mail(self.me), heard):
-            envelope = _envelope(item, self.me)
-            if isinstance(envelope, Envelope):
-                count += await self._give_back(envelope)
-        return count
+        unheard, damage = await self._unheard((await self._roster.refresh()).members[self.me])
+        for envelope in unheard.values():
+            await self._give_back(envelope)
+        if damage:
+            reason = f"some mail that '{self.me}' had not heard cannot be read: {'; '.join(_told(damage))}"
+            await self._put(self._returned(f"undeliverable/{mail(self.me)}", self.me, Undeliverable(reason=reason, original={})))
+        return len(unheard)
 
-    async def _give_back(self, envelope: Envelope) -> bool:
-        if not bounces(envelope.message):
-            return False
-        roster = self._roster.state
-        back = envelope.sender if roster.here(envelope.sender) and envelope.sender != envelope.recipient else LEAD
-        reason = f"'{envelope.recipient}' left before hearing it"
-        message = Undeliverable(reason=reason, original=envelope.body())
-        returned = Envelope(
-            f"undeliverable/{envelope.id}", envelope.recipient, back, self._pen.clock.timestamp(), message
-        )
-        await self._pen.append(mail(back), returned.body())
-        return True
+    async def _unheard(self, leaver: Member) -> tuple[dict[str, Envelope], list[str]]:
+        """Return by id what a member that left had not heard and should come back, and what there cannot be read."""
+        heard: set[str] = set()
+        unheard: dict[str, Envelope] = {}
+        damage: list[str] = []
+        for number, letter, trouble in _places(await self._pen.store.read(mail(leaver.name)), leaver.name):
+            if number > leaver.status.heard:
+                damage += trouble
+            # Sent again in doubt, it may stand on both sides of what was heard.
+            if letter and number <= leaver.status.heard:
+                heard.add(letter.id)
+            elif letter and letter.id not in heard and bounces(letter.envelope.message):
+                unheard[letter.id] = letter.envelope
+        return unheard, damage
+
+    async def _give_back(self, envelope: Envelope) -> None:
+        """Return a message to its sender, or to the lead if that one has left without hearing that it came back."""
+        sender, roster = envelope.sender, self._roster.state
+        if isinstance(envelope.message, Undeliverable):
+            # Under the id it has: whoever else returns it does so too, and the lead hears it once.
+            back = replace(envelope, recipient=LEAD)
+        else:
+            reason = f"'{envelope.recipient}' left before hearing it"
+            message = Undeliverable(reason=reason, original=envelope.body())
+            back = self._returned(f"undeliverable/{envelope.id}", envelope.recipient, message)
+        if roster.here(sender) and sender != envelope.recipient:
+            await self._put(replace(back, recipient=sender))
+        elif not await self._was_heard(sender, back.id):
+            await self._put(back)
+
+    def _returned(self, id_: str, leaver: str, message: Undeliverable) -> Envelope:
+        return Envelope(id_, leaver, LEAD, self._pen.clock.timestamp(), message)
+
+    async def _was_heard(self, name: str, id_: str) -> bool:
+        """Tell whether a member heard this before it left."""
+        member = self._roster.state.members.get(name)
+        heard = member.status.heard if member else 0
+        items = await self._pen.store.read(mail(name))
+        return any(item.number <= heard and isinstance(item, Record) and item.body.get("id") == id_ for item in items)
 
 
-def _envelope(item: Item, me: str) -> Envelope | str:
-    """Return the envelope in an item of mail, or a sentence on why there is none to hear."""
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    """An envelope that can be heard, and how much of an entry it takes."""
+
+    envelope: Envelope
+    size: int
+
+    @property
+    def id(self) -> str:
+        return self.envelope.id
+
+
+def _places(items: Iterable[Item], me: str) -> Iterator[tuple[int, _Letter | None, list[str]]]:
+    """Yield what stands at each number: a letter or none, and a sentence for each thing that is none.
+
+    Lines put in by hand share the number of the record behind them: what is at one number is taken in together.
+    """
+    for number, place in groupby(items, key=lambda item: item.number):
+        found = [_letter(item, me) for item in place]
+        letter = next((one for one in found if isinstance(one, _Letter)), None)
+        yield number, letter, [one[:_WORDS] for one in found if isinstance(one, str)]
+
+
+def _letter(item: Item, me: str) -> _Letter | str:
+    """Return the letter in an item of mail, or a sentence on why there is none to hear."""
     if isinstance(item, Damaged):
         return f"{item.where}: {item.reason}"
-    assert isinstance(item, Record)
     envelope = read_envelope(item.body)
     if isinstance(envelope, Foreign):
         return f"record {item.number}: {envelope.reason}"
     if envelope.recipient != me:
         return f"record {item.number}: mail for '{envelope.recipient}' in the mailbox of '{me}'"
-    return envelope
+    try:
+        size = len(encode({"mail": [envelope.body()], "run": "-", "ord": 0}))
+    except BadRecord as error:
+        return f"record {item.number}: {error}"
+    return _Letter(envelope, size) if size <= _ROOM else f"record {item.number}: a message of {size} bytes, above the cap"
+
+
+def _told(damage: list[str]) -> tuple[str, ...]:
+    """Return what could not be read, in few enough words to stand beside the mail."""
+    more = len(damage) - _TOLD
+    return (*damage[:_TOLD], f"and {more} more places that cannot be read") if more > 0 else tuple(damage)

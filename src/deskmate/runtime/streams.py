@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
-from deskmate.core.records import Item, Record, stamp
+from deskmate.core.records import Item, Json, Record, decode, encode, stamp
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
 
@@ -28,17 +28,21 @@ class Pen:
         self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
     ) -> Record:
         """Append `body` and return the record it became; the promise is that of `Store.append`."""
-        record = {**body, "run": self._run, "ord": next(self._ordinals)}
-        for seconds in RETRY_SECONDS:
+        # As it will be read back: a lone surrogate, or a tuple, is not the same on disk.
+        record = decode(encode({**body, "run": self._run, "ord": next(self._ordinals)}))
+        waits = iter(RETRY_SECONDS)
+        while True:
             try:
                 return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
-            except StoreUnavailable:
-                await self.clock.sleep(seconds)
             except Conflict as conflict:
                 return await self._mine_after_all(record, conflict)
-        return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+            except StoreUnavailable:
+                seconds = next(waits, None)
+                if seconds is None:
+                    raise
+            await self.clock.sleep(seconds)
 
-    async def _mine_after_all(self, record: dict[str, Any], conflict: Conflict) -> Record:
+    async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
         """Return the record if it is itself what stands in its way: a try in doubt had got through."""
         for item in await self.store.read(conflict.stream, conflict.expect):
             if isinstance(item, Record):

@@ -4,6 +4,8 @@ Only the holder of the member's seat loads it. `expect` on every append is the s
 learns of it at its next word.
 """
 
+import anyio
+
 from deskmate.core.entries import Entry, read_entry, synced
 from deskmate.core.facts import Foreign
 from deskmate.core.memory import EMPTY, Memory, remember
@@ -19,6 +21,7 @@ class Transcript:
         self.name = name
         self._pen, self._stream = pen, log(name)
         self._last = 0
+        self._turn = anyio.Lock()
         self.memory: Memory = EMPTY
         self.entries: list[tuple[int, Entry]] = []
         self.damage: list[Damaged] = []
@@ -34,9 +37,15 @@ class Transcript:
 
     async def record(self, entry: Entry) -> int:
         """Append an entry and remember it; return its number. Raises Conflict if someone else writes here."""
-        record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
-        self._add(record)
+        # One at a time: calls that overlap may end at once, and each stands behind the one before.
+        async with self._turn:
+            record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
+            self._add(record)
         return record.number
+
+    async def make_last(self) -> None:
+        """Return once every entry outlives a power loss: what is read back does."""
+        await self._pen.store.read(self._stream, max(0, self._last - 1))
 
     def _add(self, item: Item) -> None:
         self._last = item.number

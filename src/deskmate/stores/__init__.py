@@ -7,6 +7,7 @@ jsonl         files that people can read; any number of processes, one machine (
   folders       private folders, their lock, no symlink followed
   stream_file   one stream on disk, as this process knows it
   seats         the exclusive right to play a member
+  beside        threads for blocking work
   bell          waking whoever waits for a stream
   watches       what the operating system tells about changed files
 projections   readable copies of roster and board, never read back

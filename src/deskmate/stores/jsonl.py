@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 
 from deskmate.core.names import BOARD, SPEND, is_call, known_name, split_seat, split_stream
 from deskmate.core.records import Damaged, Item, Json, encode, stamp
 from deskmate.errors import StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
+from deskmate.stores.beside import Beside
 from deskmate.stores.bell import Bell, Place
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
@@ -36,7 +35,6 @@ NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
 _SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
 _LOG = logging.getLogger(__name__)
-T = TypeVar("T")
 
 
 class JsonlStore:
@@ -50,8 +48,7 @@ class JsonlStore:
         self._bell = Bell(watch)
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
-        self._threads = anyio.CapacityLimiter(16)
-        self._line = anyio.CapacityLimiter(1000)
+        self._beside = Beside()
         for folder in (team, tasks):
             watch.add(folder)
 
@@ -88,7 +85,7 @@ class JsonlStore:
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
         """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
         file, body, mark = self._file(stream), encode(record), stamp(record)
-        number = await self._beside(lambda: file.append(body, mark, expect, sync=sync))
+        number = await self._beside.run(lambda: file.append(body, mark, expect, sync=sync))
         if not sync:
             self._sync_soon(file)
         self._bell.ring(_place(file))
@@ -97,7 +94,7 @@ class JsonlStore:
     async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
         file = self._file(stream)
-        found = await self._beside(lambda: file.read(after, sync=stream != SPEND))
+        found = await self._beside.run(lambda: file.read(after, sync=stream != SPEND))
         for item in found:
             if isinstance(item, Damaged):
                 _LOG.warning("%s", item)
@@ -108,14 +105,14 @@ class JsonlStore:
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
         with self._bell.waiting(files) as waiter:
             look: Iterable[Place] = files
-            while not await self._beside(partial(_any_moved, files, look)):
+            while not await self._beside.run(partial(_any_moved, files, look)):
                 look = await self._bell.wait(waiter, NET_SECONDS) or files
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
         """Hold a member's seat, or a slot `calls/<number>`. The promise is in `deskmate.ports.Store`."""
         where, seat = split_seat(name)
         folder = self._below(where) if where else self._team
-        return hold_file(folder, f"{seat}.seat", name, note, wait=wait, line=self._line)
+        return hold_file(folder, f"{seat}.seat", name, note, wait=wait)
 
     def projections(self) -> Projections:
         """Return the writer of this team's readable copies, for whoever holds the lead's seat."""
@@ -124,6 +121,7 @@ class JsonlStore:
     def close(self) -> None:
         """Sync what waits for it and let go of the folders."""
         self._catch_up()
+        self._beside.close()
         self._watch.close()
         for folder in (self._team, self._tasks, *self._folders.values()):
             folder.close()
@@ -163,10 +161,6 @@ class JsonlStore:
             raise
         return folder
 
-    async def _beside(self, work: Callable[[], T]) -> T:
-        """Run blocking work beside the event loop; once begun it is shielded from cancellation."""
-        return await anyio.to_thread.run_sync(work, limiter=self._threads)
-
     # -- late syncs -------------------------------------------------------------------------------
 
     def _sync_soon(self, file: StreamFile) -> None:
@@ -194,13 +188,12 @@ class JsonlStore:
 def _keep_out_of_git(top: Folder) -> None:
     """Let a folder of ours hide itself: no file of the repository is touched, and no git is needed."""
     try:
-        fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT)
         try:
-            top.files.write(fd, b"*\n")
+            if os.fstat(fd).st_size == 0:
+                top.files.write(fd, b"*\n")
         finally:
             os.close(fd)
-    except FileExistsError:
-        pass
     finally:
         top.close()
 

@@ -7,7 +7,8 @@ Bytes in, values out; `stream_file` above does the reading and writing.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from typing import NamedTuple
 from zlib import crc32
 
 from deskmate.core.records import Damaged, Item, Record, decode
@@ -33,14 +34,24 @@ class Position:
         return self.good + self.bad
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One complete line: its bytes, the number it bears (none: no record), and the place behind it."""
+class Line(NamedTuple):
+    """One complete line: its bytes, the number it bears (none: no record), how many are missing before it.
+
+    The rest is the place behind it, loose, because most lines are only walked over.
+    """
 
     raw: bytes
     number: int | None
     missing: int
-    end: Position
+    offset: int
+    line: int
+    good: int
+    bad: int
+
+    @property
+    def end(self) -> Position:
+        """The place behind this line."""
+        return Position(*self[3:])
 
 
 def seal(body: bytes, number: int) -> bytes:
@@ -59,20 +70,17 @@ def unseal(raw: bytes) -> int | None:
 
 def walk(start: Position, data: bytes) -> Iterator[Line]:
     """Yield the complete lines of `data`, which begins at `start`."""
-    at = start
-    begin = 0
+    begin, (_, line, good, bad) = 0, astuple(start)
     while (end := data.find(b"\n", begin)) >= 0:
         raw = data[begin:end]
+        begin, line, missing = end + 1, line + 1, 0
         number = unseal(raw)
-        offset, line = at.offset + len(raw) + 1, at.line + 1
-        if number is not None and number > at.good:
-            missing = max(0, number - at.last - 1)
-            at = Position(offset, line, number)
+        if number is not None and number > good:
+            missing = max(0, number - good - bad - 1)
+            good, bad = number, 0
         else:
-            number, missing = None, 0
-            at = Position(offset, line, at.good, at.bad + 1)
-        yield Line(raw, number, missing, at)
-        begin = end + 1
+            number, bad = None, bad + 1
+        yield Line(raw, number, missing, start.offset + begin, line, good, bad)
 
 
 def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:
@@ -106,7 +114,7 @@ def _item(line: Line, file: str) -> Item:
     try:
         body = decode(line.raw)
     except BadRecord as error:
-        return Damaged(line.number, "lost", f"{file}:{line.end.line}", str(error))
+        return Damaged(line.number, "lost", f"{file}:{line.line}", str(error))
     del body["n"], body["crc"]
     return Record(line.number, body)
 
@@ -114,15 +122,13 @@ def _item(line: Line, file: str) -> Item:
 def _missing(line: Line, file: str) -> Damaged:
     assert line.number is not None
     reason = f"{line.missing} record(s) before number {line.number} are missing"
-    return Damaged(line.number - 1, "lost", f"{file}:{line.end.line}", reason)
+    return Damaged(line.number - 1, "lost", f"{file}:{line.line}", reason)
 
 
 def _damaged(line: Line, file: str) -> Damaged:
-    where = f"{file}:{line.end.line}"
+    where = f"{file}:{line.line}"
     if line.raw.endswith(TORN):
-        return Damaged(
-            line.end.last, "torn", where, "an append that never finished, fenced by the next writer"
-        )
+        return Damaged(line.end.last, "torn", where, "an append that never finished, fenced by the next writer")
     if (number := unseal(line.raw)) is not None:
         return Damaged(line.end.last, "lost", where, f"a record out of its place (number {number})")
     return Damaged(line.end.last, "lost", where, "no record, or its checksum does not hold")

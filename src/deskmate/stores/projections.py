@@ -1,7 +1,7 @@
 """Readable copies of roster and board: `config.json` and one `<id>.json` per task.
 
-For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; they bear the record
-numbers they show, can be deleted at any time, and are never read back.
+For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; `config.json` bears the
+number of the roster record it shows. They can be deleted at any time and are never read back.
 """
 
 import json

@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from deskmate.errors import Held, StoreUnavailable
-from deskmate.stores.folders import Folder
+from deskmate.stores.folders import Folder, close_lock, own_lock
 
 _NOTE_CAP = 4096
 
@@ -26,23 +27,34 @@ class FileSeat:
 
 
 @asynccontextmanager
-async def hold_file(
-    folder: Folder, file: str, name: str, note: str, *, wait: bool, line: anyio.CapacityLimiter
-) -> AsyncIterator[FileSeat]:
+async def hold_file(folder: Folder, file: str, name: str, note: str, *, wait: bool) -> AsyncIterator[FileSeat]:
     """Hold the seat kept in `file`; raise Held, or stand in line."""
     try:
-        fd = folder.open(file, os.O_RDWR | os.O_CREAT)
+        fd = folder.open_lock(file)
     except OSError as error:
-        raise StoreUnavailable(f"{folder.path / file}: {error.strerror}; mend that, then try again") from error
+        raise _unavailable(folder, file, error) from error
     try:
-        if not _try(fd):
-            if not wait:
-                raise Held(name, _note(fd))
-            await anyio.to_thread.run_sync(_stand, os.dup(fd), abandon_on_cancel=True, limiter=line)
-        _leave_note(fd, note)
+        try:
+            holder = await anyio.to_thread.run_sync(_sit, folder, fd, note)
+            if holder is not None and not wait:
+                raise Held(name, holder)
+            if holder is not None:
+                await _stand(fd)
+                _leave_note(fd, note)
+        except OSError as error:
+            raise _unavailable(folder, file, error) from error
         yield FileSeat(name)
     finally:
-        os.close(fd)
+        close_lock(fd)
+
+
+def _sit(folder: Folder, fd: int, note: str) -> str | None:
+    """Take the seat, or return its holder's note. The folder's lock keeps others from a note not yet written."""
+    with folder.locked():
+        if not _try(fd):
+            return os.pread(fd, _NOTE_CAP, 0).decode(errors="replace")
+        _leave_note(fd, note)
+        return None
 
 
 def _try(fd: int) -> bool:
@@ -53,12 +65,28 @@ def _try(fd: int) -> bool:
     return True
 
 
-def _stand(copy: int) -> None:
-    """Wait for the lock on a copy of the descriptor: if the waiter has gone meanwhile, closing it frees the seat."""
+async def _stand(fd: int) -> None:
+    """Wait for the lock in a thread that holds up nobody: who leaves the line may go at once, the process too."""
+    told, tell = os.pipe()
+    trouble: list[OSError] = []
+    threading.Thread(target=_lock_copy, args=(own_lock(os.dup(fd)), tell, trouble), daemon=True).start()
+    try:
+        await anyio.wait_readable(told)
+    finally:
+        os.close(told)
+    if trouble:
+        raise trouble[0]
+
+
+def _lock_copy(copy: int, tell: int, trouble: list[OSError]) -> None:
+    """Lock through a copy of the descriptor: if the waiter has gone meanwhile, closing the copy frees the seat."""
     try:
         fcntl.flock(copy, fcntl.LOCK_EX)
+    except OSError as error:
+        trouble.append(error)
     finally:
-        os.close(copy)
+        close_lock(copy)
+        os.close(tell)
 
 
 def _leave_note(fd: int, note: str) -> None:
@@ -66,5 +94,5 @@ def _leave_note(fd: int, note: str) -> None:
     os.pwrite(fd, note.encode(errors="replace")[:_NOTE_CAP], 0)
 
 
-def _note(fd: int) -> str:
-    return os.pread(fd, _NOTE_CAP, 0).decode(errors="replace")
+def _unavailable(folder: Folder, file: str, error: OSError) -> StoreUnavailable:
+    return StoreUnavailable(f"{folder.path / file}: {error.strerror}; mend that, then try again")

@@ -164,11 +164,12 @@ class StreamFile:
         return tail
 
     def _walk(self, data: bytes) -> bytes:
-        begin = self._end.offset
+        begin, line = self._end.offset, None
         for line in walk(self._end, data):
-            self._end = line.end
-            if not line.end.bad and line.end.line - self._marks[-1].line >= _MARK_EVERY:
+            if line.line % _MARK_EVERY == 0 and not line.bad:
                 self._marks.append(line.end)
+        if line is not None:
+            self._end = line.end
         return data[self._end.offset - begin :]
 
     def _forget(self, inode: int) -> None:
@@ -203,7 +204,7 @@ class StreamFile:
         """
         written = os.fstat(fd)
         with self._syncing:
-            if self._entered and written.st_size <= self._synced and written.st_ino == self._inode:
+            if written.st_ino == self._inode and self._is_synced(fd, written):
                 return
             covered = os.fstat(fd).st_size
             if self._sync_failed:
@@ -218,6 +219,20 @@ class StreamFile:
             if not self._entered:
                 self.folder.sync()
             self._entered, self._synced, self._sync_failed = True, covered, False
+            self.folder.tell_synced(written.st_ino, covered)
+
+    def _is_synced(self, fd: int, written: os.stat_result) -> bool:
+        """Tell whether this process, or by its own word another, has synced all that was written."""
+        if self._sync_failed:
+            return False
+        if self._entered and written.st_size <= self._synced:
+            return True
+        told = self.folder.synced(written.st_ino)
+        # Told of more than there is: the file was cut since, and what stands there now may be new.
+        if not written.st_size <= told <= os.fstat(fd).st_size:
+            return False
+        self._entered, self._synced = True, told
+        return True
 
     def _dirty_again(self, upto: int) -> None:
         """Write what a failed sync may have dropped from the queue once more, byte for byte.

@@ -99,7 +99,8 @@ class StoreContract:
         async with anyio.create_task_group() as tasks:
             for name in range(8):
                 tasks.start_soon(write, name, again())
-        heard = [item.body["text"] for item in await store.read("mail/bob") if isinstance(item, Record)]
+        items = await store.read("mail/bob")
+        heard: list[Any] = [item.body["text"] for item in items if isinstance(item, Record)]
         assert sorted(heard) == [[name, index] for name in range(8) for index in range(25)]
         for name in range(8):
             assert [index for sender, index in heard if sender == name] == list(range(25))

@@ -1,0 +1,217 @@
+"""A disk that can lose power: real files, of which only what was synced is sure to survive.
+
+Hand a `LosingFiles` to every store that should share the machine; `lose` then cuts the power under all of them.
+"""
+
+import errno
+import os
+import random
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deskmate.stores.files import Files
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What the disk holds of one file, and which pages in memory differ from it.
+
+    `dirty` ones go to the disk with the next sync; `dropped` ones do not: their sync failed, and the system counts
+    them as written.
+    """
+
+    image: bytearray = field(default_factory=bytearray)
+    dirty: set[int] = field(default_factory=set)
+    dropped: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rename:
+    """A rename of which the folder does not know yet, and what the disk held under the new name."""
+
+    folder: int
+    old: str
+    new: str
+    replaced: bytes | None
+
+
+class LosingFiles(Files):
+    """Write below `root`, remember what was synced; fail writes and syncs now and then.
+
+    What stands there at the start counts as synced. Once the power is lost every call fails: no process is left.
+    """
+
+    def __init__(
+        self, root: Path, chance: random.Random, *, page: int = 64, short_writes: float = 0, failed_syncs: float = 0
+    ) -> None:
+        self._root, self._chance, self._page = root, chance, page
+        self._short_writes, self._failed_syncs = short_writes, failed_syncs
+        self._mutex = threading.Lock()
+        self._powered = True
+        self._files: dict[int, _Kept] = {}
+        self._entries: dict[int, set[str]] = {}
+        self._renames: list[_Rename] = []
+        for path in _tree(root):
+            if path.is_dir():
+                self._entries[path.stat().st_ino] = set(os.listdir(path))
+            elif path.is_file():
+                self._files[path.stat().st_ino] = _Kept(bytearray(path.read_bytes()))
+
+    # -- what a store calls -----------------------------------------------------------------------
+
+    def open(self, name: str, flags: int, folder: int) -> int:
+        """Open for real."""
+        self._need_power()
+        return super().open(name, flags, folder)
+
+    def write(self, fd: int, data: bytes) -> int:
+        """Append for real, sometimes only a part."""
+        with self._mutex:
+            self._need_power()
+            short = self._chance.random() < self._short_writes
+            taken = super().write(fd, data[: self._chance.randrange(len(data))] if short else data)
+            end = os.fstat(fd).st_size
+            self._touch(fd, end - taken, end)
+            return taken
+
+    def rewrite(self, fd: int, data: bytes, offset: int) -> int:
+        """Write in place for real."""
+        with self._mutex:
+            self._need_power()
+            taken = super().rewrite(fd, data, offset)
+            self._touch(fd, offset, offset + taken)
+            return taken
+
+    def sync(self, fd: int) -> None:
+        """Put the dirty pages on the disk, or fail and drop them."""
+        with self._mutex:
+            self._need_power()
+            kept = self._kept(fd)
+            if self._chance.random() < self._failed_syncs:
+                kept.dropped |= kept.dirty
+                kept.dirty = set()
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            self._put_down(fd, kept)
+
+    def sync_folder(self, folder: int) -> None:
+        """Put the folder's entries on the disk, or fail."""
+        with self._mutex:
+            self._need_power()
+            if self._chance.random() < self._failed_syncs:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            inode = os.fstat(folder).st_ino
+            self._entries[inode] = set(os.listdir(folder))
+            self._renames = [rename for rename in self._renames if rename.folder != inode]
+
+    def rename(self, old: str, new: str, folder: int) -> None:
+        """Rename for real."""
+        with self._mutex:
+            self._need_power()
+            replaced = self._image_of(new, folder)
+            super().rename(old, new, folder)
+            self._renames.append(_Rename(os.fstat(folder).st_ino, old, new, replaced))
+
+    def _need_power(self) -> None:
+        if not self._powered:
+            raise OSError(errno.EIO, "the power is gone")
+
+    def _kept(self, fd: int) -> _Kept:
+        return self._files.setdefault(os.fstat(fd).st_ino, _Kept())
+
+    def _touch(self, fd: int, begin: int, end: int) -> None:
+        kept = self._kept(fd)
+        pages = range(begin // self._page, -(-end // self._page))
+        kept.dirty.update(pages)
+        kept.dropped.difference_update(pages)
+
+    def _put_down(self, fd: int, kept: _Kept) -> None:
+        size = os.fstat(fd).st_size
+        del kept.image[size:]
+        kept.image.extend(bytes(size - len(kept.image)))
+        for page in kept.dirty:
+            begin = page * self._page
+            data = os.pread(fd, self._page, begin)
+            kept.image[begin : begin + len(data)] = data
+        kept.dirty = set()
+
+    def _image_of(self, name: str, folder: int) -> bytes | None:
+        try:
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return bytes(self._files.setdefault(found.st_ino, _Kept()).image)
+
+    # -- the power --------------------------------------------------------------------------------
+
+    def lose(self) -> "LosingFiles":
+        """Lose power: leave below `root` what a disk might hold; return the files of the machine started again."""
+        with self._mutex:
+            self._need_power()
+            self._powered = False
+            self._undo_renames()
+            for path in list(_tree(self._root)):
+                if path.is_file():
+                    self._spoil(path)
+            for path in list(_tree(self._root)):
+                if path.is_dir():
+                    self._forget_entries(path)
+        return type(self)(
+            self._root,
+            self._chance,
+            page=self._page,
+            short_writes=self._short_writes,
+            failed_syncs=self._failed_syncs,
+        )
+
+    def _undo_renames(self) -> None:
+        folders = {path.stat().st_ino: path for path in _tree(self._root) if path.is_dir()}
+        # Not one without those after it: a journal keeps their order.
+        while self._renames and self._chance.random() < 0.5:
+            rename = self._renames.pop()
+            old, new = (folders[rename.folder] / name for name in (rename.old, rename.new))
+            os.rename(new, old)
+            if rename.replaced is not None:
+                new.write_bytes(rename.replaced)
+                self._files[new.stat().st_ino] = _Kept(bytearray(rename.replaced))
+
+    def _spoil(self, path: Path) -> None:
+        """Leave of a file what was synced, and of the rest anything."""
+        data = path.read_bytes()
+        kept = self._files.get(path.stat().st_ino, _Kept())
+        size = self._chance.randint(min(len(kept.image), len(data)), len(data))
+        left = bytearray(data[:size])
+        for page in kept.dirty | kept.dropped:
+            begin, end = page * self._page, (page + 1) * self._page
+            left[begin:end] = self._spoiled(bytes(kept.image[begin:end]), bytes(left[begin:end]))
+        with path.open("r+b") as file:
+            file.write(left)
+            file.truncate()
+
+    def _spoiled(self, old: bytes, new: bytes) -> bytes:
+        """Return a page as it was, as it should be, or something between."""
+        before = old[: len(new)].ljust(len(new), b"\0")
+        cut = self._chance.randint(0, len(new))
+        garbage = old[: len(new)] + self._chance.randbytes(max(0, len(new) - len(old)))
+        return self._chance.choice([new, before, new[:cut] + before[cut:], garbage])
+
+    def _forget_entries(self, folder: Path) -> None:
+        if not folder.exists():
+            return
+        known = self._entries.get(folder.stat().st_ino, set())
+        for name in sorted(set(os.listdir(folder)) - known):
+            if self._chance.random() < 0.5:
+                path = folder / name
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
+def _tree(root: Path) -> Iterator[Path]:
+    """Yield `root` and all below it, no link followed."""
+    yield root
+    for folder, folders, files in os.walk(root):
+        for name in sorted((*folders, *files)):
+            path = Path(folder, name)
+            if not path.is_symlink():
+                yield path

@@ -1,0 +1,368 @@
+"""The roster: what each event makes of it, what it refuses, and what damage does."""
+
+from dataclasses import replace
+
+import pytest
+
+from deskmate.core.facts import Foreign
+from deskmate.core.members import (
+    EMPTY,
+    KINDS,
+    Accepted,
+    Event,
+    Founded,
+    Idle,
+    Joined,
+    Left,
+    Member,
+    Parked,
+    PolicySet,
+    Roster,
+    Status,
+    Waiting,
+    Working,
+    fold,
+    parse_rule,
+    read_event,
+    recipient_refusal,
+    refusal,
+    who_is_here,
+)
+from deskmate.core.policy import Effect, Mode, Rule
+from deskmate.core.records import Damaged, Item, Record
+from deskmate.core.roles import AgentType, Kind
+from deskmate.core.seen import Seen
+from deskmate.errors import BadInput
+
+FOUNDED = Founded(team="demo", description="REST to GraphQL", home="main", at=1.0)
+LEAD = Member("lead", Kind.LEAD, AgentType.GENERAL, "lead", "", None, Status("idle", since=1.0, number=1))
+
+
+def records(*events: Event, after: int = 0) -> list[Record]:
+    return [Record(number, event.body()) for number, event in enumerate(events, start=after + 1)]
+
+
+def then(roster: Roster, *events: Event) -> Roster:
+    """Return the roster after events that must all count."""
+    after = fold(roster, records(*events, after=roster.number))
+    assert after.skipped == roster.skipped
+    return after
+
+
+def joined(name: str, **fields: object) -> Joined:
+    return Joined.model_validate({"name": name, "at": 2.0, **fields})
+
+
+def lost(number: int) -> Damaged:
+    return Damaged(number, "lost", f"roster.jsonl:{number}", "no record, or its checksum does not hold")
+
+
+TEAM = then(EMPTY, FOUNDED, joined("alice", role="backend"), joined("bob", agent_type="Explore"))
+
+
+# -- joining --------------------------------------------------------------------------------------
+
+
+def test_a_founded_team_has_its_lead_and_nobody_else() -> None:
+    assert then(EMPTY, FOUNDED) == Roster(
+        team="demo", description="REST to GraphQL", home="main", founded=1.0, members={"lead": LEAD}, number=1
+    )
+
+
+def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
+    event = joined(
+        "alice",
+        agent_type="Plan",
+        role="backend",
+        prompt="write the schema",
+        model="scripted:one",
+        mode="plan",
+        launcher="process",
+        isolation="worktree",
+        cause="lead:3.0",
+    )
+    alice = Member(
+        name="alice",
+        kind=Kind.TEAMMATE,
+        agent_type=AgentType.PLAN,
+        role="backend",
+        colour="cyan",
+        joined=event,
+        status=Status("working", since=2.0, number=2),
+    )
+    founded = then(EMPTY, FOUNDED)
+    assert then(founded, event) == replace(
+        founded,
+        members={"lead": LEAD, "alice": alice},
+        modes={"alice": Mode.PLAN},
+        causes=Seen().put("lead:3.0", 2),
+        number=2,
+    )
+
+
+@pytest.mark.behaviour("colours")
+def test_colours_go_round_by_the_order_of_joining_those_who_left_counted() -> None:
+    team = then(EMPTY, FOUNDED, *(joined(name) for name in "abcd"))
+    team = then(team, Left(name="b", at=3.0), *(joined(name) for name in "efg"))
+    assert [(member.name, member.colour) for member in team.teammates] == [
+        ("a", "cyan"),
+        ("b", "yellow"),
+        ("c", "magenta"),
+        ("d", "green"),
+        ("e", "blue"),
+        ("f", "cyan"),
+        ("g", "yellow"),
+    ]
+
+
+def test_a_repeated_join_adds_nobody() -> None:
+    event = joined("alice", cause="lead:3.0")
+    once = then(EMPTY, FOUNDED, event)
+    again = fold(once, records(joined("alice-2", cause="lead:3.0"), after=2))
+    assert again == replace(once, number=3, skipped=("record 3: a repeat of lead:3.0",))
+
+
+@pytest.mark.parametrize(
+    ("team", "name", "words"),
+    [
+        (TEAM, "lead", "the member name 'lead' is reserved"),
+        (TEAM, "user", "the member name 'user' is reserved"),
+        (TEAM, "everyone", "the member name 'everyone' is reserved"),
+        (TEAM, "alice", "the name 'alice' was used in this team before and is never used twice; try 'alice-2'"),
+        (then(TEAM, Left(name="alice", at=3.0)), "alice", "the name 'alice' was used in this team before"),
+        (then(TEAM, joined("alice-2")), "alice", "try 'alice-3'"),
+        (then(TEAM, joined("alice-2")), "alice-2", "try 'alice-2-2'"),
+        (TEAM, "carol", None),
+    ],
+)
+def test_a_name_is_never_used_twice_and_another_is_proposed(team: Roster, name: str, words: str | None) -> None:
+    why = refusal(team, joined(name))
+    assert (why is None) if words is None else words in str(why)
+
+
+@pytest.mark.parametrize("length", [58, 62, 63, 64])
+def test_the_name_that_is_proposed_may_be_used(length: int) -> None:
+    team = then(TEAM, joined("a" * length))
+    for _ in range(12):
+        proposed = str(refusal(team, joined("a" * length))).rpartition("try '")[2].rstrip("'")
+        team = then(team, joined(proposed))
+    assert len(team.teammates) == 15
+
+
+def test_a_second_founding_is_refused_and_drops_nobody() -> None:
+    second = Founded(team="other", at=9.0)
+    assert refusal(TEAM, second) == "team 'demo' was founded before; resume it or choose another name"
+    assert fold(TEAM, records(second, after=3)).members == TEAM.members
+
+
+def test_whoever_joined_before_a_founding_is_not_dropped_by_it() -> None:
+    # The first founding was lost: the stream goes on without it until someone founds the team again.
+    team = fold(EMPTY, [lost(1), *records(joined("alice"), FOUNDED, after=1)])
+    assert list(team.members) == ["lead", "alice"]
+    assert team.members["alice"].here
+    assert refusal(team, joined("alice")) is not None
+
+
+# -- status ---------------------------------------------------------------------------------------
+
+ALICE = TEAM.members["alice"]
+
+
+@pytest.mark.parametrize(
+    ("event", "after"),
+    [
+        (Working(name="alice", at=4.0), replace(ALICE, status=Status("working", "", 4.0, 4, 0))),
+        (
+            Idle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
+            replace(ALICE, status=Status("idle", "", 4.0, 4, 7), words="done", peers=("to bob: hi",), only_words=True),
+        ),
+        (
+            Waiting(name="alice", on="plan", heard=7, at=4.0),
+            replace(ALICE, status=Status("waiting", "plan", 4.0, 4, 7)),
+        ),
+        (
+            Parked(name="alice", reason="budget", heard=7, at=4.0),
+            replace(ALICE, status=Status("parked", "budget", 4.0, 4, 7)),
+        ),
+        (
+            Left(name="alice", reason="done", agreed=True, heard=7, at=4.0),
+            replace(ALICE, status=Status("left", "done", 4.0, 4, 7), agreed=True),
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_status_says_what_since_when_by_which_record_and_how_much_was_heard(event: Event, after: Member) -> None:
+    assert then(TEAM, event) == replace(TEAM, members={**TEAM.members, "alice": after}, number=4)
+
+
+def test_beginning_a_turn_keeps_how_much_was_heard() -> None:
+    team = then(TEAM, Idle(name="alice", heard=7, at=4.0), Working(name="alice", at=5.0))
+    assert team.members["alice"].status == Status("working", "", 5.0, 5, 7)
+
+
+def test_a_new_turn_keeps_the_last_words_until_there_are_others() -> None:
+    team = then(TEAM, Idle(name="alice", words="one", only_words=True, at=4.0), Working(name="alice", at=5.0))
+    assert (team.members["alice"].words, team.members["alice"].only_words) == ("one", True)
+    team = then(team, Idle(name="alice", at=6.0))
+    assert (team.members["alice"].words, team.members["alice"].only_words) == ("", False)
+
+
+STATUSES: list[Event] = [
+    Working(name="alice", at=9.0),
+    Idle(name="alice", words="late", at=9.0),
+    Waiting(name="alice", on="retry", at=9.0),
+    Parked(name="alice", reason="late", at=9.0),
+    Left(name="alice", reason="again", agreed=True, heard=99, at=9.0),
+]
+
+
+@pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
+def test_nothing_more_is_recorded_of_one_who_left(event: Event) -> None:
+    gone = then(TEAM, Left(name="alice", reason="forced", heard=3, at=4.0))
+    why = "'alice' has left; nothing more is recorded of it"
+    assert refusal(gone, event) == why
+    assert fold(gone, records(event, after=4)) == replace(gone, number=5, skipped=(f"record 5: {why}",))
+
+
+@pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
+def test_nothing_is_recorded_of_one_who_never_joined(event: Event) -> None:
+    stranger = event.model_copy(update={"name": "mallory"})
+    assert refusal(TEAM, stranger) == "'mallory' is not on the roster; here are lead, alice, bob, user"
+
+
+# -- who can be written to ------------------------------------------------------------------------
+
+
+def test_whoever_is_here_can_be_written_to_and_the_user_always() -> None:
+    team = then(TEAM, Left(name="alice", at=4.0))
+    assert who_is_here(team) == "here are lead, bob, user"
+    assert {name: team.here(name) for name in ("lead", "alice", "bob", "user", "mallory")} == {
+        "lead": True,
+        "alice": False,
+        "bob": True,
+        "user": True,
+        "mallory": False,
+    }
+    assert recipient_refusal(team, "bob") is None
+    assert recipient_refusal(team, "user") is None
+    assert recipient_refusal(team, "alice") == "'alice' has left; here are lead, bob, user"
+    assert recipient_refusal(team, "mallory") == "'mallory' is not on this team; here are lead, bob, user"
+
+
+# -- policy ---------------------------------------------------------------------------------------
+
+
+def policy(by: str = "user", **fields: object) -> PolicySet:
+    return PolicySet.model_validate({"by": by, "at": 4.0, **fields})
+
+
+@pytest.mark.behaviour("permission")
+@pytest.mark.parametrize("by", ["alice", "bob", "mallory", "system"])
+def test_only_lead_and_user_change_what_is_permitted(by: str) -> None:
+    event = policy(by, mode="bypass", add_rules=["allow bash"], attended=True)
+    after = fold(TEAM, records(event, after=3))
+    note = f"record 4: '{by}' may not change what is permitted; ask the lead"
+    assert after == replace(TEAM, number=4, skipped=(note,))
+
+
+@pytest.mark.behaviour("permission")
+def test_policy_changes_only_what_it_names() -> None:
+    team = then(TEAM, policy(mode="acceptEdits", add_rules=["allow bash(ls *)", "deny write_file"], attended=True))
+    ls, write = Rule(Effect.ALLOW, "bash", "ls *"), Rule(Effect.DENY, "write_file")
+    assert team == replace(TEAM, mode=Mode.ACCEPT_EDITS, rules=(ls, write), attended=True, number=4)
+    assert then(team, policy()) == replace(team, number=5)
+    assert then(team, policy(attended=False)) == replace(team, attended=False, number=5)
+    assert then(team, policy("lead", member="bob", mode="plan")) == replace(team, modes={"bob": Mode.PLAN}, number=5)
+    assert then(team, policy(remove_rules=["allow bash(ls *)"])) == replace(team, rules=(write,), number=5)
+    assert then(team, policy(add_rules=["deny write_file"])) == replace(team, number=5)
+    assert then(team, policy(remove_rules=["deny write_file"], add_rules=["deny write_file"])).rules == (ls, write)
+
+
+def test_a_mode_of_ones_own_beats_the_mode_of_the_team() -> None:
+    team = then(TEAM, policy(mode="dontAsk"), policy(member="bob", mode="plan"))
+    assert (team.mode_of("alice"), team.mode_of("bob")) == (Mode.DONT_ASK, Mode.PLAN)
+    assert then(TEAM, joined("carol", mode="bypass")).mode_of("carol") is Mode.BYPASS
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("allow bash", Rule(Effect.ALLOW, "bash")),
+        ("deny write_file(src/**)", Rule(Effect.DENY, "write_file", "src/**")),
+        ("ask bash(git push (now) *)", Rule(Effect.ASK, "bash", "git push (now) *")),
+        ("allow mcp__server__*", Rule(Effect.ALLOW, "mcp__server__*")),
+    ],
+)
+def test_a_rule_is_an_effect_and_a_tool(text: str, rule: Rule) -> None:
+    assert parse_rule(text) == rule
+    assert parse_rule(f"{rule.effect} {rule}") == rule
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "allow",
+        "allow ",
+        "bash",
+        "permit bash",
+        "Allow bash",
+        "allow  bash",
+        "allow\nbash",
+        "allow bash()",
+        "deny x(",
+    ],
+)
+def test_a_text_that_is_no_rule_is_refused_and_its_policy_is_kept_as_foreign(text: str) -> None:
+    with pytest.raises(BadInput, match="is no rule"):
+        parse_rule(text)
+    body = {"type": "policy_set", "by": "user", "at": 4.0, "mode": "bypass", "add_rules": ["allow bash", text]}
+    assert isinstance(read_event(body), Foreign)
+    after = fold(TEAM, [Record(4, body)])
+    assert replace(after, skipped=()) == replace(TEAM, number=4)
+    assert len(after.skipped) == 1
+
+
+# -- what is lost or unknown ----------------------------------------------------------------------
+
+
+def test_a_lost_record_is_tracked_until_a_person_accepts_it() -> None:
+    broken = fold(TEAM, [lost(4), lost(6)])
+    assert broken == replace(TEAM, number=6, damaged=frozenset({4, 6}))
+    mended = fold(broken, records(Accepted(number=4, at=5.0), after=6))
+    assert mended == replace(TEAM, number=7, damaged=frozenset({6}))
+    assert refusal(mended, Accepted(number=4, at=5.0)) == "record 4 of the roster is not damaged"
+
+
+@pytest.mark.parametrize("by", ["lead", "alice", "system"])
+def test_only_a_person_accepts_that_a_record_is_lost(by: str) -> None:
+    broken = fold(TEAM, [lost(4)])
+    event = Accepted(by=by, number=4, at=5.0)
+    assert refusal(broken, event) == "only a person may accept the damage at record 4; ask the user"
+    assert fold(broken, records(event, after=4)).damaged == {4}
+
+
+def test_a_torn_record_was_promised_to_nobody_and_is_no_damage() -> None:
+    torn = Damaged(4, "torn", "roster.jsonl:4", "an append that never finished, fenced by the next writer")
+    assert fold(TEAM, [torn]) == replace(TEAM, number=4)
+
+
+@pytest.mark.behaviour("S4")
+def test_an_unknown_kind_changes_nothing_and_is_noted() -> None:
+    items: list[Item] = [Record(4, {"type": "member_promoted", "name": "bob"}), *records(joined("carol"), after=4)]
+    after = fold(TEAM, items)
+    expected = then(replace(TEAM, number=4), joined("carol"))
+    assert after == replace(expected, skipped=("record 4: unknown kind 'member_promoted'",))
+
+
+def test_only_the_last_twenty_notes_are_kept() -> None:
+    after = fold(TEAM, [Record(number, {"type": "odd"}) for number in range(4, 54)])
+    assert after.skipped == tuple(f"record {number}: unknown kind 'odd'" for number in range(34, 54))
+
+
+@pytest.mark.parametrize("name", ["Alice", "al/ice", "", "../x", "alice\n", 5, None])
+def test_a_name_is_checked_again_when_it_is_read_back(name: object) -> None:
+    for kind in KINDS:
+        if "name" in kind.model_fields:
+            body = {"type": kind.model_fields["type"].default, "at": 1.0, "on": "plan", "reason": "", "name": name}
+            assert isinstance(read_event(body), Foreign)
