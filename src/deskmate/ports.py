@@ -32,11 +32,12 @@ class Store(Protocol):
         may for up to a second, while a killed process still loses nothing. Shielded from cancellation.
         """
 
-    async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
+    async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`, in order, damage in its place.
 
-        Nothing is returned that a power loss could take back (`spend` excepted). Raises StoreCorrupt where the
-        stream ends below `after`: someone read further once.
+        With `sync`, nothing is returned that a power loss could take back. Without, something may be: enough to decide
+        on an append to the same stream, whose own sync covers it, or to count what only costs. Raises StoreCorrupt
+        where the stream ends below `after`: someone read further once.
         """
 
     async def changed(self, since: Mapping[str, int]) -> None:

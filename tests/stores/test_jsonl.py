@@ -275,10 +275,21 @@ async def test_a_late_sync_comes_by_itself_and_closing_does_not_wait_for_it(
     assert files.syncs == 2
 
 
-async def test_spend_is_read_without_a_sync(tmp_path: Path) -> None:
+async def test_who_only_peeks_syncs_nothing(tmp_path: Path) -> None:
     files = Counting()
     store = JsonlStore.open(tmp_path, "team", create=True, files=files)
     await store.append("spend", record(), sync=False)
-    before = files.syncs
-    await store.read("spend")
-    assert files.syncs == before
+    assert len(await store.read("spend", sync=False)) == 1
+    assert files.syncs == 0
+    assert len(await store.read("spend")) == 1
+    assert files.syncs == 1
+
+
+async def test_a_record_is_synced_once_however_many_read_it(tmp_path: Path) -> None:
+    counted = [Counting() for _ in range(4)]
+    stores = [JsonlStore.open(tmp_path, "team", create=True, files=files) for files in counted]
+    for _ in range(10):
+        await stores[0].append("board", record())
+        for store in stores:
+            await store.read("board")
+    assert [files.syncs for files in counted] == [10, 0, 0, 0]

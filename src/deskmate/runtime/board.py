@@ -5,6 +5,7 @@ wins, the other decides again and is told who. Epochs are stamped here; a model 
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from deskmate.core import boards, tasks
@@ -130,7 +131,12 @@ class Board:
     async def give_back(self, owner: str, *, note: str) -> list[Task]:
         """Release every unfinished task of a member that can not go on with them; return them."""
         mine = [task for task in (await self.refresh()).tasks.values() if task.owner == owner and task.is_open]
-        return [await self.release(owner, task.id, task.epoch, note=note) for task in mine]
+        released = []
+        for task in mine:
+            # Refused: it changed hands or came to its end meanwhile, and is nothing to give back.
+            with suppress(TaskRefused):
+                released.append(await self.release(owner, task.id, task.epoch, note=note))
+        return released
 
     async def complete(
         self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
@@ -170,6 +176,7 @@ class Board:
         board = self.state
         while True:
             if cause and (number := board.causes.get(cause)):
+                await self.refresh()
                 return await self._event(number)
             event = make(board)
             why = event if isinstance(event, str) else event and refusal(board, event)
@@ -183,7 +190,7 @@ class Board:
                 self._folded.follow(board, record)
                 return event
             else:
-                board = await self.refresh()
+                board = await self._folded.peek(board)
 
     async def _try(self, event: BoardEvent, expect: int) -> Record | None:
         try:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from deskmate.core.entries import Heard
 from deskmate.core.facts import Fact, Foreign
@@ -130,7 +131,7 @@ class Mailbox:
             await self._give_back(envelope)
         if damage:
             reason = f"some mail that '{self.me}' had not heard cannot be read: {'; '.join(_told(damage))}"
-            await self._put(self._returned(f"undeliverable/{mail(self.me)}", self.me, Undeliverable(reason=reason, original={})))
+            await self._put(self._returned(mail(self.me), self.me, reason, {}))
         return len(unheard)
 
     async def _unheard(self, leaver: Member) -> tuple[dict[str, Envelope], list[str]]:
@@ -156,15 +157,15 @@ class Mailbox:
             back = replace(envelope, recipient=LEAD)
         else:
             reason = f"'{envelope.recipient}' left before hearing it"
-            message = Undeliverable(reason=reason, original=envelope.body())
-            back = self._returned(f"undeliverable/{envelope.id}", envelope.recipient, message)
+            back = self._returned(envelope.id, envelope.recipient, reason, envelope.body())
         if roster.here(sender) and sender != envelope.recipient:
             await self._put(replace(back, recipient=sender))
         elif not await self._was_heard(sender, back.id):
             await self._put(back)
 
-    def _returned(self, id_: str, leaver: str, message: Undeliverable) -> Envelope:
-        return Envelope(id_, leaver, LEAD, self._pen.clock.timestamp(), message)
+    def _returned(self, id_: str, leaver: str, reason: str, original: dict[str, Any]) -> Envelope:
+        message = Undeliverable(reason=reason, original=original)
+        return Envelope(f"undeliverable/{id_}", leaver, LEAD, self._pen.clock.timestamp(), message)
 
     async def _was_heard(self, name: str, id_: str) -> bool:
         """Tell whether a member heard this before it left."""
@@ -210,7 +211,9 @@ def _letter(item: Item, me: str) -> _Letter | str:
         size = len(encode({"mail": [envelope.body()], "run": "-", "ord": 0}))
     except BadRecord as error:
         return f"record {item.number}: {error}"
-    return _Letter(envelope, size) if size <= _ROOM else f"record {item.number}: a message of {size} bytes, above the cap"
+    if size > _ROOM:
+        return f"record {item.number}: a message of {size} bytes, above the cap"
+    return _Letter(envelope, size)
 
 
 def _told(damage: list[str]) -> tuple[str, ...]:

@@ -54,14 +54,15 @@ class Roster:
 
     async def _decide(self, event: Event) -> members.Roster:
         """Append an event that the rules allow in the state it is appended to."""
+        state = await self.refresh()
         while True:
-            state = await self.refresh()
             if isinstance(event, Joined) and event.cause and event.cause in state.causes:
-                return state
+                return await self.refresh()
             if why := members.refusal(state, event):
                 raise Refused(why)
             try:
                 record = await self._pen.append(ROSTER, event.body(), expect=state.number)
             except Conflict:
-                continue
-            return self._folded.follow(state, record)
+                state = await self._folded.peek(state)
+            else:
+                return self._folded.follow(state, record)

@@ -75,6 +75,13 @@ class Folded(Generic[S]):
         before = self.state
         return self._keep(self._fold(before, await self._store.read(self.stream, before.number)))
 
+    async def peek(self, before: S) -> S:
+        """Return the state `before` with what is new, for deciding on an append behind it.
+
+        It is not kept: a power loss could take it back until that append is synced.
+        """
+        return self._fold(before, await self._store.read(self.stream, before.number, sync=False))
+
     def follow(self, before: S, record: Record) -> S:
         """Take in a record that was appended right behind `before`."""
         return self._keep(self._fold(before, [record]))

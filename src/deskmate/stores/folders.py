@@ -126,7 +126,7 @@ class Folder:
         return False
 
     # The lock file has room to spare: it tells other processes how far each file is synced, so that a record is synced
-    # once, not once by each who reads it. Said only after the sync; a slot overwritten or torn only costs a sync, as does
+    # once, not once by each who reads it. Said only after the sync; a slot overwritten or torn only costs a sync. So does
     # a disk that is full or mounted read-only.
 
     def synced(self, inode: int) -> int:

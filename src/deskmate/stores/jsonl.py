@@ -17,7 +17,7 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.core.names import BOARD, SPEND, is_call, known_name, split_seat, split_stream
+from deskmate.core.names import BOARD, is_call, known_name, split_seat, split_stream
 from deskmate.core.records import Damaged, Item, Json, encode, stamp
 from deskmate.errors import StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
@@ -91,10 +91,10 @@ class JsonlStore:
         self._bell.ring(_place(file))
         return number
 
-    async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
+    async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
         file = self._file(stream)
-        found = await self._beside.run(lambda: file.read(after, sync=stream != SPEND))
+        found = await self._beside.run(lambda: file.read(after, sync=sync))
         for item in found:
             if isinstance(item, Damaged):
                 _LOG.warning("%s", item)

@@ -49,7 +49,7 @@ class MemoryStore:
         self._bell = anyio.Event()
         return len(records)
 
-    async def read(self, stream: str, after: int = 0) -> Sequence[Item]:
+    async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
         split_stream(stream)
         await anyio.lowlevel.checkpoint()

@@ -12,6 +12,7 @@ from typing import Any
 from deskmate.core.members import Member, Roster
 from deskmate.core.names import LEAD, agent_id
 from deskmate.core.tasks import Board, Task, blocks
+from deskmate.errors import StoreCorrupt
 from deskmate.stores.folders import Folder
 
 CONFIG = "config.json"
@@ -64,36 +65,37 @@ def task_file(board: Board, task: Task) -> dict[str, Any]:
 
 
 class Projections:
-    """Write what changed since the last time; everything the first time."""
+    """Write what does not stand there as it should."""
 
     def __init__(self, team: Folder, tasks: Folder) -> None:
         self._team, self._tasks = team, tasks
-        self._shown: dict[str, bytes] = {}
 
     def write(self, roster: Roster, board: Board) -> None:
-        """Bring the files up to date. Blocks; call it beside the event loop."""
-        self._show(self._team, CONFIG, config(roster))
+        """Bring the files up to date, the deleted and damaged ones too. Blocks; call it beside the event loop."""
+        _show(self._team, CONFIG, config(roster))
         for task in board.tasks.values():
-            self._show(self._tasks, f"{task.id}.json", task_file(board, task))
-
-    def _show(self, folder: Folder, name: str, value: Mapping[str, Any]) -> None:
-        text = json.dumps(value, ensure_ascii=False, indent=2).encode(errors="replace") + b"\n"
-        if self._shown.get(name) == text and _is_there(folder, name):
-            return
-        draft = f".{name}.new"
-        fd = folder.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
-            rest = text
-            while rest:
-                rest = rest[folder.files.write(fd, rest) :]
-        finally:
-            os.close(fd)
-        folder.files.rename(draft, name, folder.fd)
-        self._shown[name] = text
+            _show(self._tasks, f"{task.id}.json", task_file(board, task))
 
 
-def _is_there(folder: Folder, name: str) -> bool:
+def _show(folder: Folder, name: str, value: Mapping[str, Any]) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=2).encode(errors="replace") + b"\n"
+    if _holds(folder, name, text):
+        return
+    draft = f".{name}.new"
+    fd = folder.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        return os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_size > 0
-    except FileNotFoundError:
+        rest = text
+        while rest:
+            rest = rest[folder.files.write(fd, rest) :]
+    finally:
+        os.close(fd)
+    folder.files.rename(draft, name, folder.fd)
+
+
+def _holds(folder: Folder, name: str, text: bytes) -> bool:
+    """Tell whether a file holds just this; one that cannot be read does not."""
+    try:
+        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+            return file.read(len(text) + 1) == text
+    except (OSError, StoreCorrupt):
         return False
