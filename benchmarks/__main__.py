@@ -15,12 +15,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from benchmarks import claims, growth, mail, waking
-from benchmarks.machine import facts
+from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
 
 Ask = Callable[[Path, Size, Callable[[str], None]], Answer]
 
+OWN_FOLDER = Path(".bench")
 QUESTIONS: dict[str, Ask] = {"mail": mail.ask, "growth": growth.ask, "wake": waking.ask, "claims": claims.ask}
 
 
@@ -49,26 +50,32 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures there as well")
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=_existing,
         metavar="DIR",
-        default=Path(".bench"),
+        default=OWN_FOLDER,
         help="measure in a temporary folder in DIR, on the disk that matters to you (default: %(default)s)",
     )
     return parser.parse_args()
 
 
+def _existing(text: str) -> Path:
+    if not Path(text).is_dir():
+        raise argparse.ArgumentTypeError(f"'{text}' is no folder; make it first")
+    return Path(text)
+
+
 @contextmanager
 def _room(parent: Path) -> Iterator[Path]:
-    """Lend a temporary folder in `parent`; leave nothing behind that was not there before."""
-    existed = parent.exists()
-    parent.mkdir(exist_ok=True)
+    """Lend a temporary folder in `parent`; leave nothing behind."""
+    if parent == OWN_FOLDER:
+        parent.mkdir(exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
     try:
         yield folder
     finally:
         shutil.rmtree(folder)
-        if not existed:
-            # Another run may be at work in it: it stays then.
+        if parent == OWN_FOLDER:
+            # It stays while another run is at work in it; that one removes it.
             with suppress(OSError):
                 parent.rmdir()
 
@@ -85,8 +92,8 @@ def _ask(name: str, folder: Path, size: Size) -> Answer:
 
 def _print_machine(machine: dict[str, object]) -> None:
     print("Machine: " + ", ".join(f"{name} {fact}" for name, fact in machine.items()), flush=True)
-    if machine["file system"] in ("tmpfs", "ramfs"):
-        _say("warning: this file system is memory, so a sync is free here; choose a disk with --folder")
+    for warning in warnings(machine):
+        _say(f"warning: {warning}")
 
 
 def _print_table(table: Table) -> None:

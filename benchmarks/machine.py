@@ -11,14 +11,25 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def facts(folder: Path) -> dict[str, object]:
-    """Return cores, Python, file system of the folder, and what one small synced write costs there."""
+    """Return cores and their load, Python, file system of the folder, and what a small sync costs there."""
     return {
         "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "file system": file_system(folder),
         "fdatasync p50 in ms": round(_fdatasync_ms(folder), 3),
     }
+
+
+def warnings(machine: dict[str, object]) -> list[str]:
+    """Return what makes figures from this machine doubtful."""
+    found = []
+    if machine["file system"] in ("tmpfs", "ramfs"):
+        found.append("this file system is memory, so a sync is free here; choose a disk with --folder")
+    if float(str(machine["load"])) > 1:
+        found.append("this machine is busy with other work; the figures will be too low")
+    return found
 
 
 def file_system(folder: Path) -> str:

@@ -1,14 +1,17 @@
 """How fast is mail, and is any lost? One mailbox, several writers, one reader who drains meanwhile."""
 
+import shutil
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import anyio
 
-from benchmarks.measure import Gate, Size, alone, percentile, side_by_side, times
+from benchmarks.measure import Gate, Size, alone, in_words, percentile, side_by_side, times
 from benchmarks.ours import DESKMATE
 from benchmarks.report import Answer, Column, Table, Target, at_least, below, none_of
 from benchmarks.rivals import RIVALS, Design, Mail, NotSent
@@ -60,25 +63,25 @@ class Figures:
 
 def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure every design with each number of writers."""
-    tables, cells = [], []
-    for writers in size.writers:
-        row = []
+    runs: dict[tuple[int, Design], list[Run]] = defaultdict(list)
+    for number, writers in product(range(size.passes), size.writers):
         for design in (*DESKMATE, *RIVALS):
-            say(f"mail: {design.name}, {'synced' if design.synced else 'not synced'}, {writers} writer(s)")
-            home = folder / f"{design.name}-{design.synced}-{writers}"
+            say(f"mail: {design.name}, {in_words(design.synced)}, {writers} writer(s), pass {number + 1}")
+            home = folder / f"{design.name}-{design.synced}-{writers}-{number}"
             home.mkdir()
-            row.append(_measure(design, home, writers, size.seconds))
-        tables.append(_table(row, writers))
-        cells.append(row)
-    return Answer(tables, _targets(cells))
+            runs[writers, design].append(_run(design, home, writers, size.seconds))
+            shutil.rmtree(home)
+    figures = {of: _figures(of[1], done) for of, done in runs.items()}
+    tables = [_table([one for (of, _), one in figures.items() if of == writers], writers) for writers in size.writers]
+    return Answer(tables, _targets(figures, max(size.writers)))
 
 
-def _measure(design: Design, folder: Path, writers: int, seconds: float) -> Figures:
+def _run(design: Design, folder: Path, writers: int, seconds: float) -> Run:
     alone(partial(anyio.run, _create, design, folder))
     gate = Gate(parties=writers + 1, writers=writers)
     jobs = [partial(anyio.run, _write, design, folder, f"{writer}", seconds, gate) for writer in range(writers)]
     *sent, received = side_by_side([*jobs, partial(anyio.run, _drain, design, folder, gate)])
-    return _cell(design, sent, received)
+    return Run(sent, received)
 
 
 async def _create(design: Design, folder: Path) -> None:

@@ -101,7 +101,7 @@ class Raw:
     def __init__(self, folder: Path, synced: bool) -> None:
         self._file = os.open(folder / "inbox", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         self._synced = synced
-        self.received_bytes = 0
+        self._read = 0
 
     def send(self, key: str) -> None:
         data = b"%s %s\n" % (key.encode(), self.FILLER)
@@ -112,10 +112,9 @@ class Raw:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def receive(self) -> list[str]:
-        new_bytes = os.fstat(self._file).st_size - self.received_bytes
-        data = os.pread(self._file, new_bytes, self.received_bytes)
+        data = os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read)
         whole = data[: data.rfind(b"\n") + 1]
-        self.received_bytes += len(whole)
+        self._read += len(whole)
         return [text.partition(b" ")[0].decode() for text in whole.splitlines()]
 
     def fill(self, keys: Sequence[str]) -> None:

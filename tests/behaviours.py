@@ -1,7 +1,54 @@
-"""The behaviours Deskmate promises: id → one sentence saying what must hold.
+"""The behaviours Deskmate has: id → one sentence saying what holds, by how far it is built.
 
-A test proves some of them by carrying `@pytest.mark.behaviour("id", ...)`; `test_behaviours.py` checks
-both ways.
+A test shows some of them by carrying `@pytest.mark.behaviour("id", ...)`; `test_behaviours.py` checks both ways.
 """
 
-BEHAVIOURS: dict[str, str] = {}
+# Whole: what it says holds for whoever uses the streams, today.
+PROMISES: dict[str, str] = {
+    "M1": "every send that returned is heard by its recipient, whoever is killed, whatever the disk or the power does",
+    "M2": "each message enters a transcript once; repeating what is in doubt doubles nothing",
+    "M3": "the messages of one sender are heard in the order sent, also across its restarts",
+    "M4": "no reader sees part of a record; a torn tail is fenced, reported, never merged",
+    "M5": "damage is reported with file and line; all that is whole is still delivered; nothing is treated as empty",
+    "M6": "a send to an unknown or departed name is refused, naming who is here; unheard mail comes back from who left",
+    "M7": "an append wakes whoever waits for its stream, in any process; a scan finds what the watch missed",
+    "M8": "a broadcast reaches the recipients fixed before it, each once, also when a crash cut it half-way",
+    "B1": "a task has at most one owner; its epoch grows by one at each change of owner",
+    "B2": "a board write with an old epoch is refused",
+    "B3": "a task returns to the board when its owner leaves; a live owner keeps it, whatever the clock says",
+    "B4": "every accepted change of the board is in its log; changes of different fields both survive",
+    "B5": "dependencies never have a circle, an edge to itself or to nothing; such an edit is refused with the path",
+    "B6": "a task whose blockers are done is taken by some idle teammate it fits",
+    "B7": "board and projections can be read by another process at any instant",
+    "P3": "a response counts for an open request of its kind, from who may answer, the first time",
+    "S1": "one holder per seat; a dead holder's seat is free at once",
+    "S4": "a folder written by an earlier version opens; unknown kinds and fields are kept",
+}
+
+# In the library: works through the Python objects; no tool of a model and no command calls them yet.
+LIBRARY: dict[str, str] = {
+    "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
+    "task-deps": "unknown ids, self-edges and circles are refused; completing or deleting frees what it blocked at once",
+    "claim": "compare-and-set: pending, unowned, unblocked, role fits, lowest number first; the loser is told who has it",
+    "assign": "lead or user put a task in a member's queue; another teammate is refused",
+    "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
+    "release": "the owner, lead or user give a task back with a note; a stale owner is refused",
+    "send": "by name, to who is here; a summary is derived where none is given; larger than the cap is refused",
+    "broadcast": "to each recipient once; the result names who was not reached",
+    "deliver": "each message enters the hearer's transcript once, in order per sender",
+    "sender": "the runtime stamps the sender",
+    "bounce": "mail unheard by who left comes back whole, to the lead if its sender left too",
+    "config": "`config.json` and a file per task show roster and board, rebuilt when deleted or damaged",
+    "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
+}
+
+# As rules: decided and tested; nothing carries them out before there is an agent.
+RULES: dict[str, str] = {
+    "tiers": "one table says which tools lead, teammate and subagent have, in plan and delegate mode too",
+    "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
+    "plan": "while planning only reading, mail and the plan itself work; only lead or user approve, once",
+    "shutdown": "a free teammate agrees without a model turn; else its model answers; else the deadline ends it",
+    "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls not begun",
+}
+
+BEHAVIOURS: dict[str, str] = {**PROMISES, **LIBRARY, **RULES}

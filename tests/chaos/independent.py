@@ -55,10 +55,12 @@ def look(path: Path) -> Contents:
 
 def parse(index: int, line: bytes) -> Found | None:
     """Return the record in a line, nothing where the line is none."""
-    at = line.rfind(b',"crc":')
+    head, _, _ = line.rpartition(b',"crc":')
+    if line != head + b',"crc":"%08x"}' % binascii.crc32(head):
+        return None
     try:
         body = json.loads(line)
-        sealed = at > 0 and body.pop("crc") == f"{binascii.crc32(line[:at]):08x}"
-        return Found(index, body.pop("n"), body) if sealed else None
-    except (ValueError, RecursionError, AttributeError, KeyError):
+        del body["crc"]
+        return Found(index, body.pop("n"), body)
+    except (ValueError, RecursionError, TypeError, KeyError):
         return None

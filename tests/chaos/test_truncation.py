@@ -59,9 +59,7 @@ def expected(items: list[Item], ends: list[int], cut: int, file: Path) -> list[I
 
 @pytest.mark.behaviour("M4")
 @pytest.mark.parametrize("share", range(4))
-def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(
-    folder: Folder, share: int
-) -> None:
+def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(folder: Folder, share: int) -> None:
     items, ends = fill(folder)
     file = folder.path / NAME
     cuts = 0

@@ -72,6 +72,13 @@ def test_an_answer_to_another_request_or_to_none_never_counts(shake: Shake, send
     assert answer_flaw(None, answer) == "no open request 'carol:2.0'; it was answered, withdrawn or never made"
 
 
+@pytest.mark.behaviour("plan", "permission")
+@pytest.mark.parametrize("shake", [Shake.PLAN, Shake.PERMISSION])
+def test_being_asked_gives_a_teammate_no_right_to_answer(shake: Shake) -> None:
+    answer = sent("mallory", one_of(ANSWERS[shake], "carol:2.0"))
+    assert answer_flaw(Request("carol:2.0", shake, "mallory"), answer) is not None
+
+
 def test_a_flaw_says_what_would_count() -> None:
     request = Request("carol:2.0", Shake.PLAN, "lead")
     wrong_kind = sent("lead", ShutdownResponse(request_id="carol:2.0", approve=True))

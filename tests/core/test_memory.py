@@ -190,6 +190,11 @@ def test_entries_make_this_memory(entries: tuple[Entry, ...], memory: Memory) ->
         (after(Took(task=3, epoch=1, text=""), memory=IDLE), Noticed(text="", tasks=(3, 4)), {"tasks": {}}),
         (IDLE, Parked(reason="budget", caps="5"), {"parked": Parked(reason="budget", caps="5")}),
         (after(Parked(reason="budget"), memory=IDLE), Said(text="again"), {"parked": None}),
+        (
+            after(heard("lead", ShutdownRequest(request_id="r")), memory=IDLE),
+            Said(text="I heard"),
+            {"demanded": False, "pressed": False},
+        ),
         (IDLE, Compacted(upto=1, summary="s"), {"compacted": True}),
         (after(Compacted(upto=1, summary="s"), memory=IDLE), Said(text="on"), {"compacted": False}),
         (IDLE, Cleared(upto=1), {}),
@@ -280,7 +285,7 @@ def test_mail_that_is_not_understood_is_passed_over_and_what_follows_is_heard() 
 
 
 def test_each_mailbox_has_its_own_cursor_and_none_falls() -> None:
-    boxes = [("mail/lead", 5), ("mail/alice", 9), ("mail/lead", 3), ("mail/alice", 9), ("mail/lead", 6)]
+    boxes = [("mail/lead", 5), ("mail/alice", 9), ("mail/lead", 6), ("mail/alice", 9), ("mail/lead", 3)]
     memory = after(*(Heard(box=box, upto=upto) for box, upto in boxes), memory=IDLE)
     assert memory.cursors == {"mail/lead": 6, "mail/alice": 9}
     assert not memory.owed

@@ -132,6 +132,22 @@ def test_a_permission_given_before_the_question_was_noted_counts_once_it_is() ->
     assert changed(noted, heard("user", permission(False), 3)) == {}
 
 
+@pytest.mark.behaviour("P3", "plan")
+def test_an_early_answer_counts_also_where_the_call_itself_had_to_be_allowed() -> None:
+    plan = (Call(tool="ExitPlanMode", arguments={"plan": "p"}),)
+    memory = after(
+        Started(name="alice", planning=True),
+        Said(calls=plan),
+        Asked(call="alice:2.0", request_id="alice:2.0"),
+        heard("user", permission(True), 1),
+        Began(calls=("alice:2.0",)),
+        heard("lead", PlanResponse(request_id="alice:2.0", approve=True), 2),
+    )
+    opened = Opened(request_id="alice:2.0", shake=Shake.PLAN, asked="lead")
+    noted = after(Did(call="alice:2.0", text="submitted", opened=opened), memory=memory)
+    assert (noted.planning, noted.requests) == (False, {})
+
+
 def test_an_early_answer_is_forgotten_with_the_call_it_names() -> None:
     early = after(heard("user", permission(True)), memory=CALLING)
     ended = after(Did(call="alice:2.0", text=""), Did(call="alice:2.1", text=""), Said(text="done"), memory=early)

@@ -86,7 +86,6 @@ def test_a_message_starts_a_turn_of_an_idle_hearer_by_the_table(message: Fact, t
     assert wakes(message) is turn
 
 
-@pytest.mark.behaviour("bounce")
 @pytest.mark.parametrize(("message", "_", "back"), TABLE, ids=repr)
 def test_mail_comes_back_from_one_who_left_unless_it_lost_its_point(message: Fact, _: bool, back: bool) -> None:
     assert bounces(message) is back

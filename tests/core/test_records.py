@@ -21,11 +21,11 @@ bodies = st.dictionaries(keys.filter(lambda key: key not in ("n", "crc", "run", 
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """Return a record of that many levels, itself the first."""
+    """Return a record of that many levels, itself the first, and a few brackets beside."""
     value: Any = "end"
     for level in range(levels - 1):
         value = [value] if level % 2 else {"in": value}
-    return {**STAMP, "in": value}
+    return {**STAMP, "in": value, "beside": [[], {}]}
 
 
 @given(bodies)

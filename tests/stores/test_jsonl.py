@@ -251,6 +251,23 @@ async def test_lines_put_in_by_hand_are_reported_and_hide_nothing(tmp_path: Path
     assert [item.number for item in await fresh.read("mail/bob", 5)] == [6]
 
 
+@pytest.mark.behaviour("M5")
+@pytest.mark.parametrize("copied", [1, 3])
+async def test_later_lines_copied_to_an_earlier_place_hide_nothing(tmp_path: Path, copied: int) -> None:
+    store = JsonlStore.open(tmp_path, "team", create=True)
+    bodies = [record(index) for index in range(40)]
+    for body in bodies:
+        await store.append("mail/bob", body)
+    path = tmp_path / ".teams/team/bob_inbox.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:5], *lines[30 : 30 + copied], *lines[5:]]))
+    fresh = JsonlStore.open(tmp_path, "team")
+    found = list(await fresh.read("mail/bob"))
+    assert [item for item in found if isinstance(item, Record)] == [Record(n + 1, b) for n, b in enumerate(bodies)]
+    assert len(found) == 40 + copied
+    assert await fresh.append("mail/bob", record("next")) == 41
+
+
 class Counting(Files):
     """Files that count their syncs."""
 

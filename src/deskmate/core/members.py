@@ -330,9 +330,7 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
             return replace(member, status=Status("working", "", at, number, member.status.heard))
         case Idle(at=at, heard=heard):
             status = Status("idle", "", at, number, heard)
-            return replace(
-                member, status=status, words=event.words, peers=event.peers, only_words=event.only_words
-            )
+            return replace(member, status=status, words=event.words, peers=event.peers, only_words=event.only_words)
         case Waiting(at=at, heard=heard, on=on):
             return replace(member, status=Status("waiting", on, at, number, heard))
         case Parked(at=at, heard=heard, reason=reason):

@@ -206,4 +206,3 @@ def summarise(content: str, summary: str = "") -> str:
     """Return one line that previews a message: the given summary, else its first words."""
     text = " ".join((summary.strip() or content.strip()).split())
     return text if len(text) <= SUMMARY_CAP else text[: SUMMARY_CAP - 1].rstrip() + "…"
-

@@ -57,18 +57,12 @@ def encode(record: Json) -> bytes:
     try:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadRecord(
-            f"this record is no JSON: {error}; use strings, finite numbers, lists, objects"
-        ) from error
+        raise BadRecord(f"this record is no JSON: {error}; use strings, finite numbers, lists, objects") from error
     line = _utf8(text)
     if _too_deep(line, record):
-        raise BadRecord(
-            f"this record is nested deeper than {DEPTH_CAP} levels; flatten it or send it as text"
-        )
+        raise BadRecord(f"this record is nested deeper than {DEPTH_CAP} levels; flatten it or send it as text")
     if len(line) > RECORD_CAP:
-        raise TooLarge(
-            f"this record has {len(line)} bytes, a record at most {RECORD_CAP}; keep the rest in a blob"
-        )
+        raise TooLarge(f"this record has {len(line)} bytes, a record at most {RECORD_CAP}; keep the rest in a blob")
     return line
 
 
@@ -76,9 +70,7 @@ def stamp(record: Json) -> Stamp:
     """Return who appended a record for the how-manieth time; raise BadRecord where it bears no stamp."""
     run, ordinal = record.get("run"), record.get("ord")
     if not isinstance(run, str) or not run or type(ordinal) is not int:
-        raise BadRecord(
-            "a record bears `run` (a text) and `ord` (a number), by which a repeat of it is recognised"
-        )
+        raise BadRecord("a record bears `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
     return run, ordinal
 
 

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
 
 T = TypeVar("T")
 Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
@@ -26,7 +27,8 @@ class Beside:
         self._open = 0
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns; once begun it is waited for even if the caller is cancelled."""
+        """Return what `work` returns. Who is cancelled before does not begin; once begun it is waited for."""
+        await checkpoint_if_cancelled()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._open += 1

@@ -126,8 +126,8 @@ class Folder:
         return False
 
     # The lock file has room to spare: it tells other processes how far each file is synced, so that a record is synced
-    # once, not once by each who reads it. Said only after the sync; a slot overwritten or torn only costs a sync. So does
-    # a disk that is full or mounted read-only.
+    # once, not once by each who reads it. Said only after the sync; a slot overwritten or torn only costs a sync, and
+    # so does a disk that is full or mounted read-only.
 
     def synced(self, inode: int) -> int:
         """Return how many bytes of a file someone has synced, its entry in this folder too; 0 if nobody said."""

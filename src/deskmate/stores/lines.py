@@ -75,12 +75,19 @@ def walk(start: Position, data: bytes) -> Iterator[Line]:
         raw = data[begin:end]
         begin, line, missing = end + 1, line + 1, 0
         number = unseal(raw)
-        if number is not None and number > good:
+        if number is not None and good < number and not _strays(number, good, bad, data, begin):
             missing = max(0, number - good - bad - 1)
             good, bad = number, 0
         else:
             number, bad = None, bad + 1
         yield Line(raw, number, missing, start.offset + begin, line, good, bad)
+
+
+def _strays(number: int, good: int, bad: int, data: bytes, begin: int) -> bool:
+    """Tell whether a line that is ahead of its turn got there from further on: then what it skips still follows."""
+    return number > good + bad + 1 and any(
+        (later := unseal(raw)) is not None and good < later < number for raw in data[begin:].split(b"\n")
+    )
 
 
 def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:

@@ -16,7 +16,6 @@ from deskmate.stores.folders import Folder
 from deskmate.stores.lines import TORN, Position, items, seal, unseal, walk
 
 _MARK_EVERY = 64
-_CHUNK = 4 * 1024 * 1024
 
 
 class StreamFile:
@@ -153,15 +152,7 @@ class StreamFile:
         found = os.fstat(fd)
         if found.st_ino != self._inode or found.st_size < self._end.offset:
             self._forget(found.st_ino)
-        tail = b""
-        at = self._end.offset
-        while at < found.st_size:
-            chunk = self._bytes(fd, at, min(found.st_size, at + _CHUNK))
-            if not chunk:
-                break
-            at += len(chunk)
-            tail = self._walk(tail + chunk)
-        return tail
+        return self._walk(self._bytes(fd, self._end.offset, found.st_size))
 
     def _walk(self, data: bytes) -> bytes:
         begin, line = self._end.offset, None

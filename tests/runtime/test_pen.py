@@ -1,0 +1,169 @@
+"""A pen writes once in effect, whatever the wire does."""
+
+import errno
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskmate.core.records import Record
+from deskmate.errors import BadRecord, Conflict, StoreUnavailable
+from deskmate.runtime.streams import RETRY_SECONDS, Pen
+from deskmate.stores.files import Files
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.memory import MemoryStore
+from deskmate.testing import FakeClock
+from tests.runtime import Meddled, Moment, Process, fail, nothing, passing, until
+
+pytestmark = pytest.mark.anyio
+TRIES = len(RETRY_SECONDS) + 1
+
+
+class FailingSync(Files):
+    """A disk that takes every byte and then cannot make it last, for the next few times."""
+
+    failures = 0
+
+    def sync(self, fd: int) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError(errno.EIO, "the disk failed")
+        super().sync(fd)
+
+
+@pytest.fixture
+def wire(team: Process) -> Meddled:
+    return Meddled(team.store)
+
+
+@pytest.fixture
+def pen(team: Process, wire: Meddled) -> Pen:
+    return Pen(wire, team.clock)
+
+
+async def bodies(team: Process, stream: str) -> list[object]:
+    return [item.body["text"] for item in await team.store.read(stream) if isinstance(item, Record)]
+
+
+@pytest.mark.parametrize("failures", range(1, TRIES))
+async def test_what_failed_before_it_was_written_is_tried_again(
+    team: Process, wire: Meddled, pen: Pen, failures: int
+) -> None:
+    wire.at("before append", "mail/bob", *[fail] * failures)
+    async with passing(team.clock):
+        written = await pen.append("mail/bob", {"text": "first"})
+    assert await team.store.read("mail/bob") == [written]
+
+
+@pytest.mark.behaviour("M2")
+@pytest.mark.parametrize("failures", range(1, TRIES))
+async def test_what_failed_after_it_was_written_stands_there_once(failures: int) -> None:
+    wire, clock = Meddled(MemoryStore()), FakeClock()
+    wire.at("after append", "mail/bob", *[fail] * failures)
+    pen = Pen(wire, clock)
+    async with passing(clock):
+        written = [await pen.append("mail/bob", {"text": text}) for text in ("first", "second")]
+    assert await wire.read("mail/bob") == written
+
+
+@pytest.mark.behaviour("M2")
+@pytest.mark.parametrize("failures", range(1, TRIES))
+async def test_what_a_disk_took_but_failed_to_sync_stands_there_once(tmp_path: Path, failures: int) -> None:
+    files, clock = FailingSync(), FakeClock()
+    with closing(JsonlStore.open(tmp_path, "team", create=True, files=files)) as store:
+        files.failures = failures
+        pen = Pen(store, clock)
+        async with passing(clock):
+            written = [await pen.append("mail/bob", {"text": text}) for text in ("first", "second")]
+        assert files.failures == 0
+        assert await store.read("mail/bob") == written
+
+
+async def test_the_waits_between_the_tries_grow(team: Process, wire: Meddled, pen: Pen) -> None:
+    wire.at("before append", "mail/bob", *[fail] * len(RETRY_SECONDS))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pen.append, "mail/bob", {"text": "at last"})
+        for seconds in RETRY_SECONDS:
+            await until(lambda: team.clock.sleeping)
+            team.clock.advance(seconds * 0.99)
+            assert team.clock.sleeping == 1
+            team.clock.advance(seconds * 0.02)
+            assert team.clock.sleeping == 0
+    assert await bodies(team, "mail/bob") == ["at last"]
+    assert list(RETRY_SECONDS) == sorted(set(RETRY_SECONDS))
+
+
+async def test_after_the_last_try_the_caller_is_told(team: Process, wire: Meddled, pen: Pen) -> None:
+    wire.at("before append", "mail/bob", *[fail] * TRIES)
+    async with passing(team.clock):
+        with pytest.raises(StoreUnavailable):
+            await pen.append("mail/bob", {"text": "never"})
+    assert team.clock.monotonic() == len(RETRY_SECONDS)
+    assert await bodies(team, "mail/bob") == []
+    assert await pen.append("mail/bob", {"text": "later"}) == (await team.store.read("mail/bob"))[0]
+
+
+@pytest.mark.behaviour("M2")
+@pytest.mark.parametrize("tries", range(1, TRIES))
+async def test_a_conflict_with_its_own_record_is_success(team: Process, wire: Meddled, pen: Pen, tries: int) -> None:
+    """As on a store that does not look for the stamp: the try that got through stands in the way of the next."""
+
+    async def conflict() -> None:
+        raise Conflict("board", 0, 1)
+
+    wire.at("after append", "board", *[fail] * tries)
+    wire.at("before append", "board", *[nothing] * tries, conflict)
+    async with passing(team.clock):
+        written = await pen.append("board", {"text": "mine"}, expect=0)
+    assert await team.store.read("board") == [written]
+
+
+async def test_a_conflict_with_someone_elses_record_is_raised(team: Process, pen: Pen) -> None:
+    await team.pen.append("board", {"text": "theirs"}, expect=0)
+    with pytest.raises(Conflict) as stopped:
+        await pen.append("board", {"text": "mine"}, expect=0)
+    assert (stopped.value.stream, stopped.value.expect, stopped.value.last) == ("board", 0, 1)
+    assert await bodies(team, "board") == ["theirs"]
+
+
+@pytest.mark.parametrize("moment", ["before append", "after append"])
+async def test_a_write_in_doubt_that_someone_came_before_is_not_made_up_for(
+    team: Process, wire: Meddled, pen: Pen, moment: Moment
+) -> None:
+    """Whoever wins, the loser is told; the record stands there once or never."""
+    other = team.another()
+
+    async def theirs_then_fail() -> None:
+        await other.pen.append("board", {"text": "theirs"})
+        await fail()
+
+    wire.at(moment, "board", theirs_then_fail)
+    async with passing(team.clock):
+        if moment == "before append":
+            with pytest.raises(Conflict):
+                await pen.append("board", {"text": "mine"}, expect=0)
+            assert await bodies(team, "board") == ["theirs"]
+        else:
+            assert (await pen.append("board", {"text": "mine"}, expect=0)).number == 1
+            assert await bodies(team, "board") == ["mine", "theirs"]
+
+
+async def test_what_is_no_record_is_refused_at_once(team: Process, pen: Pen) -> None:
+    with pytest.raises(BadRecord):
+        await pen.append("board", {"text": float("nan")})
+    assert (team.clock.monotonic(), await bodies(team, "board")) == (0, [])
+
+
+async def test_the_record_returned_is_the_one_that_is_read_back(team: Process) -> None:
+    odd = {"text": "a\ud800b 🙂", "nested": {"list": (1, 2.5, None, True), "\udfff": ""}}
+    written = await team.pen.append("mail/bob", odd)
+    assert await team.another().store.read("mail/bob") == [written]
+
+
+async def test_two_pens_do_not_take_each_others_records_for_their_own(team: Process) -> None:
+    pens = [Pen(team.store, team.clock) for _ in range(8)]
+    async with anyio.create_task_group() as tasks:
+        for index, pen in enumerate(pens):
+            tasks.start_soon(pen.append, "mail/bob", {"text": index})
+    assert sorted(await bodies(team, "mail/bob")) == list(range(8))

@@ -1,0 +1,136 @@
+"""A transcript has one writer, and what it remembers is what it reads back."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
+from deskmate.core.facts import Foreign
+from deskmate.core.messages import Plain
+from deskmate.core.names import mail
+from deskmate.core.records import Damaged
+from deskmate.errors import Conflict, StoreUnavailable
+from deskmate.runtime.streams import RETRY_SECONDS
+from deskmate.runtime.transcript import Transcript
+from tests.runtime import Process, contents, fail, passing
+
+pytestmark = pytest.mark.anyio
+
+LIFE: tuple[Entry, ...] = (
+    Started(name="bob", prompt="Parse it.", made_of={"members": ["lead", "bob"]}),
+    Said(
+        text="I will look.",
+        calls=(
+            Call(tool="bash", arguments={"command": "ls", "timeout": None}, wire_id="toolu_1"),
+            Call(tool="TaskUpdate", arguments={"odd": "a\ud800b", "nested": [{"x": 1.5}]}),
+        ),
+    ),
+    Began(calls=("bob:2.0", "bob:2.1"), fixed={"recipients": ["lead"]}),
+    Took(task=3, epoch=1, text="#3 parse"),
+    Did(call="bob:2.0", text="README.md", tasks={3: None, 4: 2}),
+)
+
+
+async def live(process: Process, entries: tuple[Entry, ...] = LIFE) -> Transcript:
+    transcript = await process.transcript("bob")
+    for entry in entries:
+        await transcript.record(entry)
+    return transcript
+
+
+def known(transcript: Transcript) -> tuple[object, ...]:
+    return transcript.memory, transcript.entries, transcript.foreign, transcript.damage
+
+
+async def test_what_is_loaded_is_what_was_remembered(team: Process) -> None:
+    await team.mailbox("alice").send("bob", Plain(content="hello"))
+    transcript = await live(team)
+    await team.mailbox("bob").hear(transcript)
+    assert known(await team.another().transcript("bob")) == known(transcript)
+    assert transcript.memory.tasks == {4: 2}
+    assert [*transcript.memory.calls] == ["bob:2.1"]
+    assert len(transcript.entries) == len(LIFE) + 1
+
+
+async def test_a_transcript_nobody_wrote_to_is_empty(team: Process) -> None:
+    transcript = await team.transcript("bob")
+    assert known(transcript) == known(Transcript(team.pen, "bob"))
+
+
+@pytest.mark.behaviour("M2")
+async def test_a_second_copy_that_writes_is_stopped(team: Process) -> None:
+    await team.mailbox("alice").send("bob", Plain(content="once"))
+    first, second = await team.transcript("bob"), await team.another().transcript("bob")
+    await team.mailbox("bob").hear(first)
+    with pytest.raises(Conflict):
+        await team.another().mailbox("bob").hear(second)
+    with pytest.raises(Conflict):
+        await second.record(Said(text="I am bob too"))
+    await first.record(Said(text="I am bob"))
+    assert known(await team.transcript("bob")) == known(first)
+
+
+async def test_what_one_agent_records_at_once_is_all_recorded(team: Process) -> None:
+    """Calls that overlap end when they end."""
+    transcript = await live(team, LIFE[:3])
+    async with anyio.create_task_group() as tasks:
+        for index in range(2):
+            tasks.start_soon(transcript.record, Did(call=f"bob:2.{index}", text="done"))
+    assert transcript.memory.calls == {}
+    assert known(await team.another().transcript("bob")) == known(transcript)
+
+
+async def test_what_could_not_be_written_is_not_remembered_and_the_agent_can_go_on(team: Process) -> None:
+    process, wire = team.meddled()
+    transcript = await process.transcript("bob")
+    wire.at("before append", "log/bob", *[fail] * (len(RETRY_SECONDS) + 1))
+    async with passing(team.clock):
+        with pytest.raises(StoreUnavailable):
+            await transcript.record(Took(task=1, epoch=1, text="#1"))
+    assert known(transcript) == known(Transcript(team.pen, "bob"))
+    await transcript.record(Started(name="bob"))
+    assert known(await team.transcript("bob")) == known(transcript)
+
+
+async def test_entries_of_an_unknown_kind_are_kept_and_passed_over(team: Process) -> None:
+    await live(team)
+    before = await team.transcript("bob")
+    dreamt = await team.pen.append("log/bob", {"type": "dreamt", "of": "electric sheep"})
+    malformed = await team.pen.append("log/bob", {"type": "took", "task": "three"})
+    loaded = await team.another().transcript("bob")
+    assert (loaded.memory, loaded.entries) == (before.memory, before.entries)
+    assert loaded.foreign == [
+        (dreamt.number, Foreign(dreamt.body, "unknown kind 'dreamt'")),
+        (malformed.number, Foreign(malformed.body, loaded.foreign[1][1].reason)),
+    ]
+    await loaded.record(Said(text="awake"))
+    assert known(await team.transcript("bob")) == known(loaded)
+
+
+async def test_damage_is_listed_and_the_rest_remembered(team_on_disk: Process, folder: Path) -> None:
+    whole = await live(team_on_disk)
+    file = folder / "bob_transcript.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"#3 parse", b"#4 parse"))
+    loaded = await team_on_disk.another().transcript("bob")
+    reason = "no record, or its checksum does not hold"
+    assert loaded.damage == [Damaged(4, "lost", f"{file}:4", reason)]
+    assert loaded.entries == [one for one in whole.entries if one[0] != 4]
+    await loaded.record(Said(text="I go on"))
+    assert known(await team_on_disk.another().transcript("bob")) == known(loaded)
+
+
+@pytest.mark.behaviour("M1", "M2")
+async def test_mail_whose_hearing_was_damaged_is_heard_again_and_no_other(team_on_disk: Process, folder: Path) -> None:
+    """Heard means recorded; where the record is gone, the mailbox still has it."""
+    for text in ("one", "two", "three"):
+        await team_on_disk.mailbox("alice").send("bob", Plain(content=text))
+        await team_on_disk.hear("bob")
+    file = folder / "bob_transcript.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"three"', b'"THREE"'))
+    process = team_on_disk.another()
+    assert contents(await process.hear("bob")) == ["three"]
+    cursors = (await process.transcript("bob")).memory.cursors
+    assert cursors == {mail("bob"): 3}
+    heard = [entry for _, entry in (await process.transcript("bob")).entries if isinstance(entry, Heard)]
+    assert [entry.upto for entry in heard] == [1, 2, 3]
