@@ -28,8 +28,8 @@ PROMISES: dict[str, str] = {
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.
 LIBRARY: dict[str, str] = {
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
-    "task-deps": "unknown ids, self-edges and circles are refused; completing or deleting frees what it blocked at once",
-    "claim": "compare-and-set: pending, unowned, unblocked, role fits, lowest number first; the loser is told who has it",
+    "task-deps": "unknown ids, self-edges and circles are refused; completing or deleting frees what it blocked",
+    "claim": "compare-and-set: pending, unowned, unblocked, role fits, lowest number first; the loser is told who won",
     "assign": "lead or user put a task in a member's queue; another teammate is refused",
     "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
     "release": "the owner, lead or user give a task back with a note; a stale owner is refused",

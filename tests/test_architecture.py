@@ -176,9 +176,7 @@ def test_the_source_keeps_to_the_plan() -> None:
     assert [
         violation
         for path in sources
-        for violation in violations(
-            PurePosixPath(path.relative_to(SRC).as_posix()), path.read_text(encoding="utf-8")
-        )
+        for violation in violations(PurePosixPath(path.relative_to(SRC).as_posix()), path.read_text(encoding="utf-8"))
     ] == []
 
 

@@ -33,9 +33,7 @@ def read_markers(place: str, source: str) -> list[Marker]:
 def read_marker(place: str, call: ast.Call, carried: bool) -> Marker:
     if not carried:
         return Marker(place, (), "marks something that is not a test")
-    ids = tuple(
-        arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)
-    )
+    ids = tuple(arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str))
     if not ids or len(ids) < len(call.args) + len(call.keywords):
         return Marker(place, ids, "must name its behaviours as plain strings")
     return Marker(place, ids)
@@ -102,8 +100,7 @@ def test_every_behaviour_has_a_test_and_every_marker_a_behaviour() -> None:
             id="on a coroutine",
         ),
         pytest.param(
-            "@pytest.mark.behaviour('a')\nclass TestA:\n"
-            "    @pytest.mark.behaviour('b')\n    def test_b(self): ...",
+            "@pytest.mark.behaviour('a')\nclass TestA:\n    @pytest.mark.behaviour('b')\n    def test_b(self): ...",
             [Marker("t.py:1", ("a",)), Marker("t.py:3", ("b",))],
             id="on a class and its method",
         ),
@@ -113,8 +110,7 @@ def test_every_behaviour_has_a_test_and_every_marker_a_behaviour() -> None:
             id="on a module",
         ),
         pytest.param(
-            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.behaviour('a'))])\n"
-            "def test_a(x): ...",
+            "@pytest.mark.parametrize('x', [pytest.param(1, marks=pytest.mark.behaviour('a'))])\ndef test_a(x): ...",
             [Marker("t.py:1", ("a",))],
             id="on one case",
         ),

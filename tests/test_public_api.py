@@ -22,6 +22,8 @@ def test_every_public_name_can_be_imported() -> None:
 
 
 def test_importing_the_package_imports_nothing_else_of_ours_or_others() -> None:
-    words = "import sys, deskmate; print(*(n for n in sys.modules if n.split('.')[0] in ('deskmate', 'pydantic', 'anyio')))"
+    words = (
+        "import sys, deskmate; print(*(n for n in sys.modules if n.split('.')[0] in ('deskmate', 'pydantic', 'anyio')))"
+    )
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["deskmate"]

@@ -1,6 +1,6 @@
 """Deskmate: an open runtime for teams of coding agents.
 
-The names below are the public ones. Each is imported when it is first asked for, so that `import deskmate` costs nothing.
+The names below are the public ones. Each is imported when it is first asked for: `import deskmate` costs nothing.
 """
 
 from importlib import import_module

@@ -2,7 +2,7 @@
 
 import random
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,16 +56,36 @@ def check(folder: Folder, data: bytes) -> None:
 
 
 def in_place(file: Path) -> tuple[list[Record], set[int]]:
-    """Return the whole records that come after lower numbers only, and the lines that are none of them."""
+    """Return the whole records in their place, and the lines that are none of them.
+
+    In its place is what comes after lower numbers only, and is not ahead of its turn while what it skips still follows.
+    """
     contents = independent.look(file)
     bad = {line for line, _ in contents.bad}
     whole: list[Record] = []
-    for found in contents.records:
-        if found.number > (whole[-1].number if whole else 0):
-            whole.append(Record(found.number, found.body))
-        else:
+    last_line = 0
+    for index, found in enumerate(contents.records):
+        last = whole[-1].number if whole else 0
+        ahead = found.number > last + found.line - last_line
+        if found.number <= last or (ahead and skips_what_follows(found.number, last, contents.records[index + 1 :])):
             bad.add(found.line)
+        else:
+            whole.append(Record(found.number, found.body))
+            last_line = found.line
+    check_nothing_in_order_is_left_out(whole, [found.number for found in contents.records])
     return whole, bad
+
+
+def skips_what_follows(number: int, last: int, rest: Sequence[independent.Found]) -> bool:
+    return any(last < later.number < number for later in rest)
+
+
+def check_nothing_in_order_is_left_out(whole: list[Record], numbers: list[int]) -> None:
+    """Whatever is above all before it and below all behind it is delivered, whatever the rule says of the rest."""
+    delivered = {record.number for record in whole}
+    for index, number in enumerate(numbers):
+        if all(other < number for other in numbers[:index]) and all(other > number for other in numbers[index + 1 :]):
+            assert number in delivered
 
 
 def line_of(damaged: Damaged, file: Path) -> int:

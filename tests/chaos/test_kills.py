@@ -56,18 +56,12 @@ def test_sixteen_claimers_killed_at_random_do_every_task_once(tmp_path: Path) ->
 
 def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     """The toll is read from the files: taken out, put in twice or swapped there, it must say so."""
-    ended = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; from pathlib import Path; from deskmate.testing.kills import mail_storm\n"
-            "print(mail_storm(Path(sys.argv[1]), messages=60, kills=3, senders=2, hearers=1, seed=1).clean)",
-            str(tmp_path),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
+    words = (
+        "import sys; from pathlib import Path; from deskmate.testing.kills import mail_storm\n"
+        "print(mail_storm(Path(sys.argv[1]), messages=60, kills=3, senders=2, hearers=1, seed=1).clean)"
     )
+    command = [sys.executable, "-c", words, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "True", ended.stderr
     path = tmp_path / ".teams/storm/h0_transcript.jsonl"
     whole = path.read_bytes()

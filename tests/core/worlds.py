@@ -203,7 +203,9 @@ class World:
     def _take(self, id_: int) -> None:
         task = self.board.tasks[id_]
         if task.status is tasks.Status.PENDING:
-            assert self.post(Claimed(by=self.me, at=0, task=id_, epoch=task.epoch)), "decide took what cannot be claimed"
+            assert self.post(Claimed(by=self.me, at=0, task=id_, epoch=task.epoch)), (
+                "decide took what cannot be claimed"
+            )
         self.record(Took(task=id_, epoch=self.board.tasks[id_].epoch, text=task.subject))
 
     # -- the outside ----------------------------------------------------------------------------------
@@ -254,8 +256,9 @@ class World:
                     members.Idle(name=name, at=0, only_words=rng.random() < 0.3),
                     members.Waiting(name=name, at=0, on="permission"),
                     members.Parked(name=name, at=0, reason="r"),
-                    members.Left(name=name, at=0, agreed=rng.random() < 0.5) if rng.random() < 0.1 else
-                    members.Idle(name=name, at=0),
+                    members.Left(name=name, at=0, agreed=rng.random() < 0.5)
+                    if rng.random() < 0.1
+                    else members.Idle(name=name, at=0),
                     members.PolicySet(by=USER, at=0, attended=rng.random() < 0.5),
                     members.PolicySet(by=USER, at=0, mode=rng.choice(("default", "acceptEdits", "dontAsk", "bypass"))),
                 )

@@ -246,7 +246,12 @@ async def test_lines_put_in_by_hand_are_reported_and_hide_nothing(tmp_path: Path
     found = list(await fresh.read("mail/bob"))
     assert [item for item in found if isinstance(item, Record)] == [Record(n + 1, b) for n, b in enumerate(bodies)]
     damaged = [item for item in found if isinstance(item, Damaged)]
-    assert [(item.number, item.where.rpartition(":")[2]) for item in damaged] == [(3, "3"), (3, "4"), (3, "5"), (5, "8")]
+    assert [(item.number, item.where.rpartition(":")[2]) for item in damaged] == [
+        (3, "3"),
+        (3, "4"),
+        (3, "5"),
+        (5, "8"),
+    ]
     assert await fresh.append("mail/bob", record("next")) == 6
     assert [item.number for item in await fresh.read("mail/bob", 5)] == [6]
 

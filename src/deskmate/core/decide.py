@@ -26,7 +26,8 @@ class View:
 
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
-    words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something unheard.
+    words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something
+    they have not heard.
     """
 
     me: Member

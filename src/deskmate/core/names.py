@@ -20,9 +20,7 @@ _RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
 def new_name(name: str, what: str = "member") -> str:
     """Return `name` if a new team or teammate may bear it; raise BadName otherwise."""
     if name in RESERVED:
-        raise BadName(
-            f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}"
-        )
+        raise BadName(f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}")
     return known_name(name, what)
 
 
@@ -78,9 +76,7 @@ def split_stream(stream: str) -> tuple[str, str]:
         return kind, ""
     if slash and kind in ("mail", "log") and (_NAME.fullmatch(owner) or is_call(owner)):
         return kind, owner
-    raise BadName(
-        f"{ascii(stream)[:80]} is no stream; there are roster, board, spend, mail/<name> and log/<name>"
-    )
+    raise BadName(f"{ascii(stream)[:80]} is no stream; there are roster, board, spend, mail/<name> and log/<name>")
 
 
 def split_seat(seat: str) -> tuple[str, str]:

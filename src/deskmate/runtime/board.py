@@ -116,9 +116,7 @@ class Board:
         """Put a task in someone's queue; raise TaskRefused unless lead or user does."""
         return await self._on(
             task,
-            lambda found: Assigned(
-                by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=found.epoch
-            ),
+            lambda found: Assigned(by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=found.epoch),
             cause,
         )
 

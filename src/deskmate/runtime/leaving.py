@@ -1,4 +1,4 @@
-"""Leaving for good: the record, then the tasks, then the mail. By the member itself, or in its name once its seat is free.
+"""Leaving for good: the record, then the tasks, then the mail. By the member, or in its name once its seat is free.
 
 Each part may be done again, so a crash half-way is mended by leaving again.
 """

@@ -15,14 +15,12 @@ from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
 
-import anyio
-
 from deskmate.core.names import BOARD, is_call, known_name, split_seat, split_stream
 from deskmate.core.records import Damaged, Item, Json, encode, stamp
 from deskmate.errors import StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
-from deskmate.stores.beside import Beside
 from deskmate.stores.bell import Bell, Place
+from deskmate.stores.beside import Beside
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
 from deskmate.stores.projections import Projections

@@ -151,7 +151,7 @@ class StoreContract:
         assert [item.body for item in await store.read("mail/bob") if isinstance(item, Record)] == [body]
 
     async def test_any_text_comes_back_as_it_went_in(self, store: Store) -> None:
-        text = "中文 \u2028\u2029\x85\x00\x1b[31m \r\n \t \\ \" 🧑‍🤝‍🧑 </teammate-message>"
+        text = '中文 \u2028\u2029\x85\x00\x1b[31m \r\n \t \\ " 🧑‍🤝‍🧑 </teammate-message>'
         body = record(text, **{"ключ": [1, -2.5e300, True, None, {"": []}]})
         await store.append("mail/bob", body)
         assert [item.body for item in await store.read("mail/bob") if isinstance(item, Record)] == [body]
@@ -160,7 +160,9 @@ class StoreContract:
         await store.append("mail/bob", record("a\ud800b"))
         assert [item.body["text"] for item in await store.read("mail/bob") if isinstance(item, Record)] == ["a\ufffdb"]
 
-    @pytest.mark.parametrize("name", ["", "inbox", "mail", "mail/", "mail/../x", "mail/A", "log/a b", "mail/a:0.0", "board/x"])
+    @pytest.mark.parametrize(
+        "name", ["", "inbox", "mail", "mail/", "mail/../x", "mail/A", "log/a b", "mail/a:0.0", "board/x"]
+    )
     async def test_what_is_no_stream_is_refused(self, store: Store, name: str) -> None:
         with pytest.raises(BadName):
             await store.append(name, record())
@@ -229,12 +231,11 @@ class StoreContract:
                 got.append(name)
 
         with anyio.fail_after(_SOON):
-            async with anyio.create_task_group() as tasks:
-                async with store.hold("calls/1", "the first"):
-                    for name in ("second", "third"):
-                        tasks.start_soon(stand, name, again())
-                    await anyio.wait_all_tasks_blocked()
-                    assert got == []
+            async with anyio.create_task_group() as tasks, store.hold("calls/1", "the first"):
+                for name in ("second", "third"):
+                    tasks.start_soon(stand, name, again())
+                await anyio.wait_all_tasks_blocked()
+                assert got == []
         assert sorted(got) == ["second", "third"]
 
     async def test_who_stops_waiting_for_a_seat_does_not_keep_it(self, store: Store, again: Again) -> None:
