@@ -116,9 +116,9 @@ def _table(figures: list[Figures], histories: tuple[int, int]) -> Table:
     columns = [
         Column("design"),
         Column("sync"),
-        *(Column(f"append at {history:,} ms", "{:.3f}") for history in histories),
+        *(Column(f"append at {history:,}", "{:.3f}") for history in histories),
         Column("ratio", "{:.2f}x"),
-        *(Column(f"read one at {history:,} ms", "{:.3f}") for history in histories),
+        *(Column(f"read one at {history:,}", "{:.3f}") for history in histories),
         Column("ratio ", "{:.2f}x"),
     ]
     rows = [
@@ -131,7 +131,7 @@ def _table(figures: list[Figures], histories: tuple[int, int]) -> Table:
         for one in figures
     ]
     notes = (
-        "Medians; the ratio is the median of ratios taken in turns. No read where reading clears the mailbox:",
+        "Medians in ms; the ratio is the median of ratios taken in turns. No read where reading clears the mailbox:",
         "it takes all there is, and nothing stays.",
     )
     title = f"Growth: one append and one read of what is new, {small:,} and {large:,} messages there"

@@ -7,7 +7,7 @@ Bytes in, values out; `stream_file` above does the reading and writing.
 
 import re
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 from zlib import crc32
 
@@ -70,7 +70,7 @@ def unseal(raw: bytes) -> int | None:
 
 def walk(start: Position, data: bytes) -> Iterator[Line]:
     """Yield the complete lines of `data`, which begins at `start`."""
-    begin, (_, line, good, bad) = 0, astuple(start)
+    begin, line, good, bad = 0, start.line, start.good, start.bad
     while (end := data.find(b"\n", begin)) >= 0:
         raw = data[begin:end]
         begin, line, missing = end + 1, line + 1, 0
