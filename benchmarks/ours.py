@@ -11,9 +11,13 @@ from pathlib import Path
 
 from benchmarks.boards import BoardDesign
 from benchmarks.rivals import Design, message
-from deskmate.core.names import BOARD, mail
-from deskmate.core.records import Item, Record
-from deskmate.errors import Conflict
+from deskmate.core.members import Member, Status
+from deskmate.core.names import mail
+from deskmate.core.records import Item, Json, Record
+from deskmate.core.roles import AgentType, Kind
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.streams import Pen
 from deskmate.stores.jsonl import JsonlStore
 
 TEAM = "bench"
@@ -61,49 +65,40 @@ class DeskmateMail:
         self._store.close()
 
 
+class Unsynced:
+    """A store that syncs nothing, to show what a sync costs."""
+
+    def __init__(self, store: JsonlStore) -> None:
+        self._store = store
+        self.changed, self.hold = store.changed, store.hold
+
+    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+        return await self._store.append(stream, record, expect=expect, sync=False)
+
+    async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
+        return await self._store.read(stream, after, sync=False)
+
+
 class DeskmateBoard:
-    """The board stream: claim with `expect`, and look again only where somebody was faster."""
+    """The product's own board. A member has one task at a time, so each claim is by another one."""
 
     def __init__(self, folder: Path, synced: bool) -> None:
         self._store = open_store(folder)
-        self._stamps = stamps()
-        self._synced = synced
-        self._seen = 0
-        self._free: dict[int, None] = {}
+        self._board = Board(Pen(self._store if synced else Unsynced(self._store), SystemClock()))
+        self._claims = count(1)
 
     async def add(self, count: int) -> None:
         for task in range(1, count + 1):
-            record = {"type": "added", "task": task, "subject": f"task {task}"}
-            await self._store.append(BOARD, record | next(self._stamps), sync=False)
+            await self._board.create("lead", f"task {task}")
 
     async def claim(self, worker: str) -> int | None:
-        while self._free or await self.look():
-            task = next(iter(self._free))
-            record = {"type": "claimed", "task": task, "owner": worker, "epoch": 1} | next(self._stamps)
-            try:
-                self._seen = await self._store.append(BOARD, record, expect=self._seen, sync=self._synced)
-            except Conflict:
-                await self.look()
-                continue
-            # Nothing came between what was seen and this claim, so it is folded without being read back.
-            del self._free[task]
-            return task
-        return None
+        name = f"{worker}-{next(self._claims)}"
+        member = Member(name, Kind.TEAMMATE, AgentType.GENERAL, "", "", None, Status("idle"))
+        task = await self._board.claim_next(member)
+        return task.id if task else None
 
-    async def look(self) -> bool:
-        self._fold(await self._store.read(BOARD, self._seen))
-        return bool(self._free)
-
-    def _fold(self, found: Sequence[Item]) -> None:
-        for item in found:
-            self._seen = item.number
-            if not isinstance(item, Record):
-                continue
-            task = int(str(item.body["task"]))
-            if item.body["type"] == "added":
-                self._free[task] = None
-            else:
-                self._free.pop(task, None)
+    async def look(self) -> None:
+        await self._board.refresh()
 
     def close(self) -> None:
         self._store.close()

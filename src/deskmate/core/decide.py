@@ -13,7 +13,7 @@ from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.policy import Attempt, Effect, Mode, Verdict, judge
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
-from deskmate.core.tasks import Board, Status, Task, assigned, claimable, in_progress_of
+from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
 
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
@@ -345,10 +345,9 @@ def _next_task(view: View, member: Member) -> Task | None:
     if view.board.damaged or view.roster.damaged:
         return None
     reads_only = member.agent_type is not AgentType.GENERAL
-    open_ = assigned(view.board, member.name) or claimable(
-        view.board, name=member.name, role=member.role, reads_only=reads_only
-    )
-    return open_[0] if open_ else None
+    if queued := assigned(view.board, member.name):
+        return queued[0]
+    return next_claimable(view.board, name=member.name, role=member.role, reads_only=reads_only)
 
 
 def _nudge(view: View) -> Action | None:

@@ -5,7 +5,7 @@ is allowed, `boards` above that folds what happened. Below stand facts, names an
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
@@ -250,16 +250,18 @@ def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
 
 def claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
     """Return the free tasks a member may begin, lowest number first; none while damage stops claims."""
-    return [
-        task
-        for task in _ready(board, None)
-        if fits(task, name=name, role=role, reads_only=reads_only) and not is_blocked(board, task)
-    ]
+    return [task for task in _ready(board, None) if fits(task, name=name, role=role, reads_only=reads_only)]
+
+
+def next_claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> Task | None:
+    """Return the first of what is claimable, without looking at the rest."""
+    ready = _ready(board, None)
+    return next((task for task in ready if fits(task, name=name, role=role, reads_only=reads_only)), None)
 
 
 def assigned(board: Board, name: str) -> list[Task]:
     """Return what a member may begin of its queue, lowest number first; none while damage stops claims."""
-    return [task for task in _ready(board, name) if not is_blocked(board, task)]
+    return list(_ready(board, name))
 
 
 def in_progress_of(board: Board, name: str) -> list[Task]:
@@ -267,10 +269,10 @@ def in_progress_of(board: Board, name: str) -> list[Task]:
     return [board.tasks[board.working[name]]] if name in board.working else []
 
 
-def _ready(board: Board, owner: str | None) -> list[Task]:
-    if board.damaged:
-        return []
-    return [task for task in board.tasks.values() if task.owner == owner and task.status is Status.PENDING]
+def _ready(board: Board, owner: str | None) -> Iterator[Task]:
+    for task in () if board.damaged else board.tasks.values():
+        if task.status is Status.PENDING and task.owner == owner and not is_blocked(board, task):
+            yield task
 
 
 # -- how it is written ----------------------------------------------------------------------------

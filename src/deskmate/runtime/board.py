@@ -4,9 +4,12 @@ Every change is decided on a board that was read and appended only if nothing ca
 wins, the other decides again and is told who. Epochs are stamped here; a model never sees them.
 """
 
+import random
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
+
+import anyio
 
 from deskmate.core import boards, tasks
 from deskmate.core.claims import refusal
@@ -32,6 +35,7 @@ from deskmate.core.tasks import (
 from deskmate.errors import Conflict, TaskRefused
 from deskmate.runtime.streams import Folded, Pen
 
+CROWD_SECONDS = 0.004
 _Make = Callable[[tasks.Board], BoardEvent | str | None]
 
 
@@ -106,8 +110,8 @@ class Board:
         reads_only = member.agent_type is not AgentType.GENERAL
 
         def event(board: tasks.Board) -> Claimed | None:
-            free = tasks.claimable(board, name=member.name, role=member.role, reads_only=reads_only)
-            return Claimed(by=member.name, at=self._now(), task=free[0].id, epoch=free[0].epoch) if free else None
+            free = tasks.next_claimable(board, name=member.name, role=member.role, reads_only=reads_only)
+            return Claimed(by=member.name, at=self._now(), task=free.id, epoch=free.epoch) if free else None
 
         made = await self._change(event, None)
         return self.state.tasks[made.task] if isinstance(made, Claimed) else None
@@ -176,25 +180,24 @@ class Board:
             if cause and (number := board.causes.get(cause)):
                 await self.refresh()
                 return await self._event(number)
-            event = make(board)
-            why = event if isinstance(event, str) else event and refusal(board, event)
-            if event is None or why:
+            wanted = make(board)
+            why = wanted if isinstance(wanted, str) else wanted and refusal(board, wanted)
+            if why or wanted is None or isinstance(wanted, str):
                 if (fresh := await self.refresh()).number == board.number:
                     if why:
                         raise TaskRefused(why)
                     return None
                 board = fresh
-            elif not isinstance(event, str) and (record := await self._try(event, board.number)):
-                self._folded.follow(board, record)
-                return event
-            else:
+                continue
+            try:
+                record = await self._pen.append(BOARD, wanted.body(), expect=board.number)
+            except Conflict:
+                # Not all at once again: of many who look and try together one gets through, and the rest look again.
+                await anyio.sleep(random.random() * CROWD_SECONDS)
                 board = await self._folded.peek(board)
-
-    async def _try(self, event: BoardEvent, expect: int) -> Record | None:
-        try:
-            return await self._pen.append(BOARD, event.body(), expect=expect)
-        except Conflict:
-            return None
+            else:
+                self._folded.follow(board, record)
+                return wanted
 
     async def _event(self, number: int) -> BoardEvent:
         """Return the event that stands at a number."""

@@ -30,26 +30,28 @@ class Pen:
         """Append `body` and return the record it became; the promise is that of `Store.append`."""
         # As it will be read back: a lone surrogate, or a tuple, is not the same on disk.
         record = decode(encode({**body, "run": self._run, "ord": next(self._ordinals)}))
-        waits = iter(RETRY_SECONDS)
+        in_doubt, waits = False, iter(RETRY_SECONDS)
         while True:
             try:
                 return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
             except Conflict as conflict:
+                if not in_doubt:
+                    raise
                 return await self._mine_after_all(record, conflict)
             except StoreUnavailable:
                 seconds = next(waits, None)
                 if seconds is None:
                     raise
+            in_doubt = True
             await self.clock.sleep(seconds)
 
     async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
         """Return the record if it is itself what stands in its way: a try in doubt had got through."""
-        for item in await self.store.read(conflict.stream, conflict.expect):
-            if isinstance(item, Record):
-                if stamp(item.body) == stamp(record):
-                    return item
-                break
-        raise conflict
+        news = await self.store.read(conflict.stream, conflict.expect)
+        first = next((item for item in news if isinstance(item, Record)), None)
+        if first is None or stamp(first.body) != stamp(record):
+            raise conflict
+        return first
 
 
 class Numbered(Protocol):

@@ -47,8 +47,7 @@ class JsonlStore:
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
         self._beside = Beside()
-        for folder in (team, tasks):
-            watch.add(folder)
+        self._watched: set[Folder] = set()
 
     @classmethod
     def open(
@@ -101,6 +100,8 @@ class JsonlStore:
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return once any of these streams has something above its number."""
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
+        for file, _ in files.values():
+            self._listen_in(file.folder)
         with self._bell.waiting(files) as waiter:
             look: Iterable[Place] = files
             while not await self._beside.run(partial(_any_moved, files, look)):
@@ -144,20 +145,22 @@ class JsonlStore:
     def _below(self, name: str) -> Folder:
         if name not in self._folders:
             try:
-                self._folders[name] = self._watched(self._team.below(name))
+                self._folders[name] = self._team.below(name)
             except OSError as error:
                 raise StoreUnavailable(
                     f"{self._team.path / name}: {error.strerror}; mend that, then try the same again"
                 ) from error
         return self._folders[name]
 
-    def _watched(self, folder: Folder) -> Folder:
+    def _listen_in(self, folder: Folder) -> None:
+        """Watch a folder once someone waits for something in it: who only writes pays for no notices."""
+        if folder in self._watched:
+            return
         try:
             self._watch.add(folder)
-        except OSError:
-            folder.close()
-            raise
-        return folder
+        except OSError as error:
+            raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
+        self._watched.add(folder)
 
     # -- late syncs -------------------------------------------------------------------------------
 
