@@ -43,7 +43,8 @@ COLUMNS = (
     Column("lost", "{:,}"),
     Column("doubled", "{:,}"),
     Column("inverted", "{:,}"),
-    Column("violations", "{:,}"),
+    Column("double claims", "{:,}"),
+    Column("failed", "{:,}"),
     Column("seconds", "{:,.0f}"),
 )
 
@@ -64,14 +65,18 @@ def tolls(storm: Storm, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def run_storm(storm: Storm, folder: Path) -> list[Any]:
-    """Run all rounds of a storm; return its row."""
+    """Run all rounds of a storm; return its row. What no order of operations explains counts as failed."""
     rounds = list(tolls(storm, folder))
-    counts = [column.head for column in COLUMNS[1:]]
-    return [storm.title, *(sum(toll[head] for toll in rounds) for head in counts)]
+    total = {key: sum(toll[key] for toll in rounds) for key in rounds[0] if key not in ("kind", "examples")}
+    twice = (total["doubled"], total["inverted"], None) if storm.args[0] == "mail" else (None, None, total["doubled"])
+    return [
+        *(storm.title, total["done"], total["kills"], total["lost"]),
+        *(*twice, total["violations"], total["seconds"]),
+    ]
 
 
 def run_tests(title: str, paths: list[str], folder: Path) -> list[Any]:
-    """Run fault tests at ten times their ordinary counts; every failure counts as a violation."""
+    """Run fault tests at ten times their ordinary counts. Damage that goes unreported fails one."""
     report = folder / "report.xml"
     began = time.monotonic()
     environment = {**os.environ, "DESKMATE_SOAK": "1", "HYPOTHESIS_PROFILE": "soak"}
@@ -81,7 +86,7 @@ def run_tests(title: str, paths: list[str], folder: Path) -> list[Any]:
     suite = Xml.parse(report).getroot().find("testsuite")
     assert suite is not None
     tests, failed = int(suite.attrib["tests"]), int(suite.attrib["failures"]) + int(suite.attrib["errors"])
-    return [title, tests, None, None, None, None, failed, time.monotonic() - began]
+    return [title, tests, None, None, None, None, None, failed, time.monotonic() - began]
 
 
 def main() -> None:
@@ -100,7 +105,7 @@ def main() -> None:
             paths = ["tests/chaos", "tests/core", "tests/runtime"]
             rows.append(run_tests("fault and property tests, ten times as many", paths, Path(folder)))
     print(*Table("What the faults did", COLUMNS, rows).lines(), sep="\n")
-    sys.exit(any(count for row in rows for count in row[3:7]))
+    sys.exit(any(count for row in rows for count in row[3:8]))
 
 
 if __name__ == "__main__":

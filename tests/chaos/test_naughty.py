@@ -232,7 +232,8 @@ async def test_what_is_no_folder_is_not_taken_for_one_inside_a_team(
     with pytest.raises(UnsafeFolder, match="subagents"):
         await store.append("mail/bob:1.0", letter(1))
     with pytest.raises(UnsafeFolder, match="calls"):
-        store.hold("calls/0", "me")
+        async with store.hold("calls/0", "me"):
+            pass
     assert [path.name for path in (workspace.parent / "outside").iterdir()] == ["file"]
 
 

@@ -251,13 +251,6 @@ async def test_a_note_that_finds_no_room_on_the_disk_holds_up_no_mail(strace: st
     check_left(workspace, ended)
 
 
-@pytest.mark.anyio
-async def test_a_system_without_a_watch_to_spare_is_told_as_unavailable(strace: str, workspace: Path) -> None:
-    ended = run_child(strace, workspace, Fault("inotify_init1", "error=EMFILE", ()), "1+")
-    assert ended.fired
-    assert ended.code == 3, ended.errors
-
-
 class FailingOpens(Files):
     """Have no descriptor to spare for one of many opens."""
 

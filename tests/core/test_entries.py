@@ -42,7 +42,7 @@ MAIL: tuple[dict[str, Any], ...] = ({"type": "message", "sender": "bob", "unknow
 # Entry, whether it must outlive a power loss before anything follows from it.
 TABLE: list[tuple[Entry, bool]] = [
     (Started(name="alice", prompt="begin", planning=True, made_of={"members": ["lead"], "agents_md": None}), False),
-    (Heard(box="mail/alice", upto=7, mail=MAIL, damage=("record 6: torn",)), False),
+    (Heard(box="mail/alice", after=5, upto=7, mail=MAIL, damage=("record 6: torn",)), False),
     (Said(text="look", calls=CALLS, blocks=({"type": "thinking"},), usage={"in": 5}, unfinished=True), False),
     (Began(calls=("alice:2.0", "alice:2.1"), fixed={"alice:2.1": ["bob", "carol"]}), True),
     (Did(call="alice:2.0", text="done", ok=False, opened=OPENED, background="b0000aa", tasks={1: 2, 3: None}), False),

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from deskmate.core import entries, members, messages, tasks
 from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.errors import BadInput, BadName
 from tests.core.test_records import keys, values
 
 
@@ -47,6 +48,30 @@ def test_a_fact_cannot_be_changed() -> None:
     fact = Seated(name="bob")
     with pytest.raises(ValidationError, match="frozen"):
         fact.name = "alice"  # type: ignore[misc]
+
+
+def test_a_fact_without_its_shape_cannot_be_made() -> None:
+    with pytest.raises(BadInput) as flaw:
+        Seated(name="bob", row="first")  # type: ignore[arg-type]
+    assert str(flaw.value).startswith("a malformed Seated: row: Input should be a valid integer")
+    with pytest.raises(BadInput, match="a malformed Stood: name: Field required"):
+        Stood()  # type: ignore[call-arg]
+
+
+def test_a_field_may_bear_any_name() -> None:
+    body = {"type": "stood", "name": "bob", "self": 1, "fields": 2, "not a name": 3}
+    found = read(body)
+    assert isinstance(found, Stood)
+    assert found.body() == body
+
+
+def test_a_fact_with_a_bad_name_says_so_when_made_and_is_foreign_when_read() -> None:
+    with pytest.raises(BadName) as flaw:
+        members.Joined(name="../x", at=0)
+    words = str(flaw.value)
+    assert words.startswith("'../x' is no member name; ")
+    body = {"type": "member_joined", "name": "../x", "at": 0}
+    assert members.read_event(body) == Foreign(body, f"a malformed Joined: {words}")
 
 
 @pytest.mark.parametrize(

@@ -228,8 +228,9 @@ class History:
                 named = self.asked.get(getattr(envelope.message, "request_id", ""))
                 if named:
                     named.take(envelope)
-        self.heard += len(new)
-        self.record(Heard(box="mail/carol", upto=self.heard, mail=tuple(envelope.body() for envelope in new)))
+        after, self.heard = self.heard, self.heard + len(new)
+        mail = tuple(envelope.body() for envelope in new)
+        self.record(Heard(box="mail/carol", after=after, upto=self.heard, mail=mail))
 
     def restart(self, choice: Choice) -> None:
         """Forget all and read the transcript again."""

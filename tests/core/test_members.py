@@ -151,7 +151,7 @@ def test_the_name_that_is_proposed_may_be_used(length: int) -> None:
 
 def test_a_second_founding_is_refused_and_drops_nobody() -> None:
     second = Founded(team="other", at=9.0)
-    assert refusal(TEAM, second) == "team 'demo' was founded before; resume it or choose another name"
+    assert refusal(TEAM, second) == "team 'demo' was founded before; go on with it or choose another name"
     assert fold(TEAM, records(second, after=3)).members == TEAM.members
 
 

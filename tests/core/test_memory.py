@@ -60,7 +60,7 @@ def mail(sender: str, message: Fact, id_: str) -> dict[str, Any]:
 
 
 def heard(sender: str, message: Fact, upto: int = 1, id_: str = "") -> Heard:
-    return Heard(box=BOX, upto=upto, mail=(mail(sender, message, id_ or f"m{upto}"),))
+    return Heard(box=BOX, after=0, upto=upto, mail=(mail(sender, message, id_ or f"m{upto}"),))
 
 
 def changed(memory: Memory, entry: Entry) -> dict[str, Any]:
@@ -99,12 +99,12 @@ READ_CALL = OpenCall("alice:2.1", "read_file", {"path": "a"})
             id="a planning teammate begins with a prompt",
         ),
         pytest.param(
-            (STARTED, Heard(box=BOX, upto=4, mail=(mail("bob", Plain(content="hi"), "x"),))),
+            (STARTED, Heard(box=BOX, after=0, upto=4, mail=(mail("bob", Plain(content="hi"), "x"),))),
             Memory(name="alice", number=2, cursors={BOX: 4}, ids=Seen().put("x", 2), owed=True),
             id="mail",
         ),
         pytest.param(
-            (STARTED, Heard(box=BOX, upto=4, damage=("record 4: torn",))),
+            (STARTED, Heard(box=BOX, after=0, upto=4, damage=("record 4: torn",))),
             Memory(name="alice", number=2, cursors={BOX: 4}, owed=True),
             id="damage is told",
         ),
@@ -274,21 +274,32 @@ def test_a_message_heard_again_has_no_second_effect() -> None:
 def test_a_message_twice_in_one_entry_is_heard_once() -> None:
     body = mail("lead", ShutdownRequest(request_id="r"), "x")
     other = mail("lead", ShutdownRequest(request_id="s"), "x")
-    twice = after(Heard(box=BOX, upto=3, mail=(body, body, other)), memory=IDLE)
-    assert twice == after(Heard(box=BOX, upto=3, mail=(body,)), memory=IDLE)
+    twice = after(Heard(box=BOX, after=0, upto=3, mail=(body, body, other)), memory=IDLE)
+    assert twice == after(Heard(box=BOX, after=0, upto=3, mail=(body,)), memory=IDLE)
 
 
 def test_mail_that_is_not_understood_is_passed_over_and_what_follows_is_heard() -> None:
     odd = ({"type": "telegram"}, {"type": []}, {**mail("user", Interrupt(), "x"), "sender": "USER"})
-    memory = after(Heard(box=BOX, upto=9, mail=(*odd, mail("bob", WORDS, "y"))), memory=IDLE)
+    memory = after(Heard(box=BOX, after=0, upto=9, mail=(*odd, mail("bob", WORDS, "y"))), memory=IDLE)
     assert memory == replace(IDLE, number=2, cursors={BOX: 9}, ids=Seen().put("y", 2), owed=True)
 
 
 def test_each_mailbox_has_its_own_cursor_and_none_falls() -> None:
     boxes = [("mail/lead", 5), ("mail/alice", 9), ("mail/lead", 6), ("mail/alice", 9), ("mail/lead", 3)]
-    memory = after(*(Heard(box=box, upto=upto) for box, upto in boxes), memory=IDLE)
+    memory = after(*(Heard(box=box, after=0, upto=upto) for box, upto in boxes), memory=IDLE)
     assert memory.cursors == {"mail/lead": 6, "mail/alice": 9}
     assert not memory.owed
+
+
+@pytest.mark.behaviour("M1", "M2")
+def test_an_entry_that_began_beyond_the_cursor_does_not_move_it_and_its_mail_is_heard_once() -> None:
+    """The entry before it is lost, and with it the mail between."""
+    third = Heard(box=BOX, after=2, upto=3, mail=(mail("bob", WORDS, "m3"),))
+    again = Heard(box=BOX, after=1, upto=3, mail=(mail("bob", WORDS, "m2"),))
+    memory = after(heard("bob", WORDS, id_="m1"), third)
+    assert (memory.cursors, len(memory.ids)) == ({BOX: 1}, 2)
+    memory = after(again, memory=memory)
+    assert (memory.cursors, len(memory.ids)) == ({BOX: 3}, 3)
 
 
 # -- interrupts -----------------------------------------------------------------------------------

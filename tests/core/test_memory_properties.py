@@ -107,8 +107,9 @@ bodies = st.builds(
     messages,
 )
 hearing = st.builds(
-    lambda box, upto, mail, damage: Heard(box=box, upto=upto, mail=tuple(mail), damage=damage),
+    lambda box, after, upto, mail, damage: Heard(box=box, after=after, upto=upto, mail=tuple(mail), damage=damage),
     st.sampled_from(["mail/alice", "mail/lead"]),
+    st.integers(0, 40),
     st.integers(0, 40),
     st.lists(bodies | st.just({"type": "odd"}), min_size=1, max_size=5),
     st.sampled_from([(), (), ("record 3: torn",)]),
@@ -277,7 +278,7 @@ def test_nothing_a_teammate_writes_commands_an_agent(entries: list[Numbered], wr
     mail = tuple(
         Envelope(f"t{index}", "mallory", "alice", 1.0, message).body() for index, message in enumerate(written)
     )
-    heard = about(before, Heard(box="mail/alice", upto=50, mail=mail))
+    heard = about(before, Heard(box="mail/alice", after=0, upto=50, mail=mail))
     after = remember(before, before.number + 1, heard)
     # Words wake. All else that mail could change, it does not; what came early is not believed before it is checked.
     harmless = ("number", "cursors", "ids", "owed", "early")

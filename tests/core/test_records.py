@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deskmate.core.records import DEPTH_CAP, RECORD_CAP, decode, encode, stamp
-from deskmate.errors import BadRecord, TooLarge
+from deskmate.core.records import DEPTH_CAP, RECORD_CAP, check_number, decode, encode, stamp
+from deskmate.errors import BadInput, BadRecord, TooLarge
 
 STAMP: dict[str, Any] = {"run": "r", "ord": 1}
 
@@ -185,3 +185,9 @@ def test_any_bytes_are_an_object_or_no_record(line: bytes) -> None:
     except BadRecord:
         return
     assert type(found) is dict
+
+
+def test_a_number_below_zero_is_no_place_in_a_stream() -> None:
+    check_number(0)
+    with pytest.raises(BadInput, match="-1"):
+        check_number(-1)

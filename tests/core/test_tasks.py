@@ -1,7 +1,6 @@
 """What a task is, what can be asked of a board, and how a task is written."""
 
 import pytest
-from pydantic import ValidationError
 
 from deskmate.core.boards import fold
 from deskmate.core.facts import Foreign
@@ -32,7 +31,7 @@ from deskmate.core.tasks import (
     parse_id,
     read_event,
 )
-from deskmate.errors import BadInput
+from deskmate.errors import BadInput, BadName
 from tests.core.stories import board_of, then
 
 # #1 in progress (bob)   #2 free      #3 waits for #1    #4 waits for #1, #2    #5 free, for backend
@@ -255,5 +254,5 @@ def test_a_record_without_the_shape_of_an_event_is_foreign(body: dict[str, objec
 
 
 def test_an_event_by_nobody_cannot_be_made() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(BadName):
         Deleted(by="", at=1.0, task=1)

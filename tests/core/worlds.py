@@ -111,7 +111,7 @@ class World:
     def mail(self, sender: str, message: Fact) -> None:
         self.letters += 1
         body = Envelope(f"m{self.letters}", sender, self.me, 0.0, message).body()
-        self.record(Heard(box=f"mail/{self.me}", upto=self.letters, mail=(body,)))
+        self.record(Heard(box=f"mail/{self.me}", after=self.letters - 1, upto=self.letters, mail=(body,)))
 
     # -- the agent ------------------------------------------------------------------------------------
 

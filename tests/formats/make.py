@@ -212,7 +212,13 @@ TRANSCRIPT: list[Line] = [
         text="submitted",
         opened=Opened(request_id="alice:2.0", shake=Shake.PLAN, asked="lead"),
     ),
-    Heard(box="mail/alice", upto=3, mail=(PLAIN.body(), PLAN_YES.body()), damage=("record 3: never finished",)),
+    Heard(
+        box="mail/alice",
+        after=0,
+        upto=3,
+        mail=(PLAIN.body(), PLAN_YES.body()),
+        damage=("record 3: never finished",),
+    ),
     b'{"type":"said","text":"I will <torn>',
     {"type": "dreamt", "of": ["sheep"]},
     Took(task=1, epoch=3, text="#1 schema: größer 漢字"),
@@ -224,7 +230,7 @@ TRANSCRIPT: list[Line] = [
         unfinished=True,
     ),
     Asked(call="alice:9.0", request_id="alice:9.0"),
-    Heard(box="mail/alice", upto=9, mail=(ALLOWED.body(), STOP.body(), CUT.body())),
+    Heard(box="mail/alice", after=3, upto=9, mail=(ALLOWED.body(), STOP.body(), CUT.body())),
     Began(calls=("alice:9.0", "alice:9.1"), fixed={"alice:9.1": ["lead", "bob"]}),
     Did(call="alice:9.0", text="started b00c0de", background="b00c0de"),
     Did(

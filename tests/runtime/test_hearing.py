@@ -96,6 +96,17 @@ async def test_a_message_sent_again_under_its_id_is_heard_once(team: Process) ->
     assert contents(await team.another().hear("bob")) == ["next"]
 
 
+@pytest.mark.behaviour("deliver", "M2")
+async def test_of_two_who_hear_at_once_one_records_what_is_new(team: Process) -> None:
+    sent = await send(team, "once")
+    transcript = await team.transcript("bob")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(team.mailbox("bob").hear, transcript)
+    heard = [entry for _, entry in transcript.entries if isinstance(entry, Heard)]
+    assert [envelopes(entry) for entry in heard] == [sent]
+
+
 # -- in order -------------------------------------------------------------------------------------
 
 

@@ -41,7 +41,7 @@ async def test_a_team_is_founded_once_with_its_lead(team: Process) -> None:
         ("bob", Kind.TEAMMATE),
     ]
     assert await refused(team.another().roster.found("other")) == (
-        "team 'team' was founded before; resume it or choose another name"
+        "team 'team' was founded before; go on with it or choose another name"
     )
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
@@ -13,7 +14,7 @@ from deskmate.core.records import Damaged
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.runtime.streams import RETRY_SECONDS
 from deskmate.runtime.transcript import Transcript
-from tests.runtime import Process, contents, fail, passing
+from tests.runtime import Process, contents, fail, nothing, passing, until
 
 pytestmark = pytest.mark.anyio
 
@@ -120,6 +121,62 @@ async def test_damage_is_listed_and_the_rest_remembered(team_on_disk: Process, f
     assert known(await team_on_disk.another().transcript("bob")) == known(loaded)
 
 
+@pytest.mark.parametrize("failures", [0, 1, len(RETRY_SECONDS)])
+async def test_an_entry_in_doubt_that_got_through_is_remembered_before_the_next(team: Process, failures: int) -> None:
+    process, wire = team.meddled()
+    transcript = await process.transcript("bob")
+    wire.at("after append", "log/bob", fail)
+    wire.at("before append", "log/bob", nothing, *[fail] * len(RETRY_SECONDS))
+    wire.at("before read", "log/bob", *[fail] * failures)
+    async with passing(team.clock):
+        with pytest.raises(StoreUnavailable):
+            await transcript.record(LIFE[0])
+        for _ in range(failures):
+            with pytest.raises(StoreUnavailable):
+                await transcript.record(LIFE[1])
+        await transcript.record(LIFE[1])
+    assert [number for number, _ in transcript.entries] == [1, 2]
+    assert known(await team.transcript("bob")) == known(transcript)
+
+
+async def test_after_an_entry_in_doubt_another_writer_is_still_noticed(team: Process) -> None:
+    process, wire = team.meddled()
+    transcript = await process.transcript("bob")
+    wire.at("before append", "log/bob", *[fail] * (len(RETRY_SECONDS) + 1))
+    async with passing(team.clock):
+        with pytest.raises(StoreUnavailable):
+            await transcript.record(LIFE[0])
+    await live(team, LIFE[:1])
+    with pytest.raises(Conflict):
+        await transcript.record(Said(text="I am bob too"))
+
+
+async def test_who_is_cancelled_while_an_entry_is_in_doubt_can_go_on(team: Process) -> None:
+    process, wire = team.meddled()
+    transcript = await process.transcript("bob")
+    wire.at("after append", "log/bob", fail)
+    async with passing(team.clock), anyio.create_task_group() as tasks:
+        wire.at("after append", "log/bob", anyio.lowlevel.checkpoint)
+        tasks.start_soon(transcript.record, LIFE[0])
+        await until(lambda: wire.appended)
+        tasks.cancel_scope.cancel()
+    assert [number for number, _ in transcript.entries] == [1]
+    await transcript.record(LIFE[1])
+    assert known(await team.transcript("bob")) == known(transcript)
+
+
+async def test_who_is_cancelled_while_an_entry_is_written_can_go_on(team: Process) -> None:
+    process, wire = team.meddled()
+    transcript = await process.transcript("bob")
+    wire.at("after append", "log/bob", anyio.sleep_forever)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(transcript.record, LIFE[0])
+        await until(lambda: wire.appended)
+        tasks.cancel_scope.cancel()
+    await transcript.record(LIFE[1])
+    assert known(await team.transcript("bob")) == known(transcript)
+
+
 @pytest.mark.behaviour("M1", "M2")
 async def test_mail_whose_hearing_was_damaged_is_heard_again_and_no_other(team_on_disk: Process, folder: Path) -> None:
     """Heard means recorded; where the record is gone, the mailbox still has it."""
@@ -134,3 +191,19 @@ async def test_mail_whose_hearing_was_damaged_is_heard_again_and_no_other(team_o
     assert cursors == {mail("bob"): 3}
     heard = [entry for _, entry in (await process.transcript("bob")).entries if isinstance(entry, Heard)]
     assert [entry.upto for entry in heard] == [1, 2, 3]
+
+
+@pytest.mark.behaviour("M1", "M2")
+@pytest.mark.parametrize("lost", ["one", "two"])
+async def test_mail_whose_hearing_was_damaged_is_heard_again_though_later_mail_was_heard(
+    team_on_disk: Process, folder: Path, lost: str
+) -> None:
+    for text in ("one", "two", "three"):
+        await team_on_disk.mailbox("alice").send("bob", Plain(content=text))
+        await team_on_disk.hear("bob")
+    file = folder / "bob_transcript.jsonl"
+    file.write_bytes(file.read_bytes().replace(f'"{lost}"'.encode(), f'"{lost.upper()}"'.encode()))
+    process = team_on_disk.another()
+    assert contents(await process.hear("bob")) == [lost]
+    assert contents(await process.hear("bob")) == []
+    assert (await process.transcript("bob")).memory.cursors == {mail("bob"): 3}

@@ -44,6 +44,23 @@ async def test_the_scan_finds_what_no_watch_told(tmp_path: Path) -> None:
             await writer.append("mail/bob", record())
 
 
+class NoWatch(DeafWatch):
+    """A watch that the system has none of to spare."""
+
+    def add(self, folder: object) -> None:
+        raise OSError(24, "Too many open files")
+
+
+@pytest.mark.behaviour("M7")
+async def test_without_a_watch_to_spare_the_scan_still_finds_what_was_written(tmp_path: Path) -> None:
+    hearer, writer = (JsonlStore.open(tmp_path, "team", create=True, watch=NoWatch) for _ in range(2))
+    with anyio.fail_after(jsonl.NET_SECONDS * 5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hearer.changed, {"mail/bob": 0})
+            await anyio.wait_all_tasks_blocked()
+            await writer.append("mail/bob", record())
+
+
 async def test_a_team_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
     with pytest.raises(UnsafeFolder, match="there is none yet"):
         JsonlStore.open(tmp_path, "docs")
@@ -60,8 +77,18 @@ async def test_a_bad_team_name_makes_no_folder(tmp_path: Path, team: str) -> Non
 
 
 async def test_a_workspace_that_is_not_there_is_said_so(tmp_path: Path) -> None:
-    with pytest.raises(UnsafeFolder, match="nowhere"):
+    with pytest.raises(UnsafeFolder, match="nowhere is not there"):
         JsonlStore.open(tmp_path / "nowhere", "team", create=True)
+    (tmp_path / "file").touch()
+    with pytest.raises(UnsafeFolder, match="file is no folder"):
+        JsonlStore.open(str(tmp_path / "file"), "team", create=True)
+
+
+async def test_half_a_team_is_not_called_a_team(tmp_path: Path) -> None:
+    JsonlStore.open(tmp_path, "team", create=True).close()
+    (tmp_path / ".tasks/team").rmdir()
+    with pytest.raises(UnsafeFolder, match="there is none yet"):
+        JsonlStore.open(tmp_path, "team")
 
 
 async def test_folders_and_files_are_private_and_git_does_not_see_them(tmp_path: Path) -> None:

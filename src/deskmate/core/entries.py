@@ -53,14 +53,15 @@ class Started(Fact):
 
 
 class Heard(Fact):
-    """Mail that entered the context: heard means recorded here. `upto` is how far into the mailbox that reaches.
+    """Mail that entered the context: heard means recorded here.
 
-    `mail` holds the envelopes as they stand on disk; repeats among them were left out. `damage`: what could not be
-    read.
+    It began behind record `after` of the mailbox and reaches up to record `upto`. `mail` holds the envelopes as they
+    stand on disk; repeats among them were left out. `damage`: what could not be read.
     """
 
     type: Literal["heard"] = "heard"
     box: str
+    after: int
     upto: int
     mail: tuple[dict[str, Any], ...] = ()
     damage: tuple[str, ...] = ()

@@ -11,15 +11,24 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deskmate.core.records import Json
-from deskmate.errors import BadName
+from deskmate.errors import BadInput, BadName
 
 
 class Fact(BaseModel):
-    """Something that was said or done. `type` names the kind on disk."""
+    """Something that was said or done. `type` names the kind on disk.
+
+    Made with fields that are not of its shape it raises BadInput, for a name BadName.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     type: str
+
+    def __init__(self, /, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise _flaw(type(self), error) from error
 
     def body(self) -> dict[str, Any]:
         """Return the fact as the body of a record, without what is not set; unknown fields stay, empty ones too."""
@@ -48,15 +57,19 @@ def reader(*kinds: type[F]) -> Callable[[Json], F | Foreign]:
         if kind is None:
             return Foreign(body, f"unknown kind {str(named)[:40]!r}")
         try:
-            return kind.model_validate(body)
-        except (ValidationError, BadName) as error:
-            return Foreign(body, f"a malformed {kind.__name__}: {_first_line(error)}")
+            return kind(**body)
+        except BadName as error:
+            return Foreign(body, f"a malformed {kind.__name__}: {error}")
+        except BadInput as error:
+            return Foreign(body, str(error))
 
     return read
 
 
-def _first_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_input=False, include_url=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(error)
+def _flaw(kind: type[Fact], error: ValidationError) -> BadInput:
+    """Return what is to be raised for a fact that has not its shape."""
+    first = error.errors(include_input=False, include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, BadName):
+        return cause
+    return BadInput(f"a malformed {kind.__name__}: {'.'.join(map(str, first['loc']))}: {first['msg']}")

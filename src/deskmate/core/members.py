@@ -36,7 +36,12 @@ def _is_rule(text: str) -> str:
     return text
 
 
+def _is_team(name: str) -> str:
+    return known_name(name, "team")
+
+
 Name = Annotated[str, AfterValidator(known_name)]
+TeamName = Annotated[str, AfterValidator(_is_team)]
 RuleText = Annotated[str, AfterValidator(_is_rule)]
 
 
@@ -44,9 +49,9 @@ class Founded(Fact):
     """The team began; the lead is its first member. `home`: the team its lead came from."""
 
     type: Literal["team_founded"] = "team_founded"
-    team: Name
+    team: TeamName
     description: str = ""
-    home: Name | None = None
+    home: TeamName | None = None
     at: float
 
 
@@ -219,7 +224,11 @@ def refusal(roster: Roster, event: Event) -> str | None:
     """Return why the roster does not allow an event, or nothing if it does."""
     match event:
         case Founded():
-            return f"team '{roster.team}' was founded before; resume it or choose another name" if roster.team else None
+            return (
+                f"team '{roster.team}' was founded before; go on with it or choose another name"
+                if roster.team
+                else None
+            )
         case Joined(name=name):
             return _join_refusal(roster, name)
         case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):

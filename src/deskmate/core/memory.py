@@ -172,7 +172,9 @@ def _do(memory: Memory, entry: Did) -> Memory:
 
 
 def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
-    reached = max(entry.upto, memory.cursors.get(entry.box, 0))
+    cursor = memory.cursors.get(entry.box, 0)
+    # Where the entry before it was lost, the mail between is in none: the cursor stays, so that it is heard again.
+    reached = max(entry.upto, cursor) if entry.after <= cursor else cursor
     memory = replace(memory, cursors={**memory.cursors, entry.box: reached}, owed=memory.owed or bool(entry.damage))
     for body in entry.mail:
         envelope = read_envelope(body)

@@ -4,6 +4,7 @@ One frozen class per kind, told apart by `type`. On disk an envelope and its mes
 `jq .sender` works. Control comes from these kinds alone, never from the text inside one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,11 +12,13 @@ from pydantic import StrictBool
 
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import known_name
-from deskmate.core.records import Json, encode
-from deskmate.errors import BadName, TooLarge
+from deskmate.core.records import RECORD_CAP, Json, encode
+from deskmate.errors import BadInput, BadName, TooLarge
 
 BODY_CAP = 256 * 1024
 SUMMARY_CAP = 120
+# What mail may take of one entry of a transcript; the rest is for telling what could not be read.
+HEARD_CAP = RECORD_CAP - 32 * 1024
 _ID_CAP = 400
 # Far beyond any clock: what is above it is no time, and too large a number could not be stored again.
 _SECONDS_CAP = 1e12
@@ -119,7 +122,7 @@ Message: TypeAlias = (
     | Interrupt
     | Undeliverable
 )
-KINDS: tuple[type[Fact], ...] = (
+KINDS: tuple[type[Message], ...] = (
     Plain,
     Broadcast,
     PlanRequest,
@@ -131,10 +134,10 @@ KINDS: tuple[type[Fact], ...] = (
     Interrupt,
     Undeliverable,
 )
-_read_message = reader(*KINDS)
+_read_message: Callable[[Json], Message | Foreign] = reader(*KINDS)
 
 
-def wakes(message: Fact) -> bool:
+def wakes(message: Message) -> bool:
     """Tell whether hearing this alone starts a turn of an idle agent.
 
     A shutdown request does only where a model must answer it; `decide` knows when.
@@ -148,7 +151,7 @@ def wakes(message: Fact) -> bool:
             return False
 
 
-def bounces(message: Fact) -> bool:
+def bounces(message: Message) -> bool:
     """Tell whether this comes back from a member that left: all but what lost its point with the leaving."""
     return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
 
@@ -161,7 +164,7 @@ class Envelope:
     sender: str
     recipient: str
     timestamp: float
-    message: Fact
+    message: Message
 
     def body(self) -> dict[str, Any]:
         """Return the envelope as the body of a record, flat; no field of the message can pose as one of these."""
@@ -177,7 +180,7 @@ def read_envelope(body: Json) -> Envelope | Foreign:
         return Foreign(body, message.reason)
     id_, sender, recipient, timestamp = (body.get(key) for key in ("id", "sender", "recipient", "timestamp"))
     if not isinstance(id_, str) or not 0 < len(id_) <= _ID_CAP:
-        return Foreign(body, "an envelope without an id")
+        return Foreign(body, f"an envelope without an id of 1 to {_ID_CAP} characters")
     if not isinstance(sender, str):
         return Foreign(body, "an envelope without a sender")
     if not isinstance(recipient, str):
@@ -188,6 +191,20 @@ def read_envelope(body: Json) -> Envelope | Foreign:
         return Envelope(id_, known_name(sender), known_name(recipient), float(timestamp), message)
     except BadName as error:
         return Foreign(body, str(error))
+
+
+def read_hearable(body: Json) -> tuple[Envelope, int]:
+    """Return the envelope in a record of mail and how many bytes of an entry it takes.
+
+    Raises BadInput, saying why, where no member could ever hear it.
+    """
+    envelope = read_envelope(body)
+    if isinstance(envelope, Foreign):
+        raise BadInput(envelope.reason)
+    size = len(encode({"mail": [envelope.body()], "run": "-", "ord": 0}))
+    if size > HEARD_CAP:
+        raise TooLarge(f"a message of {size} bytes, above the cap")
+    return envelope, size
 
 
 def check_size(envelope: Envelope) -> None:

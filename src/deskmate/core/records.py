@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from deskmate.errors import BadRecord, TooLarge
+from deskmate.errors import BadInput, BadRecord, TooLarge
 
 Json: TypeAlias = Mapping[str, object]
 
@@ -72,6 +72,12 @@ def stamp(record: Json) -> Stamp:
     if not isinstance(run, str) or not run or type(ordinal) is not int:
         raise BadRecord("a record bears `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
     return run, ordinal
+
+
+def check_number(number: int) -> None:
+    """Raise BadInput where no place in a stream can have this number."""
+    if number < 0:
+        raise BadInput(f"{number} is no place in a stream; the first record is number 1, and 0 stands before it")
 
 
 def decode(line: bytes) -> dict[str, object]:

@@ -7,7 +7,6 @@ wins, the other decides again and is told who. Epochs are stamped here; a model 
 import random
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
 
 import anyio
 
@@ -90,9 +89,37 @@ class Board:
         assert isinstance(made, Created)
         return self.state.tasks[made.task]
 
-    async def edit(self, by: str, task: int, *, cause: str | None = None, **changes: Any) -> Task:
-        """Change a task's words or edges (`add_blocked_by`, `remove_blocked_by`, `add_blocks`)."""
-        return await self._on(task, lambda _: Edited(by=by, at=self._now(), cause=cause, task=task, **changes), cause)
+    async def edit(
+        self,
+        by: str,
+        task: int,
+        *,
+        subject: str | None = None,
+        description: str | None = None,
+        active_form: str | None = None,
+        role: str | None = None,
+        verify: str | None = None,
+        add_blocked_by: Iterable[int] = (),
+        remove_blocked_by: Iterable[int] = (),
+        add_blocks: Iterable[int] = (),
+        cause: str | None = None,
+    ) -> Task:
+        """Change of a task's words and edges what is given; an empty role or verify takes the old one away."""
+        edited = Edited(
+            by=by,
+            at=self._now(),
+            cause=cause,
+            task=task,
+            subject=subject,
+            description=description,
+            active_form=active_form,
+            role=role,
+            verify=verify,
+            add_blocked_by=frozenset(add_blocked_by),
+            remove_blocked_by=frozenset(remove_blocked_by),
+            add_blocks=frozenset(add_blocks),
+        )
+        return await self._on(task, lambda _: edited, cause)
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
         """Take a task for a member and begin it; raise TaskRefused, saying who has it or what it waits for."""

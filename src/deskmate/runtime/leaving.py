@@ -19,7 +19,9 @@ async def leave(
     Call it only while holding the member's seat.
     """
     name = transcript.name
-    if (await roster.refresh()).members[name].here:
+    member = (await roster.refresh()).members.get(name)
+    # The roster refuses whom it does not know.
+    if member is None or member.here:
         # What it heard will not come back, so its having heard it must last before the leaving does.
         await transcript.make_last()
         heard = transcript.memory.cursors.get(mail(name), 0)

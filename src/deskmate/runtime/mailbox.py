@@ -12,20 +12,20 @@ from itertools import groupby
 from typing import Any
 
 from deskmate.core.entries import Heard
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.members import Member, recipient_refusal
-from deskmate.core.messages import Envelope, Undeliverable, bounces, check_size, read_envelope
+from deskmate.core.facts import Fact
+from deskmate.core.members import Member, recipient_refusal, who_is_here
+from deskmate.core.memory import Memory
+from deskmate.core.messages import HEARD_CAP, Envelope, Message, Undeliverable, bounces, check_size, read_hearable
 from deskmate.core.names import LEAD, mail
-from deskmate.core.records import RECORD_CAP, Damaged, Item, Record, encode
-from deskmate.errors import BadRecord, StoreError, UnknownRecipient
+from deskmate.core.records import Damaged, Item, Record
+from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
 
-# So many places that cannot be read are told one by one, in so many characters each.
+# So many places that cannot be read are told one by one, in so many characters each: at six bytes a character at most,
+# they find room beside HEARD_CAP.
 _TOLD, _WORDS = 10, 400
-# What is left of an entry of heard mail beside what is told, at six bytes a character at most.
-_ROOM = RECORD_CAP - 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Mailbox:
 
     # -- sending ----------------------------------------------------------------------------------
 
-    async def send(self, recipient: str, message: Fact, *, id_: str = "") -> Envelope:
+    async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
         """Put a message into a member's mailbox for good; raise UnknownRecipient, naming who is here.
 
         The same `id_` may be sent again after a crash: its hearer takes it in once.
@@ -54,13 +54,17 @@ class Mailbox:
         await self._send(envelope)
         return envelope
 
-    async def broadcast(self, recipients: Iterable[str], message: Fact, *, id_: str) -> Delivery:
+    async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivery:
         """Send to each of `recipients`, which the caller fixed in its journal before; say who was not reached.
 
         Sent again after a crash half-way it reaches the rest, and those it had reached hear it once.
         """
-        # All before the first is sent: one too large for a longer name must not end it half-way.
         envelopes = [self._addressed(name, message, f"{id_}/{name}") for name in recipients]
+        roster = await self._roster.refresh()
+        # All before the first is sent: one too large for a longer name must not end it half-way.
+        for envelope in envelopes:
+            if not recipient_refusal(roster, envelope.recipient):
+                self._check(envelope)
         reached, missed = [], []
         for envelope in envelopes:
             try:
@@ -70,14 +74,21 @@ class Mailbox:
                 missed.append(envelope.recipient)
         return Delivery(tuple(reached), tuple(missed))
 
-    def _addressed(self, recipient: str, message: Fact, id_: str) -> Envelope:
-        envelope = Envelope(id_, self.me, recipient, self._pen.clock.timestamp(), message)
+    def _addressed(self, recipient: str, message: Message, id_: str) -> Envelope:
+        if not isinstance(message, Fact):
+            raise BadInput(f"a message is one of the kinds of mail, as Plain(content=…), not {type(message).__name__}")
+        return Envelope(id_, self.me, recipient, self._pen.clock.timestamp(), message)
+
+    def _check(self, envelope: Envelope) -> None:
+        """Raise BadInput where an envelope could not be heard, or not once it comes back: larger, and deeper."""
         check_size(envelope)
-        return envelope
+        read_hearable(envelope.body())
+        read_hearable(self._come_back(envelope).body())
 
     async def _send(self, envelope: Envelope) -> None:
         if why := recipient_refusal(await self._roster.refresh(), envelope.recipient):
             raise UnknownRecipient(why)
+        self._check(envelope)
         await self._put(envelope)
 
     async def _put(self, envelope: Envelope) -> None:
@@ -96,27 +107,27 @@ class Mailbox:
 
         Takes as much as fits into one entry; call again for the rest. Repeats are left out, damage is told.
         """
-        box = mail(self.me)
-        items = await self._pen.store.read(box, transcript.memory.cursors.get(box, 0))
-        if not items:
-            return None
-        heard = self._pack(box, items, transcript)
-        await transcript.record(heard)
-        return heard
+        return await transcript.record_made(self._news)
 
-    def _pack(self, box: str, items: Iterable[Item], transcript: Transcript) -> Heard:
+    async def _news(self, memory: Memory) -> Heard | None:
+        box = mail(self.me)
+        after = memory.cursors.get(box, 0)
+        items = await self._pen.store.read(box, after)
+        return self._pack(box, after, items, memory) if items else None
+
+    def _pack(self, box: str, after: int, items: Iterable[Item], memory: Memory) -> Heard:
         bodies: dict[str, dict[str, object]] = {}
         damage: list[str] = []
-        room, upto = _ROOM, 0
+        room, upto = HEARD_CAP, after
         for number, letter, trouble in _places(items, self.me):
-            if letter and letter.id not in transcript.memory.ids and letter.id not in bodies:
+            if letter and letter.id not in memory.ids and letter.id not in bodies:
                 if letter.size > room:
                     break
                 bodies[letter.id] = letter.envelope.body()
                 room -= letter.size
             damage += trouble
             upto = number
-        return Heard(box=box, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
+        return Heard(box=box, after=after, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
 
     # -- leaving ----------------------------------------------------------------------------------
 
@@ -126,7 +137,10 @@ class Mailbox:
         Called after its `Left` is on the roster, by the member or in its name. May be called again after a crash.
         What cannot be read there is told to the lead.
         """
-        unheard, damage = await self._unheard((await self._roster.refresh()).members[self.me])
+        roster = await self._roster.refresh()
+        if self.me not in roster.members:
+            raise Refused(f"'{self.me}' is not on the roster; {who_is_here(roster)}")
+        unheard, damage = await self._unheard(roster.members[self.me])
         for envelope in unheard.values():
             await self._give_back(envelope)
         if damage:
@@ -152,16 +166,18 @@ class Mailbox:
     async def _give_back(self, envelope: Envelope) -> None:
         """Return a message to its sender, or to the lead if that one has left without hearing that it came back."""
         sender, roster = envelope.sender, self._roster.state
-        if isinstance(envelope.message, Undeliverable):
-            # Under the id it has: whoever else returns it does so too, and the lead hears it once.
-            back = replace(envelope, recipient=LEAD)
-        else:
-            reason = f"'{envelope.recipient}' left before hearing it"
-            back = self._returned(envelope.id, envelope.recipient, reason, envelope.body())
+        back = self._come_back(envelope)
         if roster.here(sender) and sender != envelope.recipient:
             await self._put(replace(back, recipient=sender))
         elif not await self._was_heard(sender, back.id):
             await self._put(back)
+
+    def _come_back(self, envelope: Envelope) -> Envelope:
+        if isinstance(envelope.message, Undeliverable):
+            # Under the id it has: whoever else returns it does so too, and the lead hears it once.
+            return replace(envelope, recipient=LEAD)
+        reason = f"'{envelope.recipient}' left before hearing it"
+        return self._returned(envelope.id, envelope.recipient, reason, envelope.body())
 
     def _returned(self, id_: str, leaver: str, reason: str, original: dict[str, Any]) -> Envelope:
         message = Undeliverable(reason=reason, original=original)
@@ -202,17 +218,12 @@ def _letter(item: Item, me: str) -> _Letter | str:
     """Return the letter in an item of mail, or a sentence on why there is none to hear."""
     if isinstance(item, Damaged):
         return f"{item.where}: {item.reason}"
-    envelope = read_envelope(item.body)
-    if isinstance(envelope, Foreign):
-        return f"record {item.number}: {envelope.reason}"
+    try:
+        envelope, size = read_hearable(item.body)
+    except BadInput as error:
+        return f"record {item.number}: {error}"
     if envelope.recipient != me:
         return f"record {item.number}: mail for '{envelope.recipient}' in the mailbox of '{me}'"
-    try:
-        size = len(encode({"mail": [envelope.body()], "run": "-", "ord": 0}))
-    except BadRecord as error:
-        return f"record {item.number}: {error}"
-    if size > _ROOM:
-        return f"record {item.number}: a message of {size} bytes, above the cap"
     return _Letter(envelope, size)
 
 

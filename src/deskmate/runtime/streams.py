@@ -8,6 +8,8 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+import anyio
+
 from deskmate.core.records import Item, Json, Record, decode, encode, stamp
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
@@ -30,20 +32,30 @@ class Pen:
         """Append `body` and return the record it became; the promise is that of `Store.append`."""
         # As it will be read back: a lone surrogate, or a tuple, is not the same on disk.
         record = decode(encode({**body, "run": self._run, "ord": next(self._ordinals)}))
-        in_doubt, waits = False, iter(RETRY_SECONDS)
-        while True:
-            try:
-                return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
-            except Conflict as conflict:
-                if not in_doubt:
-                    raise
-                return await self._mine_after_all(record, conflict)
-            except StoreUnavailable:
-                seconds = next(waits, None)
-                if seconds is None:
-                    raise
-            in_doubt = True
-            await self.clock.sleep(seconds)
+        try:
+            return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+        except StoreUnavailable as error:
+            trouble = error
+        return await self._append_again(trouble, stream, record, expect, sync)
+
+    def wrote(self, item: Item) -> bool:
+        """Tell whether an item of a stream is a record that this pen appended."""
+        return isinstance(item, Record) and item.body.get("run") == self._run
+
+    async def _append_again(
+        self, trouble: StoreUnavailable, stream: str, record: Json, expect: int | None, sync: bool
+    ) -> Record:
+        # Not to be cancelled: who leaves in doubt would never learn what stands there.
+        with anyio.CancelScope(shield=True):
+            for seconds in RETRY_SECONDS:
+                await self.clock.sleep(seconds)
+                try:
+                    return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+                except Conflict as conflict:
+                    return await self._mine_after_all(record, conflict)
+                except StoreUnavailable as error:
+                    trouble = error
+        raise trouble
 
     async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
         """Return the record if it is itself what stands in its way: a try in doubt had got through."""

@@ -4,6 +4,9 @@ Only the holder of the member's seat loads it. `expect` on every append is the s
 learns of it at its next word.
 """
 
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
 import anyio
 
 from deskmate.core.entries import Entry, read_entry, synced
@@ -13,6 +16,8 @@ from deskmate.core.names import log
 from deskmate.core.records import Damaged, Item
 from deskmate.runtime.streams import Pen
 
+E = TypeVar("E", bound=Entry)
+
 
 class Transcript:
     """A member's entries and what it remembers of them. Made by `load`."""
@@ -21,6 +26,7 @@ class Transcript:
         self.name = name
         self._pen, self._stream = pen, log(name)
         self._last = 0
+        self._in_doubt = False
         self._turn = anyio.Lock()
         self.memory: Memory = EMPTY
         self.entries: list[tuple[int, Entry]] = []
@@ -36,12 +42,44 @@ class Transcript:
         return transcript
 
     async def record(self, entry: Entry) -> int:
-        """Append an entry and remember it; return its number. Raises Conflict if someone else writes here."""
+        """Append an entry and remember it; return its number. Raises Conflict if someone else writes here.
+
+        After StoreUnavailable it may stand there or not; `memory` knows once the next is recorded.
+        """
         # One at a time: calls that overlap may end at once, and each stands behind the one before.
         async with self._turn:
-            record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
-            self._add(record)
+            await self._settle()
+            return await self._append(entry)
+
+    async def record_made(self, make: Callable[[Memory], Awaitable[E | None]]) -> E | None:
+        """Record what `make` makes of the memory, if anything, with no other entry in between; return it.
+
+        `make` must not record anything itself.
+        """
+        async with self._turn:
+            await self._settle()
+            entry = await make(self.memory)
+            if entry is not None:
+                await self._append(entry)
+        return entry
+
+    async def _append(self, entry: Entry) -> int:
+        # However it ends but well, cancelled too: nobody knows then what stands there.
+        self._in_doubt = True
+        record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
+        self._add(record)
+        self._in_doubt = False
         return record.number
+
+    async def _settle(self) -> None:
+        """Take in what got through of an append in doubt. What another wrote is left for the next append to meet."""
+        if not self._in_doubt:
+            return
+        for item in await self._pen.store.read(self._stream, self._last):
+            if not self._pen.wrote(item) and not (isinstance(item, Damaged) and item.kind == "torn"):
+                return
+            self._add(item)
+        self._in_doubt = False
 
     async def make_last(self) -> None:
         """Return once every entry outlives a power loss: what is read back does."""

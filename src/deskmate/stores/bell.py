@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.stores.watches import Watch
+from deskmate.stores.watches import Changed, Watch
 
 Place = tuple[Path, str]
 
@@ -22,6 +22,7 @@ class Waiter:
         self.places = places
         self.rung: set[Place] = set()
         self.stir = anyio.Event()
+        self.listens: anyio.CancelScope | None = None
 
 
 class Bell:
@@ -45,12 +46,17 @@ class Bell:
                 self._waiters[place].discard(waiter)
                 if not self._waiters[place]:
                     del self._waiters[place]
+            # The listener may have handed over to this one just when it was leaving too.
+            if not self._listening:
+                self._hand_over(waiter)
 
     def ring(self, place: Place) -> None:
         """Wake all who wait for this place."""
         for waiter in self._waiters.get(place, ()):
             waiter.rung.add(place)
             waiter.stir.set()
+            if waiter.listens is not None:
+                waiter.listens.cancel()
 
     async def wait(self, waiter: Waiter, seconds: float) -> set[Place]:
         """Return the places rung since the last return; none after that many seconds without a ring."""
@@ -68,11 +74,21 @@ class Bell:
         self._listening = True
         try:
             while not waiter.rung:
-                for place in await self._watch.wait():
+                for place in await self._hear(waiter):
                     self._ring_all() if place is None else self.ring(place)
         finally:
             self._listening = False
             self._hand_over(waiter)
+
+    async def _hear(self, waiter: Waiter) -> list[Changed]:
+        """Return what the watch tells, nothing if this process rings first."""
+        heard: list[Changed] = []
+        try:
+            with anyio.CancelScope() as waiter.listens:
+                heard = await self._watch.wait()
+        finally:
+            waiter.listens = None
+        return heard
 
     def _ring_all(self) -> None:
         for place in self._waiters:

@@ -13,29 +13,56 @@ import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 from zlib import crc32
 
 from deskmate.errors import StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
 
 LOCK = ".lock"
-_MARK = struct.Struct("<QQI")
+_MARK = struct.Struct("<QQQI")
 _MARKS = 128
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 # Mount options with which another machine does not see our locks.
 _LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "nobrl"}
-# Descriptors opened to be locked. A lock lives as long as any copy of its descriptor, and a fork copies them all.
-_LOCKS: set[int] = set()
+
+
+class Lock:
+    """A descriptor opened to be locked, for this process alone."""
+
+    # A lock lives as long as any copy of its descriptor, and a fork copies them all.
+    _all: ClassVar[set["Lock"]] = set()
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._all.add(self)
+
+    def close(self) -> None:
+        """Let go; in a forked child that is done already."""
+        self._all.discard(self)
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    @classmethod
+    def close_all(cls) -> None:
+        """Let go of the copies that a fork made."""
+        for lock in tuple(cls._all):
+            lock.close()
+
+
+os.register_at_fork(after_in_child=Lock.close_all)
 
 
 class Folder:
     """One private folder and its lock. Closed by `close`."""
 
-    def __init__(self, path: Path, fd: int, files: Files) -> None:
+    def __init__(self, path: Path, fd: int, files: Files, above: "Folder | None" = None) -> None:
         self.path, self.fd, self.files = path, fd, files
-        self._mutex, self._opening = threading.Lock(), threading.Lock()
-        self._lock: int | None = None
+        self._above = above
+        self._mutex, self._opening = threading.Lock(), threading.RLock()
+        self._lock: Lock | None = None
         self._process = os.getpid()
 
     @classmethod
@@ -54,14 +81,21 @@ class Folder:
         return cls(path, fd, files)
 
     def below(self, name: str) -> "Folder":
-        """Open the folder `name` in this one, making it where it is missing."""
-        path = self.path / name
-        return Folder(path, _step(self.fd, name, path, self.files, create=True), self.files)
+        """Return the folder `name` in this one; the first who reads there opens it, the first who writes makes it."""
+        return Folder(self.path / name, -1, self.files, above=self)
+
+    def reach(self, *, create: bool) -> int:
+        """Return the descriptor, opening (with `create`: making) the folder first; raise FileNotFoundError."""
+        if self.fd < 0 and self._above is not None:
+            with self._opening:
+                if self.fd < 0:
+                    self.fd = _step(self._above.fd, self.path.name, self.path, self.files, create=create)
+        return self.fd
 
     def open(self, name: str, flags: int) -> int:
         """Open a regular file in this folder; raise StoreCorrupt for anything else of that name."""
         try:
-            fd = self.files.open(name, flags, self.fd)
+            fd = self.files.open(name, flags, self.reach(create=bool(flags & os.O_CREAT)))
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
                 raise self._not_a_file(name) from error
@@ -77,9 +111,7 @@ class Folder:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock: one holder among all threads and processes, freed by the kernel if it dies."""
-        if os.getpid() != self._process:
-            # A forked child shares its parent's lock: both would hold it at once.
-            raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
+        self._refuse_fork()
         with self._mutex:
             lock = self._lock_file()
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -88,96 +120,99 @@ class Folder:
             finally:
                 fcntl.flock(lock, fcntl.LOCK_UN)
 
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._process:
+            # A forked child shares its parent's lock: both would hold it at once. Its mutexes may be held for ever.
+            raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
+
     def _lock_file(self) -> int:
+        self._refuse_fork()
         if self._lock is None:
             with self._opening:
                 self._lock = self._lock or self._open_lock()
-        return self._lock
+        return self._lock.fd
 
-    def _open_lock(self) -> int:
+    def _open_lock(self) -> Lock:
         """Open the lock file, after showing that a lock there keeps others out."""
         lock = self.open_lock(LOCK)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not self._keeps_out():
-                raise _no_locks(self.path)
-            # Opened by a reader too, who would keep every writer waiting.
-            fcntl.flock(lock, fcntl.LOCK_UN)
+            # Without waiting: a reader comes here too. Where it is held already, it keeps others out.
+            if try_lock(lock.fd):
+                if not self._keeps_out():
+                    raise _no_locks(self.path)
+                # A reader would keep every writer waiting.
+                fcntl.flock(lock.fd, fcntl.LOCK_UN)
         except BaseException as error:
-            close_lock(lock)
+            lock.close()
             if isinstance(error, OSError) and error.errno in _NO_LOCKS:
                 raise _no_locks(self.path) from error
             raise
         return lock
 
-    def open_lock(self, name: str) -> int:
-        """Open a file to lock it, for this process alone; `close_lock` closes it."""
-        return own_lock(self.open(name, os.O_RDWR | os.O_CREAT))
+    def open_lock(self, name: str) -> Lock:
+        """Open a file to lock it."""
+        return Lock(self.open(name, os.O_RDWR | os.O_CREAT))
 
     def _keeps_out(self) -> bool:
         """Tell whether the lock, which is held, keeps a second one out."""
         second = self.open(LOCK, os.O_RDWR)
         try:
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+            return not try_lock(second)
         finally:
             os.close(second)
-        return False
 
     # The lock file has room to spare: it tells other processes how far each file is synced, so that a record is synced
-    # once, not once by each who reads it. Said only after the sync; a slot overwritten or torn only costs a sync, and
-    # so does a disk that is full or mounted read-only.
+    # once, not once by each who reads it, and up to which number, so that none is used again should the file be cut.
+    # Said only after the sync; a slot overwritten or torn only costs a sync and the memory of a cut, and so does a disk
+    # that is full or mounted read-only.
 
-    def synced(self, inode: int) -> int:
-        """Return how many bytes of a file someone has synced, its entry in this folder too; 0 if nobody said."""
+    def synced(self, name: str, inode: int) -> tuple[int, int]:
+        """Return how many bytes of a file someone has synced, its entry here too, and up to which number; 0 if unsaid.
+
+        The number outlives a cut; the bytes may be more than there are now.
+        """
         try:
             slot = os.pread(self._lock_file(), _MARK.size, inode % _MARKS * _MARK.size)
         except OSError:
-            return 0
+            return 0, 0
         if len(slot) < _MARK.size:
-            return 0
-        whose, size, check = _MARK.unpack(slot)
-        return size if whose == inode and check == crc32(slot[:-4]) else 0
+            return 0, 0
+        whose, size, number, check = _MARK.unpack(slot)
+        # By name too: the disk gives the inode of a deleted file to the next one.
+        return (size, number) if whose == inode and check == crc32(slot[:-4], crc32(name.encode())) else (0, 0)
 
-    def tell_synced(self, inode: int, size: int) -> None:
-        """Tell other processes that this many bytes of a file, and its entry in this folder, are synced."""
-        slot = _MARK.pack(inode, size, 0)[:-4]
+    def tell_synced(self, name: str, inode: int, size: int, number: int) -> None:
+        """Tell other processes that so much of a file, and its entry here, is synced; a higher number told stays."""
+        number = max(number, self.synced(name, inode)[1])
+        slot = _MARK.pack(inode, size, number, 0)[:-4]
+        check = struct.pack("<I", crc32(slot, crc32(name.encode())))
         with contextlib.suppress(OSError):
-            os.pwrite(self._lock_file(), slot + struct.pack("<I", crc32(slot)), inode % _MARKS * _MARK.size)
+            os.pwrite(self._lock_file(), slot + check, inode % _MARKS * _MARK.size)
 
     def sync(self) -> None:
         """Return once the entries of this folder outlive a power loss."""
         self.files.sync_folder(self.fd)
 
     def close(self) -> None:
-        """Let go of folder and lock."""
-        with self._mutex:
+        """Let go of folder and lock. Whatever is tried with it afterwards fails."""
+        # A fork may have copied the mutex while it was held; its child has no lock to wait for.
+        with self._mutex if os.getpid() == self._process else contextlib.nullcontext():
             if self._lock is not None:
-                close_lock(self._lock)
+                self._lock.close()
                 self._lock = None
-        os.close(self.fd)
+            # First out of reach, then closed: the number may be given to another folder at once.
+            fd, self.fd, self._above = self.fd, -1, None
+        if fd >= 0:
+            os.close(fd)
 
 
-def own_lock(fd: int) -> int:
-    """Keep a descriptor that is opened to be locked from forked children; `close_lock` closes it."""
-    _LOCKS.add(fd)
-    return fd
-
-
-def close_lock(fd: int) -> None:
-    """Close a descriptor opened to be locked; in a forked child it is closed already."""
-    if fd in _LOCKS:
-        _LOCKS.remove(fd)
-        os.close(fd)
-
-
-def _let_go_in_child() -> None:
-    while _LOCKS:
-        os.close(_LOCKS.pop())
-
-
-os.register_at_fork(after_in_child=_let_go_in_child)
+def try_lock(fd: int) -> bool:
+    """Lock without waiting; tell whether that went through."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> int:
@@ -185,6 +220,8 @@ def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> 
     if create:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=parent)
+    else:
+        os.stat(name, dir_fd=parent, follow_symlinks=False)
     # Also where it was there: its maker may not have come to this line yet, or have died before it.
     files.sync_folder(parent)
     try:

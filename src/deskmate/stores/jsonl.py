@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from deskmate.core.names import BOARD, is_call, known_name, split_seat, split_stream
-from deskmate.core.records import Damaged, Item, Json, encode, stamp
-from deskmate.errors import StoreUnavailable, UnsafeFolder
+from deskmate.core.records import Damaged, Item, Json, Stamp, check_number, encode, stamp
+from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
 from deskmate.stores.bell import Bell, Place
 from deskmate.stores.beside import Beside
@@ -42,7 +42,7 @@ class JsonlStore:
         self._team, self._tasks, self._watch = team, tasks, watch
         self._folders: dict[str, Folder] = {}
         self._streams: dict[str, StreamFile] = {}
-        self._guard = threading.Lock()
+        self._guard, self._settling = threading.Lock(), threading.Lock()
         self._bell = Bell(watch)
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
@@ -52,7 +52,7 @@ class JsonlStore:
     @classmethod
     def open(
         cls,
-        workspace: Path,
+        workspace: Path | str,
         team: str,
         *,
         create: bool = False,
@@ -61,7 +61,7 @@ class JsonlStore:
     ) -> "JsonlStore":
         """Open a team's streams, or with `create` make its two folders; raise UnsafeFolder or StoreUnavailable."""
         known_name(team, "team")
-        files = files or Files()
+        workspace, files = Path(workspace), files or Files()
         try:
             with ExitStack() as undo:
                 opened = []
@@ -81,15 +81,21 @@ class JsonlStore:
 
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
         """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        check_number(expect or 0)
         file, body, mark = self._file(stream), encode(record), stamp(record)
-        number = await self._beside.run(lambda: file.append(body, mark, expect, sync=sync))
+        number = await self._beside.run(lambda: self._append(file, body, mark, expect, sync=sync))
+        self._bell.ring(_place(file))
+        return number
+
+    def _append(self, file: StreamFile, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
+        number = file.append(body, mark, expect, sync=sync)
         if not sync:
             self._sync_soon(file)
-        self._bell.ring(_place(file))
         return number
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        check_number(after)
         file = self._file(stream)
         found = await self._beside.run(lambda: file.read(after, sync=sync))
         for item in found:
@@ -101,7 +107,7 @@ class JsonlStore:
         """Return once any of these streams has something above its number."""
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
         for file, _ in files.values():
-            self._listen_in(file.folder)
+            await self._listen_in(file.folder)
         with self._bell.waiting(files) as waiter:
             look: Iterable[Place] = files
             while not await self._beside.run(partial(_any_moved, files, look)):
@@ -111,16 +117,19 @@ class JsonlStore:
         """Hold a member's seat, or a slot `calls/<number>`. The promise is in `deskmate.ports.Store`."""
         where, seat = split_seat(name)
         folder = self._below(where) if where else self._team
-        return hold_file(folder, f"{seat}.seat", name, note, wait=wait)
+        return hold_file(folder, f"{seat}.seat", name, note, self._beside, wait=wait)
 
     def projections(self) -> Projections:
         """Return the writer of this team's readable copies, for whoever holds the lead's seat."""
         return Projections(self._team, self._tasks)
 
     def close(self) -> None:
-        """Sync what waits for it and let go of the folders."""
-        self._catch_up()
+        """Wait for what has begun, sync what waits for it and let go of the folders."""
+        if self._beside.closed:
+            return
         self._beside.close()
+        if not self._beside.inherited:
+            self._catch_up()
         self._watch.close()
         for folder in (self._team, self._tasks, *self._folders.values()):
             folder.close()
@@ -143,24 +152,21 @@ class JsonlStore:
         return StreamFile(stream, self._team, owner + _SUFFIX[kind])
 
     def _below(self, name: str) -> Folder:
-        if name not in self._folders:
-            try:
-                self._folders[name] = self._team.below(name)
-            except OSError as error:
-                raise StoreUnavailable(
-                    f"{self._team.path / name}: {error.strerror}; mend that, then try the same again"
-                ) from error
-        return self._folders[name]
+        return self._folders.setdefault(name, self._team.below(name))
 
-    def _listen_in(self, folder: Folder) -> None:
+    async def _listen_in(self, folder: Folder) -> None:
         """Watch a folder once someone waits for something in it: who only writes pays for no notices."""
         if folder in self._watched:
             return
         try:
-            self._watch.add(folder)
+            await self._beside.run(lambda: folder.reach(create=True))
         except OSError as error:
             raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
         self._watched.add(folder)
+        try:
+            self._watch.add(folder)
+        except OSError as error:
+            _LOG.warning("%s is not watched (%s): what others write there is found by the scan", folder.path, error)
 
     # -- late syncs -------------------------------------------------------------------------------
 
@@ -173,17 +179,19 @@ class JsonlStore:
                 self._timer.start()
 
     def _catch_up(self) -> None:
-        with self._guard:
-            lagging, self._lagging = self._lagging, set()
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-        for file in lagging:
-            try:
-                file.settle()
-            except OSError as error:
-                # Not lost: still in the file, written again before the next sync of this stream.
-                _LOG.warning("late sync of %s failed: %s", file.stream, error)
+        # One at a time, so that `close` waits for a timer that is at it.
+        with self._settling:
+            with self._guard:
+                lagging, self._lagging = self._lagging, set()
+                if self._timer is not None:
+                    self._timer.cancel()
+                    self._timer = None
+            for file in lagging:
+                try:
+                    file.settle()
+                except (OSError, StoreError) as error:
+                    # Not lost: still in the file, written again before the next sync of this stream.
+                    _LOG.warning("late sync of %s failed: %s", file.stream, error)
 
 
 def _keep_out_of_git(top: Folder) -> None:
@@ -209,8 +217,12 @@ def _place(file: StreamFile) -> Place:
 
 def _what_is_missing(workspace: Path, team: str) -> str:
     if not workspace.is_dir():
-        return f"there is no folder {workspace}; make it, or choose another workspace"
-    folder = workspace / TEAMS
-    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    there = f"there is {', '.join(names)}" if names else "there is none yet; create one"
-    return f"no team '{team}' in {workspace}; {there}"
+        what = "is no folder" if workspace.exists() else "is not there"
+        return f"{workspace} {what}; choose a workspace that is one"
+    whole = [
+        path.name
+        for path in sorted((workspace / TEAMS).glob("*"))
+        if path.is_dir() and (workspace / TASKS / path.name).is_dir()
+    ]
+    there = f"there is {', '.join(whole)}" if whole else "there is none yet"
+    return f"no team '{team}' in {workspace}; {there}; a new one is made with create=True"

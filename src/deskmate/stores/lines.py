@@ -1,7 +1,8 @@
 """One line of a stream file: the record itself, its number `n`, and a checksum over all before it.
 
 The rule of numbers: every line takes one. A line that is no record, or repeats a number, takes the next, so that damage
-shifts nothing behind it. Readers and writers both walk by this rule, so they never disagree on the end.
+shifts nothing behind it. Readers and writers both walk by this rule, so they never disagree on the end. A new line is
+numbered above every number that was ever seen, also on lines out of their place: what is skipped is reported missing.
 Bytes in, values out; `stream_file` above does the reading and writing.
 """
 
@@ -17,6 +18,8 @@ from deskmate.errors import BadRecord
 TORN = b" <torn>"
 _SEAL = re.compile(rb',"n":([1-9][0-9]{0,17}),"crc":"([0-9a-f]{8})"\}\Z')
 _SEAL_BYTES = 64
+# A number further ahead than this is nobody's: taken for true, it would use up the digits of a seal.
+_LEAP = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,17 @@ class Position:
     line: int = 0
     good: int = 0
     bad: int = 0
+    top: int = 0
 
     @property
     def last(self) -> int:
         """The number of the last line before this place."""
         return self.good + self.bad
+
+    @property
+    def highest(self) -> int:
+        """The highest number before this place, that of lines out of their place included."""
+        return max(self.last, self.top)
 
 
 class Line(NamedTuple):
@@ -47,6 +56,7 @@ class Line(NamedTuple):
     line: int
     good: int
     bad: int
+    top: int
 
     @property
     def end(self) -> Position:
@@ -68,26 +78,57 @@ def unseal(raw: bytes) -> int | None:
     return None
 
 
+def next_number(end: Position, seen: int) -> int:
+    """Return the number for a line behind `end`: above all before it, and above `seen` where a reader can follow."""
+    return min(max(end.highest, seen) + 1, end.highest + _LEAP)
+
+
 def walk(start: Position, data: bytes) -> Iterator[Line]:
     """Yield the complete lines of `data`, which begins at `start`."""
-    begin, line, good, bad = 0, start.line, start.good, start.bad
+    begin, line, good, bad, top = 0, start.line, start.good, start.bad, start.top
+    later = _Later(data)
     while (end := data.find(b"\n", begin)) >= 0:
         raw = data[begin:end]
         begin, line, missing = end + 1, line + 1, 0
         number = unseal(raw)
-        if number is not None and good < number and not _strays(number, good, bad, data, begin):
+        if number is not None and number > max(good + bad, top) + _LEAP:
+            number = None
+        top = max(top, number or 0)
+        ahead = number is not None and number > good + bad + 1
+        if number is not None and good < number and not (ahead and later.skipped(number, good, begin)):
             missing = max(0, number - good - bad - 1)
             good, bad = number, 0
         else:
             number, bad = None, bad + 1
-        yield Line(raw, number, missing, start.offset + begin, line, good, bad)
+        yield Line(raw, number, missing, start.offset + begin, line, good, bad, top)
 
 
-def _strays(number: int, good: int, bad: int, data: bytes, begin: int) -> bool:
-    """Tell whether a line that is ahead of its turn got there from further on: then what it skips still follows."""
-    return number > good + bad + 1 and any(
-        (later := unseal(raw)) is not None and good < later < number for raw in data[begin:].split(b"\n")
-    )
+class _Later:
+    """The numbers still to come, looked up only once a line is ahead of its turn."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._left: list[tuple[int, int]] | None = None
+
+    def skipped(self, number: int, good: int, begin: int) -> bool:
+        """Tell whether a line got there from further on: then some of what it skips still stands from `begin` on.
+
+        Neither `good` nor `begin` may fall from one call to the next.
+        """
+        if self._left is None:
+            self._left = self._from(begin)
+        while self._left and (self._left[-1][0] <= good or self._left[-1][1] < begin):
+            self._left.pop()
+        return bool(self._left) and self._left[-1][0] < number
+
+    def _from(self, begin: int) -> list[tuple[int, int]]:
+        """Return each number from `begin` on and where it stands last, the smallest number at the end."""
+        found: dict[int, int] = {}
+        for raw in self._data[begin:].split(b"\n"):
+            if (number := unseal(raw)) is not None:
+                found[number] = begin
+            begin += len(raw) + 1
+        return sorted(found.items(), reverse=True)
 
 
 def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:

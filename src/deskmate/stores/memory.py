@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.core.names import split_seat, split_stream
-from deskmate.core.records import Item, Json, Record, Stamp, decode, encode, stamp
+from deskmate.core.records import Item, Json, Record, Stamp, check_number, decode, encode, stamp
 from deskmate.errors import Conflict, Held, StoreCorrupt
 from deskmate.ports import Seat
 
@@ -33,6 +33,7 @@ class MemoryStore:
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
         """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
         split_stream(stream)
+        check_number(expect or 0)
         body, mark = encode(record), stamp(record)
         await anyio.lowlevel.checkpoint()
         records = self._streams.setdefault(stream, [])
@@ -52,6 +53,7 @@ class MemoryStore:
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
         split_stream(stream)
+        check_number(after)
         await anyio.lowlevel.checkpoint()
         records = self._streams.get(stream, [])
         if after > len(records):

@@ -7,14 +7,14 @@ import fcntl
 import os
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
-import anyio.to_thread
 
-from deskmate.errors import Held, StoreUnavailable
-from deskmate.stores.folders import Folder, close_lock, own_lock
+from deskmate.errors import Held, StoreError, StoreUnavailable
+from deskmate.stores.beside import Beside
+from deskmate.stores.folders import Folder, Lock, try_lock
 
 _NOTE_CAP = 4096
 
@@ -27,49 +27,40 @@ class FileSeat:
 
 
 @asynccontextmanager
-async def hold_file(folder: Folder, file: str, name: str, note: str, *, wait: bool) -> AsyncIterator[FileSeat]:
+async def hold_file(
+    folder: Folder, file: str, name: str, note: str, beside: Beside, *, wait: bool
+) -> AsyncIterator[FileSeat]:
     """Hold the seat kept in `file`; raise Held, or stand in line."""
-    try:
-        fd = folder.open_lock(file)
-    except OSError as error:
-        raise _unavailable(folder, file, error) from error
-    try:
+    with ExitStack() as leave:
         try:
-            holder = await anyio.to_thread.run_sync(_sit, folder, fd, note)
+            lock, holder = await beside.run(lambda: _sit(folder, file, note, leave))
             if holder is not None and not wait:
                 raise Held(name, holder)
             if holder is not None:
-                await _stand(fd)
-                _leave_note(fd, note)
+                await _stand(folder, lock, note)
         except OSError as error:
             raise _unavailable(folder, file, error) from error
         yield FileSeat(name)
-    finally:
-        close_lock(fd)
 
 
-def _sit(folder: Folder, fd: int, note: str) -> str | None:
-    """Take the seat, or return its holder's note. The folder's lock keeps others from a note not yet written."""
+def _sit(folder: Folder, file: str, note: str, leave: ExitStack) -> tuple[Lock, str | None]:
+    """Take the seat, or find its holder's note. The folder's lock keeps others from a note not yet written."""
+    lock = folder.open_lock(file)
+    # Here, not above: whoever is cancelled meanwhile never gets to see the lock.
+    leave.callback(lock.close)
     with folder.locked():
-        if not _try(fd):
-            return os.pread(fd, _NOTE_CAP, 0).decode(errors="replace")
-        _leave_note(fd, note)
-        return None
+        if not try_lock(lock.fd):
+            return lock, os.pread(lock.fd, _NOTE_CAP, 0).decode(errors="replace")
+        _leave_note(lock.fd, note)
+        return lock, None
 
 
-def _try(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-async def _stand(fd: int) -> None:
+async def _stand(folder: Folder, lock: Lock, note: str) -> None:
     """Wait for the lock in a thread that holds up nobody: who leaves the line may go at once, the process too."""
     told, tell = os.pipe()
-    trouble: list[OSError] = []
-    threading.Thread(target=_lock_copy, args=(own_lock(os.dup(fd)), tell, trouble), daemon=True).start()
+    trouble: list[OSError | StoreError] = []
+    copy = Lock(os.dup(lock.fd))
+    threading.Thread(target=_lock_copy, args=(folder, copy, note, tell, trouble), daemon=True).start()
     try:
         await anyio.wait_readable(told)
     finally:
@@ -78,14 +69,19 @@ async def _stand(fd: int) -> None:
         raise trouble[0]
 
 
-def _lock_copy(copy: int, tell: int, trouble: list[OSError]) -> None:
+def _lock_copy(folder: Folder, copy: Lock, note: str, tell: int, trouble: list[OSError | StoreError]) -> None:
     """Lock through a copy of the descriptor: if the waiter has gone meanwhile, closing the copy frees the seat."""
     try:
-        fcntl.flock(copy, fcntl.LOCK_EX)
-    except OSError as error:
+        fcntl.flock(copy.fd, fcntl.LOCK_EX)
+        with folder.locked():
+            _leave_note(copy.fd, note)
+    except (OSError, StoreError) as error:
         trouble.append(error)
     finally:
-        close_lock(copy)
+        copy.close()
+        # Said, not only closed: a forked child may keep a copy of the pipe open. Nobody listens who left the line.
+        with suppress(BrokenPipeError):
+            os.write(tell, b".")
         os.close(tell)
 
 

@@ -1,19 +1,20 @@
 """One stream on disk, as this process knows it.
 
 Append: lock, see what is new, fence a torn tail, one write, unlock, then sync, so that writers share syncs. Readers
-sync what they found before they return it: a number once seen is never given to another record. Every method
-blocks; `jsonl` above runs them beside the event loop.
+sync what they found before they return it, and whoever syncs tells the highest number to other processes: a number once
+seen is never given to another record. Every method blocks; `jsonl` above runs them beside the event loop.
 """
 
 import bisect
 import errno
 import os
 import threading
+from dataclasses import replace
 
 from deskmate.core.records import Item, Stamp, decode, stamp
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.stores.folders import Folder
-from deskmate.stores.lines import TORN, Position, items, seal, unseal, walk
+from deskmate.stores.lines import TORN, Position, items, next_number, seal, unseal, walk
 
 _MARK_EVERY = 64
 
@@ -26,11 +27,13 @@ class StreamFile:
         self._mutex = threading.Lock()
         self._inode = 0
         self._end = Position()
+        self._seen = 0
         self._marks: list[Position] = [self._end]
         self._recent = self._end
         self._doubts: dict[Stamp, Position] = {}
         self._syncing = threading.Lock()
         self._synced = 0
+        self._told = 0
         self._entered = False
         self._sync_failed = False
 
@@ -42,19 +45,19 @@ class StreamFile:
 
     def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
         """Add an encoded record, or find that an earlier try had added it; return its number."""
-        try:
-            fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-        except OSError as error:
-            raise self._unavailable(error) from error
+        fd = None
         try:
             with self.folder.locked():
+                # Not before: another file may be put in place while we wait.
+                fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
                 number = self._write(fd, body, mark, expect)
             if sync:
                 self._sync(fd)
         except OSError as error:
             raise self._unavailable(error) from error
         finally:
-            os.close(fd)
+            if fd is not None:
+                os.close(fd)
         self._doubts.pop(mark, None)
         return number
 
@@ -68,9 +71,23 @@ class StreamFile:
             if expect is not None and expect != self._end.last:
                 self._doubts.pop(mark)
                 raise self._moved(expect)
-            number = self._end.last + (2 if torn else 1)
-            self._put(fd, (TORN + b"\n" if torn else b"") + seal(body, number))
+            number = self._next(fd, torn)
+            data = (TORN + b"\n" if torn else b"") + seal(body, number)
+            self._put(fd, data)
+            # At once, so that this number counts as seen even if the file is cut before anyone looks.
+            self._walk(torn + data)
             return number
+
+    def _next(self, fd: int, torn: bytes) -> int:
+        """Return the number to write under, and unsay what was said of bytes that were cut off since."""
+        found = os.fstat(fd)
+        size, number = self.folder.synced(self.name, found.st_ino)
+        if size > found.st_size:
+            self.folder.tell_synced(self.name, found.st_ino, 0, number)
+        if self._synced > found.st_size:
+            self._synced, self._entered = 0, False
+        end = replace(self._end, bad=self._end.bad + 1) if torn else self._end
+        return next_number(end, max(self._seen, number))
 
     def _fence_whole(self, fd: int, tail: bytes) -> bytes:
         """End a tail that lacks only its line end: it is a record of someone who died just then."""
@@ -165,10 +182,11 @@ class StreamFile:
 
     def _forget(self, inode: int) -> None:
         """Start over: another file stands there, or this one was cut."""
+        self._seen = max(self._seen, self._end.highest)
         self._inode, self._end = inode, Position()
         self._marks, self._recent = [self._end], self._end
         self._doubts = dict.fromkeys(self._doubts, self._end)
-        self._synced, self._entered = 0, False
+        self._synced, self._told, self._entered = 0, 0, False
 
     @staticmethod
     def _bytes(fd: int, begin: int, end: int) -> bytes:
@@ -195,22 +213,33 @@ class StreamFile:
         """
         written = os.fstat(fd)
         with self._syncing:
+            # Before the sync: what is added meanwhile may not outlast a power loss, and then nobody has seen it.
+            end = self._end
             if written.st_ino == self._inode and self._is_synced(fd, written):
+                if end.offset <= self._synced and end.highest > self._told:
+                    self._tell(written.st_ino, end)
                 return
             covered = os.fstat(fd).st_size
-            if self._sync_failed:
-                self._dirty_again(covered)
-            self._sync_failed = True
-            try:
-                self.folder.files.sync(fd)
-            except OSError:
-                # At once: until then a sync of another process would succeed without them, and its reader trust it.
-                self._dirty_again(os.fstat(fd).st_size)
-                raise
-            if not self._entered:
-                self.folder.sync()
+            self._sync_now(fd, covered)
             self._entered, self._synced, self._sync_failed = True, covered, False
-            self.folder.tell_synced(written.st_ino, covered)
+            self._tell(written.st_ino, end)
+
+    def _tell(self, inode: int, end: Position) -> None:
+        self._told = max(self._seen, end.highest)
+        self.folder.tell_synced(self.name, inode, self._synced, self._told)
+
+    def _sync_now(self, fd: int, covered: int) -> None:
+        if self._sync_failed:
+            self._dirty_again(covered)
+        self._sync_failed = True
+        try:
+            self.folder.files.sync(fd)
+        except OSError:
+            # At once: until then a sync of another process would succeed without them, and its reader trust it.
+            self._dirty_again(os.fstat(fd).st_size)
+            raise
+        if not self._entered:
+            self.folder.sync()
 
     def _is_synced(self, fd: int, written: os.stat_result) -> bool:
         """Tell whether this process, or by its own word another, has synced all that was written."""
@@ -218,11 +247,11 @@ class StreamFile:
             return False
         if self._entered and written.st_size <= self._synced:
             return True
-        told = self.folder.synced(written.st_ino)
+        told, number = self.folder.synced(self.name, written.st_ino)
         # Told of more than there is: the file was cut since, and what stands there now may be new.
         if not written.st_size <= told <= os.fstat(fd).st_size:
             return False
-        self._entered, self._synced = True, told
+        self._entered, self._synced, self._told = True, told, number
         return True
 
     def _dirty_again(self, upto: int) -> None:

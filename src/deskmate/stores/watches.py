@@ -34,14 +34,17 @@ class Watch(Protocol):
 
 
 class Inotify:
-    """The kernel's own notices; folders are named by descriptor, so no path can be swapped underneath."""
+    """The kernel's own notices; folders are named by descriptor, so no path can be swapped underneath.
+
+    A user may have few of them at once, so that who never waits never takes one.
+    """
 
     _EVENT = struct.Struct("iIII")
     _MASK = 0x2 | 0x80 | 0x100  # IN_MODIFY, IN_MOVED_TO, IN_CREATE
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._fd = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._fd = -1
         self._folders: dict[int, Path] = {}
 
     @staticmethod
@@ -53,6 +56,8 @@ class Inotify:
 
     def add(self, folder: Folder) -> None:
         """Watch one more folder."""
+        if self._fd < 0:
+            self._fd = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         name = f"/proc/self/fd/{folder.fd}".encode()
         self._folders[self._checked(self._libc.inotify_add_watch(self._fd, name, self._MASK))] = folder.path
 
@@ -75,7 +80,9 @@ class Inotify:
 
     def close(self) -> None:
         """Stop watching."""
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 class Notify:

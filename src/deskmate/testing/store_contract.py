@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from deskmate.core.records import RECORD_CAP, Record
-from deskmate.errors import BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
+from deskmate.errors import BadInput, BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
 from deskmate.ports import Store
 
 Again = Callable[[], Store]
@@ -111,6 +111,12 @@ class StoreContract:
             await store.read("mail/bob", last + 1)
         with pytest.raises(StoreCorrupt):
             await store.append("mail/bob", record(), expect=last + 1)
+
+    async def test_a_number_below_nothing_is_refused(self, store: Store) -> None:
+        with pytest.raises(BadInput):
+            await store.read("roster", -1)
+        with pytest.raises(BadInput):
+            await store.append("roster", record(), expect=-1)
 
     @pytest.mark.parametrize(
         "bad",

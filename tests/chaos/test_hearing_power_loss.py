@@ -1,0 +1,59 @@
+"""Mail that was heard and mail that was not, after the power failed between hearings that were not synced."""
+
+import random
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.entries import Heard, Started
+from deskmate.core.members import Joined
+from deskmate.core.messages import Plain
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing import FakeClock
+from deskmate.testing.disks import LosingFiles
+
+RUNS = 100
+IDS = ["m0", "m1", "m2"]
+
+
+@pytest.mark.behaviour("M1", "M2")
+@pytest.mark.anyio
+async def test_mail_is_heard_once_though_the_power_took_an_earlier_hearing_and_left_a_later_one(tmp_path: Path) -> None:
+    holes = 0
+    for seed in range(RUNS):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        files = LosingFiles(folder, random.Random(seed), page=512)
+        with closing(JsonlStore.open(folder, "team", create=True, files=files)) as store:
+            await _hear_each(Pen(store, FakeClock()))
+            files = files.lose()
+        with closing(JsonlStore.open(folder, "team", files=files)) as store:
+            pen = Pen(store, FakeClock())
+            transcript = await Transcript.load(pen, "bob")
+            left = _heard(transcript)
+            holes += left != IDS[: len(left)]
+            while await Mailbox("bob", pen, Roster(pen)).hear(transcript):
+                pass
+            assert sorted(_heard(transcript)) == IDS, f"seed {seed}"
+    assert holes, "no run lost an earlier hearing and kept a later one"
+
+
+async def _hear_each(pen: Pen) -> None:
+    """Let bob hear three messages, each in an entry of its own that fills most of a page."""
+    roster = Roster(pen)
+    await roster.found("team")
+    await roster.join(Joined(name="bob", at=0))
+    transcript = await Transcript.load(pen, "bob")
+    await transcript.record(Started(name="bob"))
+    for id_ in IDS:
+        await Mailbox("lead", pen, roster).send("bob", Plain(content="x" * 400), id_=id_)
+        await Mailbox("bob", pen, roster).hear(transcript)
+
+
+def _heard(transcript: Transcript) -> list[str]:
+    return [body["id"] for _, entry in transcript.entries if isinstance(entry, Heard) for body in entry.mail]
