@@ -48,6 +48,7 @@ $(STAMP): requirements.txt pyproject.toml
 	@{ $(PY) --version && $(UV) --version; } >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv/uv.txt
 	$(UV) pip sync --quiet --python $(PY) --require-hashes --compile-bytecode requirements.txt
 	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
+	@command -v strace >/dev/null || echo "strace is missing: installing it, where that is allowed, for the fault tests"
 	@command -v strace >/dev/null || { $(INSTALL_STRACE); } >/dev/null 2>&1 \
 		|| echo "strace is not installed: tests that inject faults into system calls will be skipped"
 	@touch $@

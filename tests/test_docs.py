@@ -179,7 +179,7 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 
 
 def test_the_pages_with_snippets_are_these() -> None:
-    assert names(RUNNING) == ["docs/formats/README.md", "docs/testing.md"]
+    assert names(RUNNING) == ["README.md", "docs/formats/README.md", "docs/testing.md"]
 
 
 @pytest.mark.parametrize(
