@@ -33,7 +33,7 @@ LIBRARY: dict[str, str] = {
     "assign": "lead or user put a task in a member's queue; another teammate is refused",
     "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
     "release": "the owner, lead or user give a task back with a note; a stale owner is refused",
-    "send": "by name, to who is here; a summary is derived where none is given; larger than the cap is refused",
+    "send": "by name, to who is here; what is larger than the cap or could not be heard is refused",
     "broadcast": "to each recipient once; the result names who was not reached",
     "deliver": "each message enters the hearer's transcript once, in order per sender",
     "sender": "the runtime stamps the sender",

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import assert_never
 
-from deskmate.core.names import LEAD, USER
+from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.tasks import (
     Accepted,
     Assigned,
@@ -29,7 +29,6 @@ from deskmate.core.tasks import (
     one_line,
 )
 
-IN_CHARGE = frozenset({LEAD, USER})
 _PATH_SHOWN = 12
 
 

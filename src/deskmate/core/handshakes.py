@@ -18,7 +18,7 @@ from deskmate.core.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.names import LEAD, USER
+from deskmate.core.names import IN_CHARGE, USER
 
 
 class Shake(StrEnum):
@@ -39,10 +39,9 @@ class Row:
     answered_by: frozenset[str]
 
 
-_CHIEFS = frozenset({LEAD, USER})
 TABLE: dict[Shake, Row] = {
-    Shake.SHUTDOWN: Row(ShutdownRequest, ShutdownResponse, _CHIEFS, frozenset()),
-    Shake.PLAN: Row(PlanRequest, PlanResponse, frozenset(), _CHIEFS),
+    Shake.SHUTDOWN: Row(ShutdownRequest, ShutdownResponse, IN_CHARGE, frozenset()),
+    Shake.PLAN: Row(PlanRequest, PlanResponse, frozenset(), IN_CHARGE),
     Shake.PERMISSION: Row(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
 }
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from deskmate.core.facts import Fact, Foreign, reader
-from deskmate.core.names import LEAD, USER, known_name, new_name
+from deskmate.core.names import IN_CHARGE, LEAD, USER, known_name, new_name
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Damaged, Item, Json
 from deskmate.core.roles import AgentType, Kind, colour_of
@@ -234,7 +234,7 @@ def refusal(roster: Roster, event: Event) -> str | None:
         case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
             return _status_refusal(roster, name)
         case PolicySet(by=by):
-            return None if by in (LEAD, USER) else f"'{by}' may not change what is permitted; ask the lead"
+            return None if by in IN_CHARGE else f"'{by}' may not change what is permitted; ask the lead"
         case Accepted(by=by, number=number):
             return _accept_refusal(roster, by, number)
 

@@ -38,7 +38,7 @@ from deskmate.core.messages import (
     read_envelope,
     wakes,
 )
-from deskmate.core.names import LEAD, USER, call_id
+from deskmate.core.names import IN_CHARGE, USER, call_id
 from deskmate.core.seen import Seen
 
 TaskEpoch = tuple[int, int]
@@ -198,7 +198,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
             return _answer(memory, envelope, message)
     if not wakes(message):
         return memory
-    if sender in (LEAD, USER):
+    if sender in IN_CHARGE:
         memory = replace(memory, interrupted=False, parked=None)
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 

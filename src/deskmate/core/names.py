@@ -10,6 +10,7 @@ from deskmate.errors import BadName
 
 LEAD = "lead"
 USER = "user"
+IN_CHARGE = frozenset({LEAD, USER})
 RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
