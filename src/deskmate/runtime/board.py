@@ -223,7 +223,7 @@ class Board:
                 await anyio.sleep(random.random() * CROWD_SECONDS)
                 board = await self._folded.peek(board)
             else:
-                self._folded.follow(board, record)
+                await self._folded.follow(board, record)
                 return wanted
 
     async def _event(self, number: int) -> BoardEvent:

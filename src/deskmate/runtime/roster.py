@@ -65,4 +65,4 @@ class Roster:
             except Conflict:
                 state = await self._folded.peek(state)
             else:
-                return self._folded.follow(state, record)
+                return await self._folded.follow(state, record)

@@ -96,8 +96,11 @@ class Folded(Generic[S]):
         """
         return self._fold(before, await self._store.read(self.stream, before.number, sync=False))
 
-    def follow(self, before: S, record: Record) -> S:
-        """Take in a record that was appended right behind `before`."""
+    async def follow(self, before: S, record: Record) -> S:
+        """Take in a record that was appended behind `before`."""
+        if record.number != before.number + 1:
+            # Something stands between, as a loss that is told by its gap: live and read again must be the same.
+            return await self.refresh()
         return self._keep(self._fold(before, [record]))
 
     def _keep(self, state: S) -> S:

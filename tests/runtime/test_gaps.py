@@ -1,0 +1,50 @@
+"""What a live board or roster holds is what anyone would read, also where the file lost something meanwhile."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deskmate.core.members import Joined
+from deskmate.errors import TaskRefused
+from deskmate.runtime.board import Board
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing import FakeClock
+
+pytestmark = pytest.mark.anyio
+
+
+def cut_last_line(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+@pytest.mark.behaviour("M5")
+async def test_who_appends_behind_a_loss_knows_of_it_as_whoever_reads_it_does(tmp_path: Path) -> None:
+    with closing(JsonlStore.open(tmp_path, "team", create=True)) as store:
+        first = Board(Pen(store, FakeClock()))
+        await first.create("lead", "kept")
+        await first.create("lead", "lost")
+        cut_last_line(tmp_path / ".tasks/team/board.jsonl")
+        live = Board(Pen(store, FakeClock()))
+        await live.create("lead", "after the loss")
+        assert live.state == await Board(Pen(store, FakeClock())).refresh()
+        assert live.state.damaged
+        roster = Roster(Pen(store, FakeClock()))
+        await roster.found("team")
+        bob = await roster.join(Joined(name="bob", at=0))
+        with pytest.raises(TaskRefused, match="damaged"):
+            await live.claim(bob, 1)
+
+
+async def test_a_join_behind_a_loss_knows_of_it_too(tmp_path: Path) -> None:
+    with closing(JsonlStore.open(tmp_path, "team", create=True)) as store:
+        first = Roster(Pen(store, FakeClock()))
+        await first.found("team")
+        await first.join(Joined(name="ann", at=0))
+        cut_last_line(tmp_path / ".teams/team/roster.jsonl")
+        live = Roster(Pen(store, FakeClock()))
+        await live.join(Joined(name="bob", at=0))
+        assert live.state == await Roster(Pen(store, FakeClock())).refresh()
+        assert live.state.damaged
