@@ -5,7 +5,7 @@ writer, readers that keep a number.
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -77,6 +77,11 @@ class Unsynced:
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         return await self._store.read(stream, after, sync=False)
+
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        return await self._store.decide(stream, after, make, sync=False)
 
 
 class DeskmateBoard:

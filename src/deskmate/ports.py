@@ -4,7 +4,7 @@ Adapters (`stores/`, and later `models/`, `tools/`, `workspaces/`, `launchers/`)
 above and never knows which one it has.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -35,9 +35,18 @@ class Store(Protocol):
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`, in order, damage in its place.
 
-        With `sync`, nothing is returned that a power loss could take back. Without, something may be: enough to decide
-        on an append to the same stream, whose own sync covers it, or to count what only costs. Raises StoreCorrupt
-        where the stream ends below `after`: someone read further once.
+        With `sync`, nothing is returned that a power loss could take back. Without, something may be: enough to count
+        what only costs. Raises StoreCorrupt where the stream ends below `after`: someone read further once.
+        """
+
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        """Append what `make` makes of all that stands above `after`, with nothing coming between; return its number.
+
+        Where it makes nothing, nothing is appended and None returned. `make` may be called more than once, and in
+        another thread: it only looks. What it was given and what it made are kept as `append` keeps them, and so are
+        the errors; in doubt, ask again: it is then given what an earlier try had written.
         """
 
     async def changed(self, since: Mapping[str, int]) -> None:

@@ -70,6 +70,16 @@ class Meddled:
         await self._meddle("after read", stream)
         return items
 
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        await self._meddle("before append", stream)
+        number = await self._store.decide(stream, after, make, sync=sync)
+        if number is not None:
+            self.appended.append(stream)
+        await self._meddle("after append", stream)
+        return number
+
     async def changed(self, since: Mapping[str, int]) -> None:
         await self._store.changed(since)
 

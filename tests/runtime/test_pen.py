@@ -68,6 +68,19 @@ async def test_what_failed_after_it_was_written_stands_there_once(failures: int)
 
 
 @pytest.mark.behaviour("M2")
+@pytest.mark.parametrize("moment", ["before append", "after append"])
+@pytest.mark.parametrize("failures", range(1, TRIES))
+async def test_what_was_decided_in_doubt_stands_there_once(moment: Moment, failures: int) -> None:
+    wire, clock = Meddled(MemoryStore()), FakeClock()
+    wire.at(moment, "board", *[fail] * failures)
+    pen = Pen(wire, clock)
+    async with passing(clock):
+        written = [await pen.decide("board", 0, lambda news: {"text": len(news)}) for _ in range(2)]
+    assert await wire.read("board") == written
+    assert [one.body["text"] for one in written if one] == [0, 1]
+
+
+@pytest.mark.behaviour("M2")
 @pytest.mark.parametrize("failures", range(1, TRIES))
 async def test_what_a_disk_took_but_failed_to_sync_stands_there_once(tmp_path: Path, failures: int) -> None:
     files, clock = FailingSync(), FakeClock()

@@ -37,12 +37,13 @@ def fold(board: Board, items: Iterable[Item]) -> Board:
     A part folded first and the rest after it make the same board as all at once.
     """
     tasks, working = dict(board.tasks), dict(board.working)
-    board = replace(board, tasks=tasks, working=working)
+    board, number = replace(board, tasks=tasks, working=working), board.number
     for item in items:
-        board, changed = _step(replace(board, number=item.number), item, board.number)
+        board, changed = _step(board, item, number)
+        number = item.number
         for task in changed:
             _put(tasks, working, task)
-    return board
+    return replace(board, number=number)
 
 
 def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
@@ -55,38 +56,39 @@ def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
 
 
 def _step(board: Board, item: Item, before: int) -> tuple[Board, list[Task]]:
-    """Return what one item makes of a board, and the tasks it changes."""
+    """Return what one item makes of a board, but for its number, and the tasks it changes."""
+    number = item.number
     if isinstance(item, Damaged):
-        return (_lost(board, before) if item.kind == "lost" else board), []
+        return (_lost(board, number, before) if item.kind == "lost" else board), []
     event = read_event(item.body)
     if isinstance(event, Foreign):
-        return _skip(board, event.reason), []
+        return _skip(board, number, event.reason), []
     if event.cause is not None and event.cause in board.causes:
         return board, []
     changed = [] if (why := breach(board, event)) else list(_changes(board, event))
     if isinstance(event, Created):
         # Also where it is skipped: its writer, who may have known more, has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
-    return (_skip(board, why) if why else _note_effect(board, event)), changed
+    return (_skip(board, number, why) if why else _note_effect(board, number, event)), changed
 
 
-def _lost(board: Board, before: int) -> Board:
+def _lost(board: Board, number: int, before: int) -> Board:
     """Stop claims, and keep clear of the numbers that lost records may have given to tasks."""
-    may_be_tasks = max(1, board.number - before)
-    return replace(board, damaged=board.damaged | {board.number}, next_id=board.next_id + may_be_tasks)
+    may_be_tasks = max(1, number - before)
+    return replace(board, damaged=board.damaged | {number}, next_id=board.next_id + may_be_tasks)
 
 
-def _skip(board: Board, why: str) -> Board:
-    note = f"record {board.number} was skipped: {why}"
+def _skip(board: Board, number: int, why: str) -> Board:
+    note = f"record {number} was skipped: {why}"
     return replace(board, skipped=(*board.skipped, note)[-NOTES_KEPT:])
 
 
-def _note_effect(board: Board, event: BoardEvent) -> Board:
+def _note_effect(board: Board, number: int, event: BoardEvent) -> Board:
     if isinstance(event, Accepted):
         board = replace(board, damaged=board.damaged - {event.number})
     if event.cause is None:
         return board
-    return replace(board, causes=board.causes.put(event.cause, board.number))
+    return replace(board, causes=board.causes.put(event.cause, number))
 
 
 def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
@@ -97,8 +99,7 @@ def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
         case Edited():
             yield from _edited(board, event)
         case Claimed(task=id, by=by, at=at):
-            task = board.tasks[id]
-            yield replace(_given(task, by, at), status=Status.IN_PROGRESS)
+            yield _given(board.tasks[id], by, at, Status.IN_PROGRESS)
         case Assigned(task=id, owner=owner, at=at):
             yield _given(board.tasks[id], owner, at)
         case Released(task=id, note=note, at=at):
@@ -147,10 +148,10 @@ def _reworded(task: Task, event: Edited) -> Task:
     )
 
 
-def _given(task: Task, owner: str | None, at: float) -> Task:
-    """Return a task that waits for `owner`; only a change of owner is a new epoch."""
+def _given(task: Task, owner: str | None, at: float, status: Status = Status.PENDING) -> Task:
+    """Return a task that has another owner, or none; only a change of owner is a new epoch."""
     epoch = task.epoch if task.owner == owner else task.epoch + 1
-    return replace(task, status=Status.PENDING, owner=owner, epoch=epoch, updated=at)
+    return replace(task, status=status, owner=owner, epoch=epoch, updated=at)
 
 
 def _unblocked(task: Task, blocker: int, at: float) -> Task:

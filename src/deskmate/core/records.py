@@ -55,7 +55,7 @@ def encode(record: Json) -> bytes:
         raise BadRecord(f"the keys {sorted(taken)} belong to the store; name them otherwise")
     stamp(record)
     try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _ENCODER.encode(record)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadRecord(f"this record is no JSON: {error}; use strings, finite numbers, lists, objects") from error
     line = _utf8(text)
@@ -83,7 +83,7 @@ def check_number(number: int) -> None:
 def decode(line: bytes) -> dict[str, object]:
     """Return the object in one line of JSON; raise BadRecord for anything else."""
     try:
-        value = json.loads(line, parse_constant=_no_constant, parse_float=_finite)
+        value = _DECODER.decode(line.decode(errors="surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise BadRecord(f"no JSON: {error}") from error
     if not isinstance(value, dict):
@@ -103,6 +103,11 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{digits[:40]} is larger than any number here")
     return number
+
+
+# Made once: `json.dumps` and `json.loads` make one for each call that is not by default.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def _utf8(text: str) -> bytes:

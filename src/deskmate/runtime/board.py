@@ -1,14 +1,12 @@
 """The board, live: creating, editing, claiming, completing, releasing, by compare-and-set.
 
-Every change is decided on a board that was read and appended only if nothing came between. Two who want one task: one
-wins, the other decides again and is told who. Epochs are stamped here; a model never sees them.
+Every change is decided on the board it is appended to, with nothing coming between. Two who want one task: one wins,
+the other is told who. Epochs are stamped here; a model never sees them.
 """
 
-import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-
-import anyio
+from typing import Any
 
 from deskmate.core import boards, tasks
 from deskmate.core.claims import refusal
@@ -31,10 +29,9 @@ from deskmate.core.tasks import (
     Released,
     Task,
 )
-from deskmate.errors import Conflict, TaskRefused
+from deskmate.errors import TaskRefused
 from deskmate.runtime.streams import Folded, Pen
 
-CROWD_SECONDS = 0.004
 _Make = Callable[[tasks.Board], BoardEvent | str | None]
 
 
@@ -198,33 +195,25 @@ class Board:
         return self.state.tasks[task]
 
     async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:
-        """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing.
+        """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing."""
+        wanted: BoardEvent | str | None = None
+        done: int | None = None
 
-        Decides first on the board as last read: if that is old, the append says so; a refusal is looked at twice.
-        """
-        board = self.state
-        while True:
-            if cause and (number := board.causes.get(cause)):
-                await self.refresh()
-                return await self._event(number)
+        def body(board: tasks.Board) -> Mapping[str, Any] | None:
+            nonlocal wanted, done
+            if done := board.causes.get(cause) if cause else None:
+                return None
             wanted = make(board)
-            why = wanted if isinstance(wanted, str) else wanted and refusal(board, wanted)
-            if why or wanted is None or isinstance(wanted, str):
-                if (fresh := await self.refresh()).number == board.number:
-                    if why:
-                        raise TaskRefused(why)
-                    return None
-                board = fresh
-                continue
-            try:
-                record = await self._pen.append(BOARD, wanted.body(), expect=board.number)
-            except Conflict:
-                # Not all at once again: of many who look and try together one gets through, and the rest look again.
-                await anyio.sleep(random.random() * CROWD_SECONDS)
-                board = await self._folded.peek(board)
-            else:
-                await self._folded.follow(board, record)
-                return wanted
+            if wanted is not None and not isinstance(wanted, str):
+                wanted = refusal(board, wanted) or wanted
+            return None if wanted is None or isinstance(wanted, str) else wanted.body()
+
+        await self._folded.decide(self._pen, body)
+        if done:
+            return await self._event(done)
+        if isinstance(wanted, str):
+            raise TaskRefused(wanted)
+        return wanted
 
     async def _event(self, number: int) -> BoardEvent:
         """Return the event that stands at a number."""

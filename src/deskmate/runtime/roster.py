@@ -3,10 +3,13 @@
 Joins, leaves and policy are decided on what was read and synced; status is appended blind and costs nobody a turn.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from deskmate.core import members
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
 from deskmate.core.names import LEAD, ROSTER
-from deskmate.errors import Conflict, Refused
+from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
 
 
@@ -54,15 +57,15 @@ class Roster:
 
     async def _decide(self, event: Event) -> members.Roster:
         """Append an event that the rules allow in the state it is appended to."""
-        state = await self.refresh()
-        while True:
-            if isinstance(event, Joined) and event.cause and event.cause in state.causes:
-                return await self.refresh()
-            if why := members.refusal(state, event):
-                raise Refused(why)
-            try:
-                record = await self._pen.append(ROSTER, event.body(), expect=state.number)
-            except Conflict:
-                state = await self._folded.peek(state)
-            else:
-                return await self._folded.follow(state, record)
+        why: str | None = None
+
+        def body(state: members.Roster) -> Mapping[str, Any] | None:
+            nonlocal why
+            done = isinstance(event, Joined) and event.cause and event.cause in state.causes
+            why = None if done else members.refusal(state, event)
+            return None if done or why else event.body()
+
+        await self._folded.decide(self._pen, body)
+        if why:
+            raise Refused(why)
+        return self.state

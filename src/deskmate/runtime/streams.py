@@ -5,8 +5,8 @@ Everything in this package appends through a pen. Below is `ports.Store`.
 
 import itertools
 import secrets
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import anyio
 
@@ -16,6 +16,8 @@ from deskmate.ports import Clock, Store
 
 # Long enough for a full disk to be noticed, short enough that a caller can still say so.
 RETRY_SECONDS = (0.01, 0.05, 0.25, 1.0)
+Make: TypeAlias = Callable[[Sequence[Item]], Mapping[str, Any] | None]
+T = TypeVar("T")
 
 
 class Pen:
@@ -30,40 +32,78 @@ class Pen:
         self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
     ) -> Record:
         """Append `body` and return the record it became; the promise is that of `Store.append`."""
-        # As it will be read back: a lone surrogate, or a tuple, is not the same on disk.
-        record = decode(encode({**body, "run": self._run, "ord": next(self._ordinals)}))
-        try:
+        record = _as_read({**body, **self._stamp()})
+
+        async def once() -> Record:
             return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
+
+        try:
+            return await once()
         except StoreUnavailable as error:
             trouble = error
-        return await self._append_again(trouble, stream, record, expect, sync)
+        try:
+            return await self._again(once, trouble)
+        except Conflict as conflict:
+            return await self._mine_after_all(record, conflict)
 
-    def wrote(self, item: Item) -> bool:
+    async def decide(self, stream: str, after: int, make: Make) -> Record | None:
+        """Append what `make` makes of all above `after`; return the record, None where it made nothing.
+
+        The promise is that of `Store.decide`.
+        """
+        mark = self._stamp()
+        found: Record | None = None
+        made: Json = {}
+
+        def stamped(news: Sequence[Item]) -> Json | None:
+            nonlocal found, made
+            mine = (item for item in news if self.wrote(item))
+            found = next((item for item in mine if item.body["ord"] == mark["ord"]), None)
+            wanted = None if found else make(news)
+            made = {**(wanted or {}), **mark}
+            return made if wanted else None
+
+        async def once() -> Record | None:
+            number = await self.store.decide(stream, after, stamped)
+            return found if number is None else Record(number, _as_read(made))
+
+        try:
+            return await once()
+        except StoreUnavailable as error:
+            trouble = error
+        return await self._again(once, trouble)
+
+    def wrote(self, item: Item) -> TypeGuard[Record]:
         """Tell whether an item of a stream is a record that this pen appended."""
         return isinstance(item, Record) and item.body.get("run") == self._run
 
-    async def _append_again(
-        self, trouble: StoreUnavailable, stream: str, record: Json, expect: int | None, sync: bool
-    ) -> Record:
+    def _stamp(self) -> dict[str, Any]:
+        return {"run": self._run, "ord": next(self._ordinals)}
+
+    async def _again(self, once: Callable[[], Awaitable[T]], trouble: StoreUnavailable) -> T:
         # Not to be cancelled: who leaves in doubt would never learn what stands there.
         with anyio.CancelScope(shield=True):
             for seconds in RETRY_SECONDS:
                 await self.clock.sleep(seconds)
                 try:
-                    return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
-                except Conflict as conflict:
-                    return await self._mine_after_all(record, conflict)
+                    return await once()
                 except StoreUnavailable as error:
                     trouble = error
         raise trouble
 
     async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
         """Return the record if it is itself what stands in its way: a try in doubt had got through."""
-        news = await self.store.read(conflict.stream, conflict.expect)
+        with anyio.CancelScope(shield=True):
+            news = await self.store.read(conflict.stream, conflict.expect)
         first = next((item for item in news if isinstance(item, Record)), None)
         if first is None or stamp(first.body) != stamp(record):
             raise conflict
         return first
+
+
+def _as_read(body: Mapping[str, Any]) -> Json:
+    """Return a record as it will be read back: a lone surrogate, or a tuple, is not the same on disk."""
+    return decode(encode(body))
 
 
 class Numbered(Protocol):
@@ -89,19 +129,24 @@ class Folded(Generic[S]):
         before = self.state
         return self._keep(self._fold(before, await self._store.read(self.stream, before.number)))
 
-    async def peek(self, before: S) -> S:
-        """Return the state `before` with what is new, for deciding on an append behind it.
+    async def decide(self, pen: Pen, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
+        """Append what `make` makes of the state it is appended to, and take that in; None where it makes nothing."""
+        state = before = self.state
 
-        It is not kept: a power loss could take it back until that append is synced.
-        """
-        return self._fold(before, await self._store.read(self.stream, before.number, sync=False))
+        def body(news: Sequence[Item]) -> Mapping[str, Any] | None:
+            nonlocal state
+            state = self._fold(before, news)
+            return make(state)
 
-    async def follow(self, before: S, record: Record) -> S:
-        """Take in a record that was appended behind `before`."""
-        if record.number != before.number + 1:
+        record = await pen.decide(self.stream, before.number, body)
+        if record is None:
+            self._keep(state)
+        elif record.number == state.number + 1:
+            self._keep(self._fold(state, [record]))
+        else:
             # Something stands between, as a loss that is told by its gap: live and read again must be the same.
-            return await self.refresh()
-        return self._keep(self._fold(before, [record]))
+            await self.refresh()
+        return record
 
     def _keep(self, state: S) -> S:
         """Keep the further one: two may have refreshed at once."""

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from deskmate.core.names import BOARD, is_call, known_name, split_seat, split_stream
-from deskmate.core.records import Damaged, Item, Json, Stamp, check_number, encode, stamp
+from deskmate.core.records import Damaged, Item, Json, check_number, encode, stamp
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
 from deskmate.stores.bell import Bell, Place
@@ -32,6 +33,7 @@ TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
 _SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
+T = TypeVar("T", int, int | None)
 _LOG = logging.getLogger(__name__)
 
 
@@ -83,14 +85,10 @@ class JsonlStore:
         """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
         check_number(expect or 0)
         file, body, mark = self._file(stream), encode(record), stamp(record)
-        number = await self._beside.run(lambda: self._append(file, body, mark, expect, sync=sync))
+        number = await self._beside.run(
+            lambda: self._settled(file, file.append(body, mark, expect, sync=sync), sync=sync)
+        )
         self._bell.ring(_place(file))
-        return number
-
-    def _append(self, file: StreamFile, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
-        number = file.append(body, mark, expect, sync=sync)
-        if not sync:
-            self._sync_soon(file)
         return number
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
@@ -98,10 +96,25 @@ class JsonlStore:
         check_number(after)
         file = self._file(stream)
         found = await self._beside.run(lambda: file.read(after, sync=sync))
-        for item in found:
-            if isinstance(item, Damaged):
-                _LOG.warning("%s", item)
+        _warn_of_damage(found)
         return found
+
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        check_number(after)
+        file = self._file(stream)
+
+        def line(found: Sequence[Item]) -> bytes | None:
+            _warn_of_damage(found)
+            record = make(found)
+            return None if record is None else encode(record)
+
+        number = await self._beside.run(lambda: self._settled(file, file.decide(after, line, sync=sync), sync=sync))
+        if number is not None:
+            self._bell.ring(_place(file))
+        return number
 
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return once any of these streams has something above its number."""
@@ -170,6 +183,12 @@ class JsonlStore:
 
     # -- late syncs -------------------------------------------------------------------------------
 
+    def _settled(self, file: StreamFile, number: T, *, sync: bool) -> T:
+        """Return the number; what was not synced will be soon."""
+        if not sync and number is not None:
+            self._sync_soon(file)
+        return number
+
     def _sync_soon(self, file: StreamFile) -> None:
         with self._guard:
             self._lagging.add(file)
@@ -205,6 +224,12 @@ def _keep_out_of_git(top: Folder) -> None:
             os.close(fd)
     finally:
         top.close()
+
+
+def _warn_of_damage(found: Sequence[Item]) -> None:
+    for item in found:
+        if isinstance(item, Damaged):
+            _LOG.warning("%s", item)
 
 
 def _any_moved(files: Mapping[Place, tuple[StreamFile, int]], look: Iterable[Place]) -> bool:

@@ -133,20 +133,37 @@ class _Later:
 
 def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:
     """Return what stands in `data` above the number `after`, damage in its place."""
-    found: list[Item] = []
-    doubtful = 0
+    found = Items(after, file)
     for line in walk(start, data):
+        found.add(line)
+    return found.above()
+
+
+class Items:
+    """What some lines say above the number `after`, damage in its place; put together line by line."""
+
+    def __init__(self, after: int, file: str) -> None:
+        self._after, self._file = after, file
+        self._found: list[Item] = []
+        self._doubtful = 0
+
+    def add(self, line: Line) -> None:
+        """Take in the next line."""
         if line.number is None:
-            found.append(_damaged(line, file))
-            doubtful += 1
-            continue
+            self._found.append(_damaged(line, self._file))
+            self._doubtful += 1
+            return
         if line.missing:
-            found.append(_missing(line, file))
-        _settle(found, doubtful, line.number)
-        doubtful = 0
-        if line.number > after:
-            found.append(_item(line, file))
-    return [item for item in found if item.number > after]
+            self._found.append(_missing(line, self._file))
+        if self._doubtful:
+            _settle(self._found, self._doubtful, line.number)
+            self._doubtful = 0
+        if line.number > self._after:
+            self._found.append(_item(line, self._file))
+
+    def above(self) -> list[Item]:
+        """Return what was found."""
+        return [item for item in self._found if item.number > self._after]
 
 
 def _settle(found: list[Item], doubtful: int, number: int) -> None:

@@ -1,6 +1,6 @@
 """Streams in this process: for tests and teams that need not last. The same promises, but for power loss."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -37,18 +37,32 @@ class MemoryStore:
         body, mark = encode(record), stamp(record)
         await anyio.lowlevel.checkpoint()
         records = self._streams.setdefault(stream, [])
-        places = self._places.setdefault(stream, {})
-        if mark in places:
-            return places[mark]
+        if number := self._places.setdefault(stream, {}).get(mark):
+            return number
         if expect is not None and expect != len(records):
             if expect > len(records):
                 raise _shrunk(stream, expect, len(records))
             raise Conflict(stream, expect, len(records))
+        return self._add(stream, body, mark)
+
+    def _add(self, stream: str, body: bytes, mark: Stamp) -> int:
+        records = self._streams[stream]
         records.append(Record(len(records) + 1, decode(body)))
-        places[mark] = len(records)
+        self._places[stream][mark] = len(records)
         self._bell.set()
         self._bell = anyio.Event()
         return len(records)
+
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        record = make(await self.read(stream, after))
+        if record is None:
+            return None
+        self._streams.setdefault(stream, [])
+        self._places.setdefault(stream, {})
+        return self._add(stream, encode(record), stamp(record))
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
         """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""

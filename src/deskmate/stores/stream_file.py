@@ -9,13 +9,16 @@ import bisect
 import errno
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from deskmate.core.records import Item, Stamp, decode, stamp
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.stores.folders import Folder
-from deskmate.stores.lines import TORN, Position, items, next_number, seal, unseal, walk
+from deskmate.stores.lines import TORN, Items, Position, items, next_number, seal, unseal, walk
 
+T = TypeVar("T")
 _MARK_EVERY = 64
 
 
@@ -45,24 +48,31 @@ class StreamFile:
 
     def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
         """Add an encoded record, or find that an earlier try had added it; return its number."""
+        number = self._under_lock(lambda fd: self._write(fd, body, mark, expect), sync=sync)
+        self._doubts.pop(mark, None)
+        return number
+
+    def decide(self, after: int, make: Callable[[list[Item]], bytes | None], *, sync: bool) -> int | None:
+        """Add the encoded record that `make` makes of what stands above `after`, if any; return its number."""
+        return self._under_lock(lambda fd: self._decide(fd, after, make), sync=sync)
+
+    def _under_lock(self, work: Callable[[int], T], *, sync: bool) -> T:
         fd = None
         try:
             with self.folder.locked():
                 # Not before: another file may be put in place while we wait.
                 fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
-                number = self._write(fd, body, mark, expect)
+                result = work(fd)
             if sync:
                 self._sync(fd)
+            return result
         except OSError as error:
             raise self._unavailable(error) from error
         finally:
             if fd is not None:
                 os.close(fd)
-        self._doubts.pop(mark, None)
-        return number
 
     def _write(self, fd: int, body: bytes, mark: Stamp, expect: int | None) -> int:
-        """Do what must happen under the lock."""
         with self._mutex:
             torn = self._fence_whole(fd, self._advance(fd))
             first = self._doubts.setdefault(mark, self._end)
@@ -71,12 +81,26 @@ class StreamFile:
             if expect is not None and expect != self._end.last:
                 self._doubts.pop(mark)
                 raise self._moved(expect)
-            number = self._next(fd, torn)
-            data = (TORN + b"\n" if torn else b"") + seal(body, number)
-            self._put(fd, data)
-            # At once, so that this number counts as seen even if the file is cut before anyone looks.
-            self._walk(torn + data)
+            return self._put_record(fd, torn, body)
+
+    def _decide(self, fd: int, after: int, make: Callable[[list[Item]], bytes | None]) -> int | None:
+        with self._mutex:
+            news = self._news(after)
+            torn = self._fence_whole(fd, self._advance(fd, news), news)
+            body = make(self._above(fd, after, news))
+            if body is None:
+                return None
+            number = self._put_record(fd, torn, body)
+            self._recent = self._end
             return number
+
+    def _put_record(self, fd: int, torn: bytes, body: bytes) -> int:
+        number = self._next(fd, torn)
+        data = (TORN + b"\n" if torn else b"") + seal(body, number)
+        self._put(fd, data)
+        # At once, so that this number counts as seen even if the file is cut before anyone looks.
+        self._walk(torn + data)
+        return number
 
     def _next(self, fd: int, torn: bytes) -> int:
         """Return the number to write under, and unsay what was said of bytes that were cut off since."""
@@ -89,11 +113,11 @@ class StreamFile:
         end = replace(self._end, bad=self._end.bad + 1) if torn else self._end
         return next_number(end, max(self._seen, number))
 
-    def _fence_whole(self, fd: int, tail: bytes) -> bytes:
+    def _fence_whole(self, fd: int, tail: bytes, news: Items | None = None) -> bytes:
         """End a tail that lacks only its line end: it is a record of someone who died just then."""
         if tail and unseal(tail) is not None:
             self._put(fd, b"\n")
-            return self._advance(fd)
+            return self._advance(fd, news)
         return tail
 
     def _moved(self, expect: int) -> Exception:
@@ -125,12 +149,13 @@ class StreamFile:
         except OSError as error:
             raise self._unavailable(error) from error
         try:
-            start, end = self._span(fd, after)
-            if end.last < after:
-                raise self._shrunk(after, end.last)
+            with self._mutex:
+                news = self._news(after)
+                self._advance(fd, news)
+                found = self._above(fd, after, news)
             if sync:
                 self._sync(fd)
-            return items(start, self._bytes(fd, start.offset, end.offset), after, self._file)
+            return found
         except OSError as error:
             raise self._unavailable(error) from error
         finally:
@@ -153,27 +178,34 @@ class StreamFile:
         finally:
             os.close(fd)
 
-    def _span(self, fd: int, after: int) -> tuple[Position, Position]:
-        """Return from where to where to read for what stands above `after`: as near as is known."""
-        with self._mutex:
-            self._advance(fd)
-            start = self._recent
-            if start.last > after:
-                index = bisect.bisect_right(self._marks, after, key=lambda mark: mark.last)
-                start = self._marks[max(0, index - 1)]
-            self._recent = self._end
-            return start, self._end
+    def _news(self, after: int) -> Items | None:
+        """Return where to put what the next walk finds, for who has all before it: such lines are read only once."""
+        return Items(after, self._file) if self._end.last == after else None
 
-    def _advance(self, fd: int) -> bytes:
-        """Walk over what was added since; return the tail that has no line end yet."""
+    def _above(self, fd: int, after: int, news: Items | None) -> list[Item]:
+        """Return what stands above `after`: the news, or read again from as near as is known."""
+        if self._end.last < after:
+            raise self._shrunk(after, self._end.last)
+        start, self._recent = self._recent, self._end
+        if news is not None:
+            return news.above()
+        if start.last > after:
+            index = bisect.bisect_right(self._marks, after, key=lambda mark: mark.last)
+            start = self._marks[max(0, index - 1)]
+        return items(start, self._bytes(fd, start.offset, self._end.offset), after, self._file)
+
+    def _advance(self, fd: int, news: Items | None = None) -> bytes:
+        """Walk over what was added since, for `news` too; return the tail that has no line end yet."""
         found = os.fstat(fd)
         if found.st_ino != self._inode or found.st_size < self._end.offset:
             self._forget(found.st_ino)
-        return self._walk(self._bytes(fd, self._end.offset, found.st_size))
+        return self._walk(self._bytes(fd, self._end.offset, found.st_size), news)
 
-    def _walk(self, data: bytes) -> bytes:
+    def _walk(self, data: bytes, news: Items | None = None) -> bytes:
         begin, line = self._end.offset, None
         for line in walk(self._end, data):
+            if news is not None:
+                news.add(line)
             if line.line % _MARK_EVERY == 0 and not line.bad:
                 self._marks.append(line.end)
         if line is not None:

@@ -4,14 +4,14 @@ A test class of yours inherits `StoreContract` and has a fixture `store`; with a
 returns another handle on the same streams, as another process would have it. Needs pytest with anyio's plugin.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
 import anyio
 import pytest
 
-from deskmate.core.records import RECORD_CAP, Record
+from deskmate.core.records import RECORD_CAP, Item, Json, Record
 from deskmate.errors import BadInput, BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
 from deskmate.ports import Store
 
@@ -91,6 +91,47 @@ class StoreContract:
         assert [item.body["text"] for item in await store.read("board") if isinstance(item, Record)] == won
         assert len(won) == 1
 
+    async def test_what_is_decided_is_made_of_all_that_is_new(self, store: Store, again: Again) -> None:
+        first = await store.append("board", record("first"))
+        late = await again().append("board", record("late"))
+        given: list[list[int]] = []
+
+        def make(news: Sequence[Item]) -> Json:
+            given.append([item.number for item in news])
+            return made
+
+        made = record("made")
+        number = await store.decide("board", first, make)
+        assert given[-1] == [late]
+        assert list(await again().read("board", late)) == [Record(number or 0, made)]
+
+    async def test_deciding_on_nothing_appends_nothing(self, store: Store) -> None:
+        last = await store.append("board", record("first"))
+        assert await store.decide("board", 0, lambda news: None) is None
+        assert await store.read("board", last) == []
+
+    async def test_of_many_who_decide_at_once_each_knows_all_before_it(self, store: Store, again: Again) -> None:
+        async def count_up(handle: Store) -> None:
+            for _ in range(10):
+                await handle.decide("board", 0, lambda news: record(len(news)))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(count_up, again())
+        items = await store.read("board")
+        assert [item.body["text"] for item in items if isinstance(item, Record)] == list(range(80))
+
+    async def test_who_fails_to_decide_leaves_the_stream_to_others(self, store: Store) -> None:
+        def fail(news: Sequence[Item]) -> Json:
+            raise LookupError("nothing to decide on")
+
+        with pytest.raises(LookupError):
+            await store.decide("board", 0, fail)
+        with pytest.raises(BadRecord):
+            await store.decide("board", 0, lambda news: {})
+        number = await store.append("board", record("next"))
+        assert [item.number for item in await store.read("board")] == [number]
+
     async def test_many_writers_lose_and_double_nothing(self, store: Store, again: Again) -> None:
         async def write(name: int, handle: Store) -> None:
             for index in range(25):
@@ -111,12 +152,16 @@ class StoreContract:
             await store.read("mail/bob", last + 1)
         with pytest.raises(StoreCorrupt):
             await store.append("mail/bob", record(), expect=last + 1)
+        with pytest.raises(StoreCorrupt):
+            await store.decide("mail/bob", last + 1, lambda news: record())
 
     async def test_a_number_below_nothing_is_refused(self, store: Store) -> None:
         with pytest.raises(BadInput):
             await store.read("roster", -1)
         with pytest.raises(BadInput):
             await store.append("roster", record(), expect=-1)
+        with pytest.raises(BadInput):
+            await store.decide("roster", -1, lambda news: record())
 
     @pytest.mark.parametrize(
         "bad",
