@@ -10,6 +10,12 @@ Each names the thing, what was expected, and the next step; a face may print it 
     ├── Refused                  a rule of the house said no
     │   ├── UnknownRecipient     nobody of that name is here, or they left
     │   └── TaskRefused          the board does not allow it
+    ├── BadSettings              what the user configured cannot be used
+    ├── ToolError                a wrong step of the model: it reads this as the result of its call
+    ├── ModelError               a model gave no answer
+    │   ├── ModelTrouble         passing: overload, a lost or silent connection; ask again
+    │   ├── PromptTooLong        more than its window holds: make room, then ask again
+    │   └── ModelRejected        for good: a wrong key, an unknown model, a request it does not take
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
         ├── Held                 someone else sits in that seat
@@ -49,6 +55,34 @@ class UnknownRecipient(Refused):
 
 class TaskRefused(Refused):
     """The board does not allow this."""
+
+
+class BadSettings(DeskmateError):
+    """What the user configured cannot be used; the text says where to change it."""
+
+
+class ToolError(DeskmateError):
+    """A wrong step of the model, in words that it can read and do better."""
+
+
+class ModelError(DeskmateError):
+    """A model gave no answer."""
+
+
+class ModelTrouble(ModelError):
+    """A passing trouble on the way to a model. `retry_after`: how many seconds it asked to be left alone."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class PromptTooLong(ModelError):
+    """The prompt is larger than the model's window."""
+
+
+class ModelRejected(ModelError):
+    """The provider will not answer this, however often it is asked."""
 
 
 class StoreError(DeskmateError):

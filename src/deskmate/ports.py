@@ -1,14 +1,22 @@
 """The seams: what the runtime needs from the outside, as narrow as it can be.
 
-Adapters (`stores/`, and later `models/`, `tools/`, `workspaces/`, `launchers/`) stand below them; `runtime/` stands
-above and never knows which one it has.
+Adapters (`stores/`, `models/`, `tools/`, `workspaces/`, and later `launchers/`) stand below them; `runtime/` stands
+above and never knows which one it has. `Desk` is the other way round: what the runtime lets a tool touch.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from pydantic import BaseModel
+
+from deskmate.core.policy import Attempt
+from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.core.records import Item, Json
+from deskmate.core.results import Result
+from deskmate.core.roles import AgentType
+from deskmate.core.skills import Skill
 
 
 class Seat(Protocol):
@@ -73,3 +81,150 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return after that many monotonic seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a model takes and gives, in tokens."""
+
+    window: int
+    output: int
+
+
+class Model(Protocol):
+    """Something that answers prompts."""
+
+    @property
+    def name(self) -> str:
+        """Its name, `provider:model`."""
+
+    @property
+    def limits(self) -> Limits:
+        """How much it takes and gives."""
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield deltas as they come and, last of all, the one reply.
+
+        Raises ModelTrouble, PromptTooLong or ModelRejected. May be closed at any time, and then lets go of its
+        connection; nothing is billed to anyone's memory but what the reply says.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a command: how it ended, in words and number, what it printed, bounded, and where all of it is.
+
+    `exit` is None where it was ended from outside: `ended` says why.
+    """
+
+    exit: int | None
+    output: str
+    ended: str = ""
+    blob: str | None = None
+
+
+class Workspace(Protocol):
+    """The folder an agent works in, and nothing outside of it.
+
+    Paths are as a model gives them: relative to the root, or absolute. Whatever resolves outside, or into a folder of
+    ours, raises ToolError, naming it; checked and used on one descriptor, so that nobody can change it in between.
+    """
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the folder."""
+
+    async def locate(self, path: str) -> tuple[str, bool]:
+        """Return a path resolved, relative to the root, and whether it lies inside; absolute where it does not.
+
+        What does not exist yet is resolved as far as it does.
+        """
+
+    async def read(self, path: str) -> bytes:
+        """Return the bytes of a file; raise ToolError for none, a folder, or one above the cap for files."""
+
+    async def write(self, path: str, data: bytes, *, known: str | None) -> None:
+        """Put a file there, whole or not at all, with the folders above it and its mode kept.
+
+        Raises ToolError unless what stands there now has the digest `known` (None: nothing stands there).
+        """
+
+    async def find(self, pattern: str) -> list[str]:
+        """Return the files a glob pattern matches, the latest changed first, bounded."""
+
+    async def search(self, pattern: str, path: str, glob: str) -> Ran:
+        """Return the lines that match a regular expression, as `path:line:text`, bounded."""
+
+    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+        """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that.
+
+        All it prints is kept in `blob` once it is more than `Ran` holds.
+        """
+
+    async def keep(self, blob: str, data: bytes) -> str:
+        """Keep bytes outside of any context; return the path under which this agent may read them."""
+
+    async def blob(self, path: str) -> bytes:
+        """Return what was kept under a path."""
+
+
+class Background(Protocol):
+    """What an agent has started and not waited for."""
+
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]]) -> str:
+        """Start work that is given its own id; return that id: `kind`, then six hexadecimal digits."""
+
+    async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
+        """Return what it has come to, waiting for its end with `block`; raise ToolError for an unknown id."""
+
+    async def stop(self, id_: str) -> Result:
+        """End it; raise ToolError for an unknown id or one that has ended."""
+
+
+class Desk(Protocol):
+    """All that a tool may touch while it runs one call."""
+
+    @property
+    def call(self) -> str:
+        """The id of the call."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The folder the agent works in."""
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files this agent has read or written, path and digest as it knows them."""
+
+    @property
+    def skills(self) -> Mapping[str, Skill]:
+        """The skills there are, by name."""
+
+    @property
+    def background(self) -> Background:
+        """What the agent has started and not waited for."""
+
+    async def errand(self, prompt: str, agent_type: AgentType) -> Result:
+        """Send a subagent on an errand and return its last words; run again after a crash it goes on where it was."""
+
+
+class Tool(Protocol):
+    """Something a model can use. Its traits stand in the table of `core.roles`, under its name."""
+
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+
+    @property
+    def text(self) -> str:
+        """What the model reads about it."""
+
+    @property
+    def arguments(self) -> type[BaseModel]:
+        """The class of its arguments, unknown ones forbidden."""
+
+    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+        """Return what the permission rules see of a call."""
+
+    async def run(self, arguments: Any, desk: Desk) -> Result:
+        """Do it. Raises ToolError for a wrong step of the model. Cancelled, it leaves nothing running."""

@@ -33,7 +33,7 @@ from deskmate.core.handshakes import Shake
 from deskmate.core.records import decode, encode
 
 CALLS = (
-    Call(tool="bash", arguments={"command": "ls\u2028", "n": None, "deep": [{"a": []}]}, wire_id="toolu_1"),
+    Call(tool="bash", arguments={"command": "ls\u2028", "n": None, "deep": [{"a": []}]}, flaw="no JSON"),
     Call(tool="SendMessage", arguments={}),
 )
 OPENED = Opened(request_id="alice:2.0", shake=Shake.PLAN, asked="lead")
@@ -90,7 +90,7 @@ def test_unknown_fields_of_an_entry_are_written_again(entry: Entry) -> None:
 
 @pytest.mark.behaviour("S4")
 def test_unknown_fields_inside_an_entry_are_written_again() -> None:
-    call = {"tool": "bash", "arguments": {}, "wire_id": "", "cached": True}
+    call = {"tool": "bash", "arguments": {}, "flaw": "", "cached": True}
     said = {**Said().body(), "calls": [call]}
     opened = {"request_id": "a", "shake": "plan", "asked": "lead", "since": 5}
     did = {**Did(call="alice:2.0", text="").body(), "opened": opened}

@@ -130,7 +130,7 @@ READ_CALL = OpenCall("alice:2.1", "read_file", {"path": "a"})
         ),
         pytest.param(
             (STARTED, Said(text="cut", unfinished=True)),
-            Memory(name="alice", number=2, owed=True),
+            Memory(name="alice", number=2, owed=True, steps=1),
             id="a reply that ran out of room",
         ),
         pytest.param(
@@ -364,3 +364,11 @@ def test_a_parked_agent_stays_parked_when_a_teammate_writes_or_it_is_asked_to_st
 def test_only_the_users_word_and_a_shutdown_request_press(sender: str, message: Fact, pressed: bool) -> None:
     assert after(heard(sender, message), memory=CALLING).pressed is pressed
     assert not after(heard(sender, message), Said(text="heard"), memory=CALLING).pressed
+
+
+@pytest.mark.behaviour("permission")
+def test_a_call_asked_about_twice_still_has_one_answer() -> None:
+    asked = Asked(call="alice:2.0", request_id="alice:2.0")
+    yes, no = (PermissionResponse(request_id="alice:2.0", approve=approve) for approve in (True, False))
+    answered = after(STARTED, Said(calls=(BASH,)), asked, heard("user", yes, 1))
+    assert after(asked, heard("user", no, 2), memory=answered).calls == answered.calls

@@ -52,6 +52,7 @@ from deskmate.core.messages import (
 from deskmate.core.policy import Mode
 from deskmate.core.records import encode
 from deskmate.core.roles import AgentType
+from deskmate.core.spending import Spent
 from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Receipt, Released
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.lines import Position, items, seal
@@ -202,7 +203,7 @@ TRANSCRIPT: list[Line] = [
     Started(name="alice", prompt="Write the schema.", planning=True, made_of={"members": ["lead"], "agents_md": None}),
     Said(
         text="Here is my plan.",
-        calls=(Call(tool="ExitPlanMode", arguments={"plan": "1. types\n2. tests"}, wire_id="toolu_01"),),
+        calls=(Call(tool="ExitPlanMode", arguments={"plan": "1. types\n2. tests"}),),
         blocks=({"type": "thinking", "thinking": "hm", "signature": "s"},),
         usage={"input": 12, "output": 5, "cost": 0.25},
     ),
@@ -224,15 +225,22 @@ TRANSCRIPT: list[Line] = [
     Took(task=1, epoch=3, text="#1 schema: größer 漢字"),
     Said(
         calls=(
-            Call(tool="bash", arguments={"command": "make", "timeout": None}, wire_id="toolu_02"),
-            Call(tool="SendMessage", arguments={"type": "broadcast", "content": "v1 is gone"}, wire_id="toolu_03"),
+            Call(tool="bash", arguments={"command": "make", "timeout": None}, flaw="no JSON object"),
+            Call(tool="SendMessage", arguments={"type": "broadcast", "content": "v1 is gone"}),
         ),
         unfinished=True,
     ),
     Asked(call="alice:9.0", request_id="alice:9.0"),
     Heard(box="mail/alice", after=3, upto=9, mail=(ALLOWED.body(), STOP.body(), CUT.body())),
     Began(calls=("alice:9.0", "alice:9.1"), fixed={"alice:9.1": ["lead", "bob"]}),
-    Did(call="alice:9.0", text="started b00c0de", background="b00c0de"),
+    Did(
+        call="alice:9.0",
+        text="started b00c0de",
+        shown="--- a\n+++ b",
+        images=({"media_type": "image/png", "blob": ".teams/demo/blobs/alice-9-0.png"},),
+        files={"src/a.py": "0123456789abcdef"},
+        background="b00c0de",
+    ),
     Did(
         call="alice:9.1",
         text="nobody was reached",
@@ -267,9 +275,25 @@ def file_of(stream: Sequence[Line]) -> bytes:
     return b"".join(lines)
 
 
+SPEND: list[Line] = [
+    Spent(
+        member="alice",
+        model="anthropic:claude-sonnet-4-5",
+        input=12,
+        output=5,
+        cache_read=900,
+        cache_write=80,
+        cost=0.25,
+        at=T,
+    ),
+    and_more(Spent(member="lead:4.0", model="openai:llama3.1", at=T), seconds=1.5),
+    {"type": "refunded", "cost": 0.25},
+]
+
 STREAMS: dict[str, tuple[str, list[Line]]] = {
     "roster": ("teams/demo/roster.jsonl", ROSTER),
     "board": ("tasks/demo/board.jsonl", BOARD),
+    "spend": ("teams/demo/spend.jsonl", SPEND),
     "log/alice": ("teams/demo/alice_transcript.jsonl", TRANSCRIPT),
     "log/lead:4.0": ("teams/demo/subagents/lead-4.0_transcript.jsonl", SUBAGENT),
     **{f"mail/{name}": (f"teams/demo/{name}_inbox.jsonl", mail) for name, mail in MAIL.items()},

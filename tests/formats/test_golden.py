@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.core import boards, entries, members, messages, tasks
+from deskmate.core import boards, entries, members, messages, spending, tasks
 from deskmate.core.facts import Fact, Foreign
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, remember
@@ -33,6 +33,7 @@ READERS: dict[str, tuple[Callable[[Json], Any], tuple[type[Fact], ...]]] = {
     "board": (tasks.read_event, tasks.KINDS),
     "mail": (read_envelope, messages.KINDS),
     "log": (entries.read_entry, entries.KINDS),
+    "spend": (spending.read_spent, spending.KINDS),
 }
 
 
@@ -70,7 +71,13 @@ def test_the_golden_files_hold_every_kind_of_every_stream() -> None:
     held: dict[str, set[Any]] = {kind: set() for kind in READERS}
     for stream, (path, _) in STREAMS.items():
         held[kind_of(stream)] |= {body["type"] for body in look(HERE / path).bodies}
-    unknown = {"roster": "member_promoted", "board": "task_estimated", "mail": "telegram", "log": "dreamt"}
+    unknown = {
+        "roster": "member_promoted",
+        "board": "task_estimated",
+        "mail": "telegram",
+        "log": "dreamt",
+        "spend": "refunded",
+    }
     assert held == {
         kind: {known.model_fields["type"].default for known in kinds} | {unknown[kind]}
         for kind, (_, kinds) in READERS.items()
@@ -229,6 +236,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         interrupted=True,
         nudged=frozenset({(1, 3)}),
         reported=frozenset({(1, 3)}),
+        files={"src/a.py": "0123456789abcdef"},
         compacted=True,
         noticed=(8, 9),
         steps=2,

@@ -23,7 +23,7 @@ LIFE: tuple[Entry, ...] = (
     Said(
         text="I will look.",
         calls=(
-            Call(tool="bash", arguments={"command": "ls", "timeout": None}, wire_id="toolu_1"),
+            Call(tool="bash", arguments={"command": "ls", "timeout": None}, flaw="no JSON"),
             Call(tool="TaskUpdate", arguments={"odd": "a\ud800b", "nested": [{"x": 1.5}]}),
         ),
     ),

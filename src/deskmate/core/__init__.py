@@ -15,4 +15,14 @@ handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts
 roles        tools and who has them, one table
 decide       what an agent does next
+prompts      what a model is asked and what it answers
+rendering    from a transcript to a prompt, and from a reply to an entry
+frames       how mail and news stand in a prompt
+briefs       the system prompt
+compaction   how full a context is, and what makes room
+results      what a call came to
+skills       what an agent can be taught when it needs it
+news         what an agent is told of its tasks and its team
+spending     what model calls came to, and the caps on it
+digests      telling by its bytes whether a file has changed
 """

@@ -14,19 +14,22 @@ from deskmate.core.records import Json
 
 
 class Call(BaseModel):
-    """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored."""
+    """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored.
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    `flaw`: why its arguments could not be read; they are empty then.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     tool: str
     arguments: dict[str, Any]
-    wire_id: str = ""
+    flaw: str = ""
 
 
 class Opened(BaseModel):
     """The request that a call made of someone."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     request_id: str
     shake: Shake
@@ -36,7 +39,7 @@ class Opened(BaseModel):
 class Answered(BaseModel):
     """The request of someone else that a call answered."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     request_id: str
     approve: bool
@@ -68,7 +71,10 @@ class Heard(Fact):
 
 
 class Said(Fact):
-    """What the model answered. `unfinished`: it ran out of room and should go on."""
+    """What the model answered. `unfinished`: it ran out of room and should go on.
+
+    `blocks`: text, thinking and calls in their order, where that is more than the text followed by the calls.
+    """
 
     type: Literal["said"] = "said"
     text: str = ""
@@ -92,13 +98,18 @@ class Began(Fact):
 class Did(Fact):
     """A call's one result: what the model reads, and what it changed that the agent must remember.
 
-    `tasks`: tasks this agent now knows as its own, with their epoch, or knows it finished or gave up (none).
+    `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
+    knows them, path and digest. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it finished
+    or gave up (none).
     """
 
     type: Literal["did"] = "did"
     call: str
     text: str
     ok: bool = True
+    shown: str = ""
+    images: tuple[dict[str, str], ...] = ()
+    files: dict[str, str] = Field(default_factory=dict)
     opened: Opened | None = None
     answered: Answered | None = None
     background: str | None = None

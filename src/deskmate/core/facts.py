@@ -20,7 +20,8 @@ class Fact(BaseModel):
     Made with fields that are not of its shape it raises BadInput, for a name BadName.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    # Built when a kind is first used: a process meets few of them, and building takes a millisecond each.
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     type: str
 

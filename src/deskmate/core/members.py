@@ -213,8 +213,8 @@ class Roster:
         return name == USER or (name in self.members and self.members[name].here)
 
     def mode_of(self, name: str) -> Mode:
-        """Return the permission mode of one member."""
-        return self.modes.get(name, self.mode)
+        """Return the permission mode of one member, or of the subagent that bears the id of a member's call."""
+        return self.modes.get(name.partition(":")[0], self.mode)
 
 
 EMPTY = Roster()

@@ -53,6 +53,7 @@ class OpenCall:
     id: str
     tool: str
     arguments: Mapping[str, object]
+    flaw: str = ""
     began: bool = False
     request: str | None = None
     allowed: bool | None = None
@@ -86,6 +87,7 @@ class Memory:
     nudged: frozenset[TaskEpoch] = frozenset()
     reported: frozenset[TaskEpoch] = frozenset()
     background: frozenset[str] = frozenset()
+    files: Mapping[str, str] = field(default_factory=dict)
     compacted: bool = False
     noticed: tuple[int, int] = (0, 0)
     steps: int = 0
@@ -108,9 +110,8 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, calls=_each(memory.calls, calls, lambda call: replace(call, began=True)))
         case Did():
             return _do(memory, entry)
-        case Asked(call=asked, request_id=request_id):
-            waiting = _each(memory.calls, (asked,), lambda call: replace(call, request=request_id))
-            return _open(replace(memory, calls=waiting), Request(request_id, Shake.PERMISSION, USER))
+        case Asked():
+            return _ask(memory, entry)
         case Took(task=task, epoch=epoch):
             return replace(memory, tasks={**memory.tasks, task: epoch}, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
@@ -137,7 +138,9 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
 
 def _say(memory: Memory, number: int, entry: Said) -> Memory:
     ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
-    calls = {id_: OpenCall(id_, call.tool, call.arguments) for id_, call in zip(ids, entry.calls, strict=True)}
+    calls = {
+        id_: OpenCall(id_, call.tool, call.arguments, call.flaw) for id_, call in zip(ids, entry.calls, strict=True)
+    }
     return replace(
         memory,
         owed=entry.unfinished,
@@ -147,7 +150,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         demanded=False,
         parked=None,
         compacted=False,
-        steps=memory.steps + 1 if calls else 0,
+        steps=memory.steps + 1 if calls or entry.unfinished else 0,
     )
 
 
@@ -159,6 +162,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
         calls=_without(memory.calls, entry.call),
         requests=_without(memory.requests, call.request) if call and call.request else memory.requests,
         tasks={task: epoch for task, epoch in told.items() if epoch is not None},
+        files={**memory.files, **entry.files} if entry.files else memory.files,
         owed=True,
     )
     if entry.background:
@@ -169,6 +173,15 @@ def _do(memory: Memory, entry: Did) -> Memory:
         stopping = answered.request_id if answered.approve else memory.stopping
         memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
     return memory
+
+
+def _ask(memory: Memory, entry: Asked) -> Memory:
+    asked = memory.calls.get(entry.call)
+    # Asked about once: a second record of it must not open the way for a second answer.
+    if asked and asked.request:
+        return memory
+    waiting = _each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
+    return _open(replace(memory, calls=waiting), Request(entry.request_id, Shake.PERMISSION, USER))
 
 
 def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
@@ -199,7 +212,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     if not wakes(message):
         return memory
     if sender in IN_CHARGE:
-        memory = replace(memory, interrupted=False, parked=None)
+        memory = replace(memory, interrupted=False, parked=None, steps=0)
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 
 

@@ -35,7 +35,7 @@ class Status(StrEnum):
 class Receipt(BaseModel):
     """How the command that verifies a task ended, and where it ran."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     command: str
     workspace: str

@@ -1,0 +1,65 @@
+"""News: what an agent is told of its tasks and its team, in words. Bounded, and no more than is new.
+
+`runtime.duties` records them in the transcript; nothing here decides whether they are told.
+"""
+
+from deskmate.core.members import Member, Roster
+from deskmate.core.tasks import Board, Task, line, one_line
+
+_LINES = 40
+_WORDS = 400
+_DESCRIPTION = 8_000
+
+
+def task_text(task: Task) -> str:
+    """Return a task as its new owner reads it."""
+    parts = [f"Task #{task.id} is yours now: {one_line(task.subject)}", _cut(task.description, _DESCRIPTION)]
+    parts += [f"Note from before: {_cut(note, _WORDS)}" for note in task.notes[-3:]]
+    if task.verify:
+        parts.append(f"Completing it runs `{_cut(task.verify, _WORDS)}`, which must succeed.")
+    return "\n".join(part for part in parts if part)
+
+
+def _cut(text: str, cap: int) -> str:
+    return text if len(text) <= cap else f"{text[:cap]}… (TaskGet has the rest)"
+
+
+def nudge_text(task: Task) -> str:
+    """Return the reminder for who rests on a task."""
+    return (
+        f"You stopped while task #{task.id} ({one_line(task.subject)}) is still in progress. Go on with it; "
+        "if it is done, mark it completed; if you cannot go on, say why to the lead or give it back."
+    )
+
+
+def lost_text(board: Board, lost: tuple[int, ...]) -> str:
+    """Return what became of tasks that are no longer an agent's own."""
+    return "\n".join(_lost(board.tasks.get(id_), id_) for id_ in lost)
+
+
+def _lost(task: Task | None, id_: int) -> str:
+    now = (
+        "it is gone"
+        if task is None or not task.is_open
+        else f"it is {task.owner}'s now"
+        if task.owner
+        else "it is free"
+    )
+    return f"Task #{id_} is no longer yours: {now}. Leave it."
+
+
+def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
+    """Return what changed on roster and board since these records, for the lead."""
+    changed = [member for member in roster.teammates if member.status.number > since[0]]
+    lines = ["Since you last looked:", *(_status(member) for member in changed)]
+    lines += [f"task {line(board, task)}" for task in board.tasks.values() if task.is_open]
+    if len(lines) > _LINES:
+        lines[_LINES:] = [f"… and {len(lines) - _LINES} more; TaskList has all tasks"]
+    return "\n".join(lines)
+
+
+def _status(member: Member) -> str:
+    detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
+    words = f': "{" ".join(member.words.split())[:_WORDS]}"' if member.status.word == "idle" and member.words else ""
+    peers = "".join(f"\n  {one_line(peer)}" for peer in member.peers[:5])
+    return f"{member.name} is {member.status.word}{detail}{words}{peers}"
