@@ -1,0 +1,129 @@
+"""Frames: mail and news as a model reads them, each in a tag of ours that no text inside can close or imitate.
+
+`rendering` puts them into a prompt. Who wrote something is said by the frame alone, and the frame by the envelope; what
+is inside is words. Below stand messages and handshakes.
+"""
+
+import json
+import re
+from html import escape
+from typing import assert_never
+
+from deskmate.core.entries import Ended
+from deskmate.core.facts import Foreign
+from deskmate.core.handshakes import TABLE, Shake, may_ask
+from deskmate.core.messages import (
+    Broadcast,
+    Envelope,
+    Interrupt,
+    PermissionRequest,
+    PermissionResponse,
+    Plain,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    Undeliverable,
+    read_envelope,
+    summarise,
+)
+from deskmate.core.names import LEAD, USER
+
+MESSAGE = "teammate-message"
+NOTIFICATION = "task-notification"
+SUMMARY = "summary"
+NOTES = "project-notes"
+
+EMPTY_MESSAGE = "(an empty message)"
+
+# All control characters but tab and newline, and those that turn the direction of what is shown.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES})\b)", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n?")
+
+
+def message_text(envelope: Envelope) -> str | None:
+    """Return a message as its hearer's model reads it; None where no model reads its kind.
+
+    The user's words to the lead are the conversation itself and stand as they are; all else is framed.
+    """
+    if envelope.sender == USER and envelope.recipient == LEAD and isinstance(envelope.message, Plain):
+        return unframed(envelope.message.content) or EMPTY_MESSAGE
+    read = _as_read(envelope)
+    if read is None:
+        return None
+    body, attributes = read
+    return framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
+
+
+def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
+    """Return body and attributes of what a model reads, or nothing for what only the runtime does: the one table."""
+    message = envelope.message
+    match message:
+        case Plain(content=content, summary=summary) | Broadcast(content=content, summary=summary):
+            return content, {"summary": summarise(summary)}
+        case PlanRequest(content=content, request_id=id_):
+            return content, {"request_id": id_}
+        case PlanResponse(content=content, request_id=id_, approve=approve):
+            # From anyone else it decides nothing, and must not look as if it did.
+            counts = envelope.sender in TABLE[Shake.PLAN].answered_by
+            return (content, {"request_id": id_, "approve": _yes_or_no(approve)}) if counts else None
+        case ShutdownRequest(content=content, request_id=id_):
+            return (content, {"request_id": id_}) if may_ask(envelope.sender, message) else None
+        case ShutdownResponse(content=content, request_id=id_, approve=approve):
+            # That someone left is news of the roster; only a refusal has to be answered.
+            return None if approve else (content, {"request_id": id_, "approve": _yes_or_no(approve)})
+        case Undeliverable(reason=reason, original=original):
+            return f"{reason}; what comes back:\n{_returned(original)}", {}
+        case PermissionRequest() | PermissionResponse() | Interrupt():
+            return None
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _yes_or_no(approve: bool) -> str:
+    return "yes" if approve else "no"
+
+
+def _returned(original: dict[str, object]) -> str:
+    envelope = read_envelope(original)
+    if isinstance(envelope, Foreign):
+        return json.dumps(original, ensure_ascii=False)
+    head = f"from {envelope.sender} to {envelope.recipient}, {envelope.message.type}"
+    return f"({head})\n{getattr(envelope.message, 'content', '')}"
+
+
+def notification_text(ended: Ended) -> str:
+    """Return the end of something in the background as a model reads it."""
+    attributes = {"id": ended.background, "status": ended.status, "output": ended.blob or ""}
+    return framed(NOTIFICATION, ended.text, attributes)
+
+
+def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str:
+    """Return a text in a frame, attributes only where they are set; nothing in them can end it early."""
+    set_ones = {key: " ".join(clean(value).split()) for key, value in (attributes or {}).items()}
+    head = "".join(f' {key}="{escape(value)}"' for key, value in set_ones.items() if value)
+    return f"<{tag}{head}>{escape(clean(body), quote=False)}</{tag}>"
+
+
+def unframed(text: str) -> str:
+    """Return a text that stands in no frame, with all that could pass for a frame of ours made harmless."""
+    text = clean(text)
+    text = _TAG.sub("&lt;", text) if "<" in text else text
+    return text if text.strip() else ""
+
+
+def clean(text: str) -> str:
+    """Return a text without characters that hide something or have no UTF-8; line ends become newlines."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("", _LINE_END.sub("\n", storable(text)))
+
+
+def storable(text: str) -> str:
+    """Return a text as a store gives it back: lone surrogates become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
