@@ -1,0 +1,18 @@
+"""Models: what answers prompts. Nothing is imported here, so that a process pays only for the one it uses.
+
+anthropic        Anthropic's Messages API
+  anthropic_wire   a prompt as the body of its request
+openai           chat completions, of OpenAI and of the many servers that speak them
+  openai_wire      a prompt as the body of their request
+bodies           what both need to write a request: stable JSON, ids, names, pictures
+replies          what both need to fold a reply: blocks out of fragments
+fields           reading JSON that a provider sent
+http             one client for all; a request answered by a stream of events
+  sse              events out of bytes
+  failures         what went wrong at a provider, as one of our errors
+retrying         asks again when trouble passes, and another model when it does not
+metered          says what each reply costs
+  prices           US dollars by model
+limits           tokens by family of models
+scripted         says what it was told to say, for tests and the demo
+"""

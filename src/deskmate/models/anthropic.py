@@ -1,0 +1,166 @@
+"""Anthropic's Messages API as a Model: asked in one request, folded from its stream of events.
+
+`anthropic_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, Literal
+
+import httpx2
+
+from deskmate.core.prompts import (
+    CallDelta,
+    Delta,
+    Prompt,
+    Reply,
+    TextDelta,
+    ThinkingDelta,
+    Usage,
+)
+from deskmate.errors import BadSettings, ModelTrouble
+from deskmate.models.anthropic_wire import request_body
+from deskmate.models.failures import Endpoint, Fault, failure, fault_in
+from deskmate.models.fields import count, inner, words
+from deskmate.models.http import ask, drain
+from deskmate.models.replies import Piece, blocks
+from deskmate.models.sse import Event
+from deskmate.ports import Limits
+
+API_VERSION = "2026-10-21"
+LEAST_THINKING_TOKENS = 1024
+_USAGE = {
+    "input_tokens": "input",
+    "output_tokens": "output",
+    "cache_read_input_tokens": "cache_read",
+    "cache_creation_input_tokens": "cache_write",
+}
+
+
+class AnthropicModel:
+    """A model of Anthropic, or of a server that speaks its Messages API.
+
+    `thinking_tokens`: how many of the tokens it gives may be thoughts; 0 leaves that to the model's own default.
+    """
+
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        model: str,
+        *,
+        key: str,
+        base_url: str = "https://api.anthropic.com",
+        limits: Limits,
+        thinking_tokens: int = 0,
+    ) -> None:
+        if thinking_tokens and not LEAST_THINKING_TOKENS <= thinking_tokens < limits.output:
+            raise BadSettings(
+                f"{thinking_tokens} thinking tokens for {model!r}: set 0, or {LEAST_THINKING_TOKENS} and more "
+                f"but fewer than the {limits.output} tokens it may give"
+            )
+        url = f"{base_url.rstrip('/')}/v1/messages"
+        self._at = Endpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key)
+        self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
+        self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
+
+    @property
+    def name(self) -> str:
+        """Its name, `anthropic:model`."""
+        return self._at.model
+
+    @property
+    def limits(self) -> Limits:
+        """How much it takes and gives."""
+        return self._limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield deltas as they come and, last of all, the one reply."""
+        body = request_body(prompt, self._model, max_tokens=self._limits.output, thinking_tokens=self._thinking)
+        fold = MessageFold(self._at)
+        async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
+            async for event in events:
+                for delta in fold.take(event):
+                    yield delta
+                if fold.finished:
+                    await drain(events)
+        yield fold.reply()
+
+
+class MessageFold:
+    """One message, folded from its events. Kinds of events and blocks it does not know are skipped."""
+
+    def __init__(self, at: Endpoint) -> None:
+        self._at = at
+        self._pieces: dict[int, Piece] = {}
+        self._usage = Usage()
+        self._stop = ""
+        self.finished = False
+
+    def take(self, event: Event) -> Iterator[Delta]:
+        """Yield what an event adds for those who watch; raise what an error event means."""
+        found = self._at.read(event.data)
+        match words(found, "type"):
+            case "message_start":
+                self._count(inner(inner(found, "message"), "usage"))
+            case "content_block_start":
+                yield from self._open(count(found, "index") or 0, inner(found, "content_block"))
+            case "content_block_delta":
+                yield from self._extend(count(found, "index") or 0, inner(found, "delta"))
+            case "message_delta":
+                self._count(inner(found, "usage"))
+                self._stop = words(inner(found, "delta"), "stop_reason") or self._stop
+            case "message_stop":
+                self.finished = True
+            case "error":
+                fault = fault_in(found) or Fault("")
+                raise failure(self._at, fault.status, fault)
+
+    def reply(self) -> Reply:
+        """Return the reply; raise ModelTrouble if the stream ended before the message did."""
+        if not self.finished:
+            raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
+        end = self._end()
+        pieces = [self._pieces[index] for index in sorted(self._pieces)]
+        return Reply(blocks(pieces, cut=end != "done"), self._usage, end, self._at.model)
+
+    def _end(self) -> Literal["done", "length", "refused"]:
+        if self._stop in ("max_tokens", "model_context_window_exceeded"):
+            return "length"
+        return "refused" if self._stop == "refusal" else "done"
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        # The figures are totals so far; one that is left out still stands.
+        counted = {ours: count(usage, theirs) for theirs, ours in _USAGE.items()}
+        self._usage = replace(self._usage, **{ours: tokens for ours, tokens in counted.items() if tokens is not None})
+
+    def _open(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
+        match words(block, "type"):
+            case "text":
+                self._pieces[index] = Piece("text")
+                yield from self._extend(index, {"type": "text_delta", "text": words(block, "text")})
+            case "thinking":
+                self._pieces[index] = Piece("thinking", signature=words(block, "signature"))
+                yield from self._extend(index, {"type": "thinking_delta", "thinking": words(block, "thinking")})
+            case "redacted_thinking":
+                self._pieces[index] = Piece("sealed", signature=words(block, "data"))
+            case "tool_use":
+                tool = words(block, "name")
+                self._pieces[index] = Piece("call", id=words(block, "id"), tool=tool, arguments=inner(block, "input"))
+                yield CallDelta(tool)
+
+    def _extend(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:
+        piece = self._pieces.get(index)
+        if piece is None:
+            return
+        match words(delta, "type"):
+            case "text_delta" if text := words(delta, "text"):
+                piece.parts.append(text)
+                yield TextDelta(text)
+            case "thinking_delta" if text := words(delta, "thinking"):
+                piece.parts.append(text)
+                yield ThinkingDelta(text)
+            case "signature_delta":
+                piece.signature = words(delta, "signature")
+            case "input_json_delta":
+                piece.parts.append(words(delta, "partial_json"))

@@ -1,0 +1,176 @@
+"""Failures: what went wrong at a provider, as one of our errors. `http` and both wires raise what they get from here.
+
+The status decides; where there is none, inside a stream, the provider's own word for the error stands for it.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+from typing import Any
+
+from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.models.fields import inner, read_object, words
+
+MESSAGE_CAP = 500
+EXCERPT_CAP = 200
+_KEY = re.compile(r"[!-~]*")
+_PASSING = frozenset({408, 409, 429})
+_DENIED = frozenset({401, 403})
+
+# In an error's type, code or message: the prompt, or prompt and reply together, exceed the window.
+_TOO_LONG = (
+    "prompt is too long",
+    "input is too long",
+    "exceed context limit",
+    "exceeds the context window",
+    "context_length_exceeded",
+    "maximum context length",
+    "context length is only",
+    "exceeds the available context size",
+    "exceed_context_size_error",
+    "request_too_large",
+)
+
+# The status that a provider would have answered with, had it known before it began to stream.
+_STATUS: Mapping[str, int] = MappingProxyType(
+    {
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "invalid_api_key": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "model_not_found": 404,
+        "request_too_large": 413,
+        "context_length_exceeded": 400,
+        "exceed_context_size_error": 400,
+        "BadRequestError": 400,
+        "rate_limit_error": 429,
+        "rate_limit_exceeded": 429,
+        "overloaded_error": 529,
+    }
+)
+_UNKNOWN_STATUS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is asked, and under which names its failures are told. `setting`: where its key comes from.
+
+    Raises BadSettings for a key that no header can carry.
+    """
+
+    model: str
+    url: str
+    setting: str
+    key: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and not _KEY.fullmatch(self.key):
+            raise BadSettings(f"{self.setting} holds blanks or characters that no key has; set the key again")
+
+    def hide(self, text: str) -> str:
+        """Return a text as a person may read it: short, on one line, without the key."""
+        shown = text.replace(self.key, "***") if self.key else text
+        return " ".join(shown[: 2 * MESSAGE_CAP].split())[:MESSAGE_CAP]
+
+    def read(self, data: str) -> dict[str, Any]:
+        """Return the object that an event holds; raise ModelTrouble if it holds none: it was torn on the way."""
+        found = read_object(data)
+        if found is None:
+            raise ModelTrouble(f"{self.model} sent an event that is no JSON object: {self.hide(data)[:EXCERPT_CAP]}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a provider said about an error: its message, and its words for the kind of error."""
+
+    message: str
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def too_long(self) -> bool:
+        """Whether it says that the prompt is larger than the window."""
+        said = " ".join((*self.kinds, self.message)).lower()
+        return any(sign in said for sign in _TOO_LONG)
+
+    @property
+    def status(self) -> int:
+        """The status it stands for; a passing one if it is not known."""
+        for kind in self.kinds:
+            if kind in _STATUS:
+                return _STATUS[kind]
+            if re.fullmatch("[45][0-9][0-9]", kind):
+                return int(kind)
+        return _UNKNOWN_STATUS
+
+
+def fault_in(found: Mapping[str, Any]) -> Fault | None:
+    """Return the fault that an object tells under `error`, as an object or in plain words; None if it tells none."""
+    if message := words(found, "error"):
+        return Fault(message)
+    error = inner(found, "error")
+    kinds = tuple(str(error[key]) for key in ("code", "type") if error.get(key))
+    return Fault(words(error, "message") or json.dumps(error), kinds) if error else None
+
+
+def read_fault(body: str) -> Fault:
+    """Return the fault that the body of an answer tells; all of it is the message where it is of no known form."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return Fault(body)
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, dict):
+        return Fault(body)
+    return fault_in(found) or Fault(words(found, "message") or words(found, "detail") or body, (words(found, "type"),))
+
+
+def failure(at: Endpoint, status: int, fault: Fault, retry_after: float | None = None) -> ModelError:
+    """Return the error that a status and a fault mean for whoever asked."""
+    said = at.hide(fault.message) or "no reason given"
+    if status in _DENIED:
+        return ModelRejected(f"{at.model} denied access ({status}): {said}; check {at.setting}")
+    if status in _PASSING:
+        return ModelTrouble(f"{at.model} cannot answer now ({status}): {said}", retry_after)
+    if status == 413 or fault.too_long:
+        return PromptTooLong(f"the prompt is too long for {at.model}: {said}")
+    if status >= 500:
+        return ModelTrouble(f"{at.model} failed ({status}): {said}", retry_after)
+    if status == 404:
+        return ModelRejected(f"{at.model} was not found ({status}): {said}; check the model's name and its base URL")
+    return ModelRejected(f"{at.model} does not take this request ({status}): {said}")
+
+
+def retry_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return how many seconds a provider asked to be left alone, in milliseconds, seconds or up to a date."""
+    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after", "")
+    if (seconds := _number(asked)) is not None:
+        return seconds
+    until, now = _date(asked), _date(headers.get("date", "")) or datetime.now(UTC)
+    return max(0.0, (until - now).total_seconds()) if until else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

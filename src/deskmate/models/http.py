@@ -1,0 +1,102 @@
+"""The way to a provider: one client for all models of a process, and a request whose answer is a stream of events.
+
+The wires above say what is asked; `sse` and `failures` below read what comes back.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, suppress
+
+import anyio
+import httpx2
+
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble
+from deskmate.models.failures import EXCERPT_CAP, Endpoint, Fault, failure, fault_in, read_fault, retry_seconds
+from deskmate.models.fields import read_object
+from deskmate.models.sse import Event, EventParser
+
+SILENCE_SECONDS = 120.0
+CONNECT_SECONDS = 10.0
+WRITE_SECONDS = 30.0
+DRAIN_SECONDS = 1.0
+BODY_CAP = 64 * 1024
+
+
+def new_client(silence_seconds: float = SILENCE_SECONDS) -> httpx2.AsyncClient:
+    """Return a client to share between models; who made it closes it.
+
+    A provider that says nothing for `silence_seconds` counts as lost, and so does a wait that long for a connection.
+    """
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(
+            connect=CONNECT_SECONDS, read=silence_seconds, write=WRITE_SECONDS, pool=silence_seconds
+        ),
+        limits=httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60),
+    )
+
+
+async def ask(
+    client: httpx2.AsyncClient, at: Endpoint, headers: Mapping[str, str], body: bytes
+) -> AsyncGenerator[Event, None]:
+    """Post a body and yield the events of the answer; raise ModelTrouble, PromptTooLong or ModelRejected.
+
+    Closing it closes the connection; what has been drained leaves it open for the next request.
+    """
+    sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
+    try:
+        async with client.stream("POST", at.url, content=body, headers=sent) as response:
+            if not response.is_success:
+                raise await _refusal(at, response)
+            async with aclosing(_events(at, response)) as events:
+                async for event in events:
+                    yield event
+    except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
+        raise ModelRejected(f"{at.model} has no usable address: {at.hide(str(error))}; check its base URL") from error
+    except httpx2.TimeoutException as error:
+        raise ModelTrouble(f"{at.model} kept silent too long ({type(error).__name__})") from error
+    except httpx2.HTTPError as error:
+        reason = at.hide(str(error)) or "no reason given"
+        raise ModelTrouble(f"the connection to {at.model} failed: {type(error).__name__}: {reason}") from error
+
+
+async def drain(events: AsyncGenerator[Event, None]) -> None:
+    """Read a finished stream to its end, so that its connection can serve again; a slow or broken one is let go."""
+    with anyio.move_on_after(DRAIN_SECONDS), suppress(ModelTrouble):
+        async for _ in events:
+            pass
+
+
+async def _events(at: Endpoint, response: httpx2.Response) -> AsyncGenerator[Event, None]:
+    parser, head, streams = EventParser(), b"", False
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            if not streams:
+                head = (head + piece)[:BODY_CAP]
+            for event in parser.feed(piece):
+                streams = True
+                yield event
+    for event in parser.end():
+        streams = True
+        yield event
+    if not streams:
+        raise _no_stream(at, head.decode("utf-8", "replace"))
+
+
+def _no_stream(at: Endpoint, body: str) -> ModelError:
+    fault = fault_in(read_object(body) or {})
+    if fault:
+        return failure(at, fault.status, fault)
+    shown = at.hide(body)[:EXCERPT_CAP]
+    return ModelTrouble(f"{at.model} answered no stream of events but: {shown or 'nothing'}")
+
+
+async def _refusal(at: Endpoint, response: httpx2.Response) -> ModelError:
+    body = b""
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            body = (body + piece)[:BODY_CAP]
+            if len(body) == BODY_CAP:
+                break
+    fault = read_fault(body.decode("utf-8", "replace"))
+    if not fault.message.strip():
+        fault = Fault(response.reason_phrase)
+    return failure(at, response.status_code, fault, retry_seconds(response.headers))

@@ -1,0 +1,111 @@
+"""Limits: how much each family of models takes and gives, in one small table.
+
+`app` above asks here unless the user's settings say otherwise; nothing is asked of a provider.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from deskmate.ports import Limits
+
+UNKNOWN = Limits(128_000, 8_192)
+
+# A server of one's own holds what it was started with, and cuts longer prompts without a word.
+_SERVERS: Mapping[str, Limits] = MappingProxyType({"ollama": Limits(32_768, 8_192)})
+
+# Beginnings of model names, the longest that fits counts. Where hosts differ, the smaller figure stands.
+_FAMILIES: Mapping[str, Limits] = MappingProxyType(
+    {
+        "claude": Limits(200_000, 32_000),
+        "claude-3-": Limits(200_000, 4_096),
+        "claude-3-5": Limits(200_000, 8_192),
+        "claude-3-7": Limits(200_000, 64_000),
+        "claude-sonnet-4": Limits(200_000, 64_000),
+        "claude-haiku-4-5": Limits(200_000, 64_000),
+        "claude-opus-4-5": Limits(200_000, 64_000),
+        "claude-sonnet-4-6": Limits(1_000_000, 64_000),
+        "claude-opus-4-6": Limits(1_000_000, 128_000),
+        "claude-opus-4-7": Limits(1_000_000, 128_000),
+        "claude-opus-4-8": Limits(1_000_000, 128_000),
+        "claude-haiku-5": Limits(1_000_000, 64_000),
+        "claude-sonnet-5": Limits(1_000_000, 128_000),
+        "claude-opus-5": Limits(1_000_000, 128_000),
+        "claude-fable-5": Limits(1_000_000, 128_000),
+        "gpt-3.5": Limits(16_385, 4_096),
+        "gpt-4": Limits(8_192, 4_096),
+        "gpt-4-turbo": Limits(128_000, 4_096),
+        "gpt-4o": Limits(128_000, 16_384),
+        "gpt-4.1": Limits(1_000_000, 32_768),
+        "gpt-5": Limits(400_000, 128_000),
+        "gpt-5-chat": Limits(128_000, 16_384),
+        "gpt-5.1-chat": Limits(128_000, 16_384),
+        "gpt-5.2-chat": Limits(128_000, 16_384),
+        "gpt-5.3": Limits(128_000, 16_384),
+        "gpt-5.3-codex": Limits(400_000, 128_000),
+        "gpt-5.4": Limits(1_050_000, 128_000),
+        "gpt-5.4-mini": Limits(400_000, 128_000),
+        "gpt-5.4-nano": Limits(400_000, 128_000),
+        "gpt-5.5": Limits(1_000_000, 128_000),
+        "gpt-5.6": Limits(1_050_000, 128_000),
+        "gpt-6": Limits(1_050_000, 128_000),
+        "gpt-oss": Limits(131_072, 32_768),
+        "o1": Limits(200_000, 100_000),
+        "o1-mini": Limits(128_000, 65_536),
+        "o1-preview": Limits(128_000, 32_768),
+        "o3": Limits(200_000, 100_000),
+        "o4": Limits(200_000, 100_000),
+        "gemini": Limits(1_000_000, 65_536),
+        "gemini-1.5": Limits(1_000_000, 8_192),
+        "gemini-2.0": Limits(1_000_000, 8_192),
+        "llama-3": Limits(8_192, 2_048),
+        "llama-3.": Limits(128_000, 8_192),
+        "llama-4": Limits(131_072, 8_192),
+        "qwen": Limits(32_768, 8_192),
+        "qwen-plus": Limits(1_000_000, 32_768),
+        "qwen3": Limits(128_000, 8_192),
+        "qwen3-coder": Limits(256_000, 32_768),
+        "qwen3-max": Limits(256_000, 32_768),
+        "qwen3.": Limits(128_000, 32_768),
+        "deepseek": Limits(64_000, 8_000),
+        "deepseek-v3": Limits(128_000, 8_000),
+        "deepseek-v4": Limits(1_000_000, 64_000),
+        "deepseek-flash": Limits(1_000_000, 64_000),
+        "mistral": Limits(32_768, 8_192),
+        "mistral-small": Limits(128_000, 16_384),
+        "mistral-medium": Limits(128_000, 16_384),
+        "mistral-large": Limits(128_000, 16_384),
+        "mistral-large-4": Limits(1_000_000, 32_768),
+        "magistral": Limits(40_960, 16_384),
+        "ministral": Limits(128_000, 8_192),
+        "codestral": Limits(256_000, 16_384),
+        "devstral": Limits(128_000, 16_384),
+    }
+)
+
+
+def limits_of(model: str, override: Limits | None = None, window: int | None = None) -> Limits:
+    """Return the limits of `provider:model`: those of `override`, else of the table, looked at in November 2026.
+
+    `window` replaces the window alone; the output then takes at most half of it, so that there is room to ask.
+    """
+    limits = override or _known(model)
+    if window is None:
+        return limits
+    return replace(limits, window=window, output=min(limits.output, window // 2))
+
+
+def _known(model: str) -> Limits:
+    provider, _, name = model.partition(":")
+    if provider in _SERVERS:
+        return _SERVERS[provider]
+    family = _plain(name)
+    fitting = [begin for begin in _FAMILIES if family.startswith(begin)]
+    return _FAMILIES[max(fitting, key=len)] if fitting else UNKNOWN
+
+
+def _plain(name: str) -> str:
+    """Return a model's own name as its maker writes it: without the vendor's folder in front of it."""
+    plain = name.rpartition("/")[2].lower()
+    # Some hosts write claude-opus-4.5 for claude-opus-4-5; elsewhere the dot tells versions from dates.
+    return plain.replace(".", "-") if plain.startswith("claude") else plain

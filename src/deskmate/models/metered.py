@@ -1,0 +1,48 @@
+"""Metered: a model whose replies say what they cost, told to whoever keeps the accounts before anyone sees them.
+
+`app` above wraps it around `retrying`; a model stands below.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from deskmate.core.prompts import Delta, Prompt, Reply, Usage
+from deskmate.ports import Limits, Model
+
+
+class Metered:
+    """A model that puts a price on each reply.
+
+    `spend` is awaited before the reply is yielded: if it fails, nobody gets an answer that was not counted.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prices: Callable[[str, Usage], float | None],
+        spend: Callable[[Reply], Awaitable[None]],
+    ) -> None:
+        self._model, self._prices, self._spend = model, prices, spend
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model."""
+        return self._model.limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield what the model yields, the reply with its cost."""
+        async with aclosing(self._model.stream(prompt)) as parts:
+            async for part in parts:
+                yield await self._counted(part) if isinstance(part, Reply) else part
+
+    async def _counted(self, reply: Reply) -> Reply:
+        # After a fallback it is not the model that was asked first that is paid.
+        counted = replace(reply, cost=self._prices(reply.model or self.name, reply.usage))
+        await self._spend(counted)
+        return counted

@@ -1,0 +1,153 @@
+"""Chat completions as a Model, as OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and many others speak them.
+
+`openai_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any, Literal
+
+import httpx2
+
+from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta, Usage
+from deskmate.errors import ModelTrouble
+from deskmate.models.failures import Endpoint, failure, fault_in
+from deskmate.models.fields import count, inner, objects, words
+from deskmate.models.http import ask, drain
+from deskmate.models.openai_wire import request_body
+from deskmate.models.replies import Piece, blocks
+from deskmate.models.sse import Event
+from deskmate.ports import Limits
+
+_OPENAI = "https://api.openai.com"
+
+
+class OpenAIModel:
+    """A model behind chat completions. `provider`: whose it is, for its name and that of its key's setting."""
+
+    def __init__(
+        self,
+        client: httpx2.AsyncClient,
+        model: str,
+        *,
+        key: str | None,
+        base_url: str = f"{_OPENAI}/v1",
+        limits: Limits,
+        provider: str = "openai",
+    ) -> None:
+        setting = f"{provider.upper().replace('-', '_')}_API_KEY"
+        self._at = Endpoint(f"{provider}:{model}", f"{base_url.rstrip('/')}/chat/completions", setting, key)
+        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        # OpenAI refuses the old word for its newer models; the others know no other.
+        is_openai = base_url.startswith(f"{_OPENAI}/")
+        self._max_tokens_key = "max_completion_tokens" if is_openai else "max_tokens"
+        self._client, self._model, self._limits = client, model, limits
+
+    @property
+    def name(self) -> str:
+        """Its name, `provider:model`."""
+        return self._at.model
+
+    @property
+    def limits(self) -> Limits:
+        """How much it takes and gives."""
+        return self._limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield deltas as they come and, last of all, the one reply."""
+        body = request_body(prompt, self._model, max_tokens=self._limits.output, max_tokens_key=self._max_tokens_key)
+        fold = ChunkFold(self._at)
+        async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
+            async for event in events:
+                for delta in fold.take(event):
+                    yield delta
+                if fold.finished:
+                    await drain(events)
+        yield fold.reply()
+
+
+class ChunkFold:
+    """One completion, folded from its chunks."""
+
+    def __init__(self, at: Endpoint) -> None:
+        self._at = at
+        self._thinking, self._text = Piece("thinking"), Piece("text")
+        self._calls: list[Piece] = []
+        self._by_index: dict[int, Piece] = {}
+        self._usage = Usage()
+        self._stop = ""
+        self.finished = False
+
+    def take(self, event: Event) -> Iterator[Delta]:
+        """Yield what an event adds for those who watch; raise what an error in it means."""
+        if event.data.strip() == "[DONE]":
+            self.finished = True
+            return
+        found = self._at.read(event.data)
+        if fault := fault_in(found):
+            raise failure(self._at, fault.status, fault)
+        if usage := inner(found, "usage"):
+            self._usage = _usage(usage)
+        for choice in objects(found, "choices"):
+            yield from self._extend(inner(choice, "delta"))
+            self._stop = words(choice, "finish_reason") or self._stop
+
+    def reply(self) -> Reply:
+        """Return the reply; raise ModelTrouble if the stream ended before the completion did."""
+        if not self.finished and not self._stop:
+            raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
+        end = self._end()
+        pieces = (self._thinking, self._text, *self._calls)
+        return Reply(blocks(pieces, cut=end != "done"), self._usage, end, self._at.model)
+
+    def _end(self) -> Literal["done", "length", "refused"]:
+        if self._stop == "length":
+            return "length"
+        return "refused" if self._stop == "content_filter" else "done"
+
+    def _extend(self, delta: dict[str, Any]) -> Iterator[Delta]:
+        if thought := words(delta, "reasoning_content") or words(delta, "reasoning"):
+            self._thinking.parts.append(thought)
+            yield ThinkingDelta(thought)
+        if text := words(delta, "content") or words(delta, "refusal"):
+            self._text.parts.append(text)
+            yield TextDelta(text)
+        for fragment in objects(delta, "tool_calls"):
+            yield from self._call(fragment)
+
+    def _call(self, fragment: dict[str, Any]) -> Iterator[Delta]:
+        function = inner(fragment, "function")
+        id_, tool = words(fragment, "id"), words(function, "name")
+        # Some servers send the arguments as an object where the others send its text.
+        arguments = json.dumps(whole) if (whole := inner(function, "arguments")) else words(function, "arguments")
+        index = count(fragment, "index")
+        piece = self._piece(index, id_, tool, arguments)
+        if piece is None:
+            piece = Piece("call", id=id_, tool=tool)
+            self._calls.append(piece)
+            yield CallDelta(tool)
+        if index is not None:
+            self._by_index[index] = piece
+        piece.id, piece.tool = piece.id or id_, piece.tool or tool
+        piece.parts.append(arguments)
+
+    def _piece(self, index: int | None, id_: str, tool: str, arguments: str) -> Piece | None:
+        """Return the call that a fragment goes on with; None if it begins one.
+
+        The index should tell. Some servers leave it out, or send 0 for every call, whole in one fragment each.
+        """
+        last = self._calls[-1] if self._calls else None
+        piece = last if index is None else self._by_index.get(index)
+        if piece is None or (id_ and piece.id and id_ != piece.id):
+            return None
+        repeats_name = bool(tool) and (index is None or bool(arguments and piece.is_whole_call))
+        return None if repeats_name else piece
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    cached = count(inner(usage, "prompt_tokens_details"), "cached_tokens") or 0
+    prompt = count(usage, "prompt_tokens") or 0
+    return Usage(
+        input=max(0, prompt - cached), output=count(usage, "completion_tokens") or 0, cache_read=min(cached, prompt)
+    )

@@ -1,0 +1,88 @@
+"""A prompt as the body of a request to chat completions, as OpenAI and many servers speak it. `openai` above sends it.
+
+Tool messages hold text alone, so pictures follow in the user's message after them.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
+from deskmate.models.bodies import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
+
+Message = dict[str, Any]
+
+
+def request_body(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> bytes:
+    """Return the body that asks a model; the same prompt gives the same bytes."""
+    body: Message = {
+        "model": model,
+        max_tokens_key: max_tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if prompt.tools:
+        body["tools"] = [_tool(tool) for tool in prompt.tools]
+    body["messages"] = _messages(prompt)
+    return encode(body)
+
+
+def _tool(tool: ToolSpec) -> Message:
+    function = {"name": tool.name, "description": tool.text, "parameters": dict(tool.schema)}
+    return {"type": "function", "function": function}
+
+
+def _messages(prompt: Prompt) -> list[Message]:
+    messages = [] if is_blank(prompt.system) else [{"role": "system", "content": prompt.system}]
+    for passage in prompt.passages:
+        messages += _spoke(passage) if isinstance(passage, Spoke) else _told(passage, prompt)
+    return messages
+
+
+def _spoke(passage: Spoke) -> list[Message]:
+    text = _joined(block for block in passage.blocks if isinstance(block, TextBlock))
+    calls = [_call(block) for block in passage.blocks if isinstance(block, CallBlock)]
+    if calls:
+        return [{"role": "assistant", "content": text or None, "tool_calls": calls}]
+    # Nothing but thoughts, which this API does not take back: left out.
+    return [{"role": "assistant", "content": text}] if text else []
+
+
+def _call(block: CallBlock) -> Message:
+    arguments = json.dumps(dict(block.arguments), ensure_ascii=False, separators=(",", ":"))
+    return {
+        "id": wire_id(block.id),
+        "type": "function",
+        "function": {"name": wire_name(block.tool), "arguments": arguments},
+    }
+
+
+def _told(passage: Told, prompt: Prompt) -> list[Message]:
+    results = [block for block in passage.blocks if isinstance(block, ResultBlock)]
+    text = _joined(block for block in passage.blocks if isinstance(block, TextBlock))
+    pictures = [part for result in results for part in _pictures(result, prompt)]
+    messages = [_result(result) for result in results]
+    if pictures:
+        words = [{"type": "text", "text": text}] if text else []
+        messages.append({"role": "user", "content": [*pictures, *words]})
+    elif text or not results:
+        messages.append({"role": "user", "content": text or NOTHING})
+    return messages
+
+
+def _result(result: ResultBlock) -> Message:
+    text = NO_OUTPUT if is_blank(result.text) else result.text
+    return {"role": "tool", "tool_call_id": wire_id(result.id), "content": text if result.ok else f"error: {text}"}
+
+
+def _pictures(result: ResultBlock, prompt: Prompt) -> list[Message]:
+    images = [image for image in result.images if image.blob in prompt.pictures]
+    if not images:
+        return []
+    urls = [f"data:{image.media_type};base64,{base64_of(image, prompt)}" for image in images]
+    title = {"type": "text", "text": f"Images in the result of call {wire_id(result.id)}:"}
+    return [title, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+
+
+def _joined(blocks: Iterable[TextBlock]) -> str:
+    return "\n\n".join(block.text for block in blocks if not is_blank(block.text))

@@ -1,0 +1,70 @@
+"""Prices: what the tokens of one step cost, from the table that comes with `genai-prices`.
+
+`metered` above asks for each reply. Nothing is fetched: the table is as old as the installed package.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from deskmate.core.prompts import Usage
+
+# US dollars for a million tokens: input, output, read from the cache, written to the cache.
+Rates: TypeAlias = tuple[float, float, float, float]
+
+_NO_OVERRIDES: Mapping[str, Rates] = MappingProxyType({})
+
+# Our provider → the table's. Only these: the table also guesses from parts of a name, and a server of one's own
+# that serves a model of a known name would be billed as its maker bills.
+PROVIDERS: Mapping[str, str] = MappingProxyType(
+    {
+        "anthropic": "anthropic",
+        "cerebras": "cerebras",
+        "deepseek": "deepseek",
+        "fireworks": "fireworks",
+        "gemini": "google",
+        "google": "google",
+        "groq": "groq",
+        "mistral": "mistral",
+        "openai": "openai",
+        "openrouter": "openrouter",
+        "together": "together",
+        "xai": "x-ai",
+    }
+)
+
+
+def price(model: str, usage: Usage, overrides: Mapping[str, Rates] = _NO_OVERRIDES) -> float | None:
+    """Return in US dollars what this usage of `provider:model` costs; None where no price is known.
+
+    `overrides`, by the same full name, go before the table.
+    """
+    if model in overrides:
+        return _at(overrides[model], usage)
+    provider, _, name = model.partition(":")
+    return _listed(PROVIDERS[provider], name, usage) if provider in PROVIDERS else None
+
+
+def _at(rates: Rates, usage: Usage) -> float:
+    tokens = (usage.input, usage.output, usage.cache_read, usage.cache_write)
+    return sum(rate * count for rate, count in zip(rates, tokens, strict=True)) / 1_000_000
+
+
+def _listed(provider: str, name: str, usage: Usage) -> float | None:
+    # Loading the table takes longer than all the rest of a start; who never asks never pays for it.
+    import genai_prices
+
+    tokens = genai_prices.Usage(
+        # Here the input counts all of the prompt; what the cache had part in is taken out of it again.
+        input_tokens=usage.prompt,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )
+    try:
+        found = genai_prices.calc_price(tokens, name, provider_id=provider)
+    except LookupError:
+        return None
+    # A model may be listed without its prices, and would then cost nothing.
+    priced = found.model_price.input_mtok is not None and found.model_price.output_mtok is not None
+    return float(found.total_price) if priced else None

@@ -1,0 +1,94 @@
+"""Replies: blocks out of the fragments they come in, the same for both wires.
+
+The wires above collect the fragments; `core.prompts` below says what blocks are.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from deskmate.core.prompts import CallBlock, Spoken, TextBlock, ThinkingBlock
+
+FLAW_CAP = 200
+
+
+@dataclass(slots=True)
+class Piece:
+    """A block as far as it has come: `parts` are its words, or the text of a call's arguments.
+
+    `sealed`: thoughts of which only the signature is known. `arguments`: those that a call began with, if any.
+    """
+
+    kind: Literal["text", "thinking", "sealed", "call"]
+    parts: list[str] = field(default_factory=list)
+    signature: str = ""
+    id: str = ""
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """All that has come of it."""
+        return "".join(self.parts)
+
+    @property
+    def is_whole_call(self) -> bool:
+        """Whether the arguments of a call have all come, as far as one can see."""
+        return bool(self.arguments) or isinstance(read_arguments(self.text), dict)
+
+
+def blocks(pieces: Iterable[Piece], *, cut: bool) -> tuple[Spoken, ...]:
+    """Return the blocks of a reply that say something, the ids of calls made unique.
+
+    In one that was `cut`, a call is left out if its arguments are not whole, or if none have come: more were to come.
+    """
+    return tuple(_blocks(piece for piece in pieces if piece.kind != "call" or not cut or piece.is_whole_call))
+
+
+def _blocks(pieces: Iterable[Piece]) -> Iterator[Spoken]:
+    taken: set[str] = set()
+    for piece in pieces:
+        text = piece.text
+        match piece.kind:
+            case "text" if text.strip():
+                yield TextBlock(text)
+            case "thinking" if text.strip() or piece.signature:
+                yield ThinkingBlock(text, piece.signature)
+            case "sealed" if piece.signature:
+                yield ThinkingBlock("", piece.signature, sealed=True)
+            case "call":
+                id_ = piece.id
+                while not id_ or id_ in taken:
+                    id_ = f"{id_ or 'call'}_{len(taken) + 1}"
+                taken.add(id_)
+                yield _call(id_, piece)
+
+
+def _call(id_: str, piece: Piece) -> CallBlock:
+    text = piece.text
+    found = read_arguments(text) if text.strip() else piece.arguments
+    return CallBlock(id_, piece.tool, {}, found) if isinstance(found, str) else CallBlock(id_, piece.tool, found)
+
+
+def read_arguments(text: str) -> dict[str, Any] | str:
+    """Return the arguments that a text holds, or why it holds none, in words for the model."""
+    try:
+        found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        return f"the arguments are no JSON object: {str(error)[:FLAW_CAP]}"
+    if not isinstance(found, dict):
+        return f"the arguments are no JSON object: they are of the kind {type(found).__name__}"
+    return found
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is no number in JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number

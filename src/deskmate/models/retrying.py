@@ -1,0 +1,177 @@
+"""Retrying: a model that is asked again when trouble passes, and another one that is asked when it does not.
+
+`app` above wraps it around an adapter; whoever reads the stream sees each new try as a `RetryDelta`.
+"""
+
+import random
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+
+import anyio
+
+from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble
+from deskmate.ports import Clock, Limits, Model
+
+# Jitter may come out as next to nothing; each pause still costs this much, so that a budget is spent some day.
+LEAST_SECONDS = 0.1
+
+
+class Silence(ModelTrouble):
+    """A stream that said nothing for so long that it was cut."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"no word for {seconds:g} s")
+        self.seconds = seconds
+
+
+class Patience:
+    """What is left of the waiting that one model is worth in one step: pauses, and silences that were cut."""
+
+    def __init__(
+        self, budget_seconds: float, first_seconds: float, most_seconds: float, chance: Callable[[], float]
+    ) -> None:
+        self._left, self._next, self._most = budget_seconds, first_seconds, most_seconds
+        self._chance = chance
+        self.tries = 0
+        self.waited_seconds = 0.0
+
+    def pause(self, trouble: ModelTrouble) -> float | None:
+        """Count a try that came to trouble; return how many seconds to wait for the next one, None for no more.
+
+        The pause lies anywhere below a bound that doubles each time, and never below what the provider asked for;
+        where that is more than is left there is no point in waiting at all.
+        """
+        self.tries += 1
+        if isinstance(trouble, Silence):
+            self._spend(trouble.seconds)
+        asked = trouble.retry_after or 0.0
+        if self._left <= 0 or asked > self._left:
+            return None
+        bound, self._next = min(self._next, self._most), min(self._next * 2, self._most)
+        seconds = max(min(max(self._chance() * bound, LEAST_SECONDS), self._left), asked)
+        self._spend(seconds)
+        return seconds
+
+    def _spend(self, seconds: float) -> None:
+        self._left -= seconds
+        self.waited_seconds += seconds
+
+
+class Retrying:
+    """A model that outlasts passing trouble.
+
+    ModelTrouble, a stream that ends without a reply and one that says nothing for `silence_seconds` are tried again
+    until `budget_seconds` were waited in vain; then, and as soon as it is rejected, the fallback gets the same
+    chance. Raises ModelTrouble once nobody is left to ask, ModelRejected where nobody will ever answer, and
+    PromptTooLong at once.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        clock: Clock,
+        *,
+        budget_seconds: float = 600.0,
+        first_seconds: float = 1.0,
+        most_seconds: float = 60.0,
+        silence_seconds: float = 180.0,
+        fallback: Model | None = None,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self._models = (model,) if fallback is None else (model, fallback)
+        self._clock, self._silence_seconds = clock, silence_seconds
+        self._patience = partial(Patience, budget_seconds, first_seconds, most_seconds, random)
+
+    @property
+    def name(self) -> str:
+        """The name of the model that is asked first."""
+        return self._models[0].name
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of whichever model has the smaller window, so that a prompt fits the fallback too."""
+        return min((model.limits for model in self._models), key=lambda limits: limits.window)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield what the first model to answer yields. What came before a RetryDelta is void."""
+        failures: list[ModelTrouble | ModelRejected] = []
+        for model in self._models:
+            if failures:
+                yield RetryDelta(0.0, str(failures[-1]), model.name)
+            try:
+                async with aclosing(self._patiently(model, prompt)) as parts:
+                    async for part in parts:
+                        yield part
+                return
+            except (ModelTrouble, ModelRejected) as error:
+                failures.append(error)
+        raise _verdict(failures) from failures[-1]
+
+    async def _patiently(self, model: Model, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        patience = self._patience()
+        while True:
+            try:
+                async with aclosing(self._once(model, prompt)) as parts:
+                    async for part in parts:
+                        yield part
+                return
+            except ModelTrouble as error:
+                trouble = error
+            seconds = patience.pause(trouble)
+            if seconds is None:
+                raise _given_up(model.name, patience, trouble) from trouble
+            yield RetryDelta(seconds, str(trouble), model.name)
+            await self._clock.sleep(seconds)
+
+    async def _once(self, model: Model, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        async with aclosing(model.stream(prompt)) as parts:
+            while (part := await self._next(parts)) and not isinstance(part, Reply):
+                yield part
+        # The reply is given only now that nothing below it can fail any more: there must be no second one.
+        if part is None:
+            raise ModelTrouble("the answer broke off before its end")
+        yield part
+
+    async def _next(self, parts: AsyncGenerator[Delta | Reply, None]) -> Delta | Reply | None:
+        """Return the next part, None at the end of the stream; raise Silence if it does not come in time.
+
+        The stream stays in this task: what it holds open across parts must be let go where it was taken.
+        """
+        part, silent, failure = None, False, None
+
+        async def watch() -> None:
+            nonlocal silent
+            await self._clock.sleep(self._silence_seconds)
+            silent = True
+            group.cancel_scope.cancel()
+
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(watch)
+                part = await anext(parts, None)
+                group.cancel_scope.cancel()
+        except BaseExceptionGroup as errors:
+            # Only the stream can fail in there; its error is handed on as it was raised, with its cause.
+            failure = errors.exceptions[0]
+        if failure is not None:
+            raise failure
+        # A word that came with the last second is a word.
+        if silent and part is None:
+            raise Silence(self._silence_seconds)
+        return part
+
+
+def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrouble:
+    asks = "" if trouble.retry_after is None else f", asks to be left alone for {trouble.retry_after:g} s"
+    effort = f"tries: {patience.tries}, waited: {patience.waited_seconds:.0f} s"
+    return ModelTrouble(f"{name} gave no answer: {trouble}{asks}; {effort}")
+
+
+def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
+    """Return what all the failures come to: for good only if each of them is."""
+    text = "; and the fallback: ".join(map(str, failures))
+    if all(isinstance(failure, ModelRejected) for failure in failures):
+        return ModelRejected(text)
+    return ModelTrouble(f"{text}; ask again later")

@@ -1,0 +1,166 @@
+"""ScriptedModel: a model that says what it was told to say, for tests and for the demo.
+
+Public, exported from `deskmate.testing`. It behaves as a real one does: words come in pieces, others get their turn
+in between, and it may be closed at any time.
+"""
+
+import inspect
+import itertools
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import anyio.lowlevel
+
+from deskmate.core.prompts import (
+    CallBlock,
+    CallDelta,
+    Delta,
+    Prompt,
+    Reply,
+    Spoken,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    Usage,
+)
+from deskmate.errors import BadInput, ModelRejected
+from deskmate.ports import Clock, Limits
+
+_LIMITS = Limits(200_000, 32_000)
+_PIECES = 4
+_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Speak:
+    """One answer, in short. `calls`: pairs of a tool and its arguments; they get ids of their own."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    thinking: str = ""
+    usage: Usage = field(default_factory=Usage)
+    end: Literal["done", "length", "refused"] = "done"
+
+
+Step: TypeAlias = str | Speak | Reply | Exception
+Script: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
+
+
+class ScriptedModel:
+    """A model that plays a script: steps in their order, or a function of the prompt, plain or async.
+
+    A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all it was given so
+    far. Asked for more than its steps it raises ModelRejected. With `pause_seconds` that much of `clock` passes
+    before each delta and before the reply.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        name: str = "scripted:model",
+        limits: Limits = _LIMITS,
+        pause_seconds: float = 0.0,
+        clock: Clock | None = None,
+    ) -> None:
+        if pause_seconds > 0 and clock is None:
+            raise BadInput(f"{name} is to pause {pause_seconds} s between deltas and has no clock; hand one in")
+        self.prompts: list[Prompt] = []
+        self._next_step = script if callable(script) else _in_order(script, name)
+        self._name, self._limits = name, limits
+        self._pause_seconds, self._clock = pause_seconds, clock
+        self._ids = (f"call_{number}" for number in itertools.count(1))
+        self._used_ids: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """The name it was given."""
+        return self._name
+
+    @property
+    def limits(self) -> Limits:
+        """The limits it was given."""
+        return self._limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Play the next step: its deltas, then its reply. Raises the error that the step is."""
+        self.prompts.append(prompt)
+        step = self._next_step(prompt)
+        reply = self._reply(await step if inspect.isawaitable(step) else step)
+        for block in reply.blocks:
+            for delta in _deltas(block):
+                await self._pause()
+                yield delta
+        await self._pause()
+        yield reply
+
+    async def _pause(self) -> None:
+        if self._clock is not None and self._pause_seconds > 0:
+            await self._clock.sleep(self._pause_seconds)
+        else:
+            await anyio.lowlevel.checkpoint()
+
+    def _reply(self, step: Step) -> Reply:
+        match step:
+            case Exception():
+                raise step
+            case str():
+                reply = _spoken(Speak(step))
+            case Speak():
+                reply = _spoken(step)
+            case Reply():
+                reply = step
+        return replace(reply, blocks=tuple(map(self._with_id, reply.blocks)), model=reply.model or self._name)
+
+    def _with_id(self, block: Spoken) -> Spoken:
+        if not isinstance(block, CallBlock):
+            return block
+        if not block.id or block.id in self._used_ids:
+            block = replace(block, id=next(id_ for id_ in self._ids if id_ not in self._used_ids))
+        self._used_ids.add(block.id)
+        return block
+
+
+def _in_order(script: Sequence[Step], name: str) -> Callable[[Prompt], Step]:
+    steps = list(script)
+    left = iter(steps)
+
+    def next_step(prompt: Prompt) -> Step:
+        step = next(left, None)
+        if step is None:
+            raise ModelRejected(
+                f"the script of {name} is used up: it had {len(steps)} steps and was asked once more"
+                f" after {_last_words(prompt)!r}; add a step, or see why it was asked"
+            )
+        return step
+
+    return next_step
+
+
+def _last_words(prompt: Prompt) -> str:
+    texts = [block.text for passage in prompt.passages for block in passage.blocks if not isinstance(block, CallBlock)]
+    return texts[-1][-_SHOWN:] if texts else ""
+
+
+def _spoken(speak: Speak) -> Reply:
+    calls = (CallBlock("", tool, arguments) for tool, arguments in speak.calls)
+    thinking = (ThinkingBlock(speak.thinking),) if speak.thinking else ()
+    text = (TextBlock(speak.text),) if speak.text else ()
+    return Reply((*thinking, *text, *calls), usage=speak.usage, end=speak.end)
+
+
+def _deltas(block: Spoken) -> Iterator[Delta]:
+    match block:
+        case TextBlock(text=text):
+            yield from map(TextDelta, _pieces(text))
+        case ThinkingBlock(text=text):
+            yield from map(ThinkingDelta, _pieces(text))
+        case CallBlock(tool=tool):
+            yield CallDelta(tool)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    size = max(1, -(-len(text) // _PIECES))
+    return (text[start : start + size] for start in range(0, len(text), size))

@@ -1,0 +1,85 @@
+"""Server-sent events out of bytes that come in pieces. `http` above feeds it; only errors stand below."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from deskmate.errors import ModelTrouble
+
+EVENT_CAP = 16 * 1024 * 1024
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What a server sent at once. The name is empty where it gave none."""
+
+    name: str
+    data: str
+
+
+class EventParser:
+    """Turns the pieces of one stream into its events. An event above EVENT_CAP bytes raises ModelTrouble."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._scanned = 0
+        self._size = 0
+        self._name = ""
+        self._data: list[str] = []
+        self._begun = False
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """Yield the events that this piece completes."""
+        self._rest += piece
+        for line in self._lines():
+            yield from self._take(line)
+        self._check_size(self._size + len(self._rest))
+
+    def end(self) -> Iterator[Event]:
+        """Yield what stands unfinished where the stream ended: some servers leave out the last blank line."""
+        line = bytes(self._rest).removesuffix(b"\r")
+        self._rest.clear()
+        yield from self._take(line)
+        yield from self._take(b"")
+
+    def _lines(self) -> Iterator[bytes]:
+        while found := _LINE_END.search(self._rest, self._scanned):
+            start, stop = found.span()
+            if found[0] == b"\r" and stop == len(self._rest):
+                # The other half of a CRLF may be in the next piece.
+                self._scanned = start
+                return
+            line = bytes(self._rest[:start])
+            # A match holds on to the bytes it was found in, and then they cannot be cut.
+            del found
+            del self._rest[:stop]
+            self._scanned = 0
+            yield line
+        self._scanned = len(self._rest)
+
+    def _take(self, line: bytes) -> Iterator[Event]:
+        if not self._begun:
+            self._begun, line = True, line.removeprefix(_BOM)
+        if not line:
+            yield from self._dispatch()
+            return
+        field, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        if field == "event":
+            self._name = value
+        elif field == "data":
+            self._data.append(value)
+            self._size += len(line)
+            self._check_size(self._size)
+
+    def _dispatch(self) -> Iterator[Event]:
+        name, data = self._name, self._data
+        self._name, self._data, self._size = "", [], 0
+        if data:
+            yield Event(name, "\n".join(data))
+
+    def _check_size(self, size: int) -> None:
+        if size > EVENT_CAP:
+            raise ModelTrouble(f"an event of the stream is above {EVENT_CAP} bytes; it is not read further")
