@@ -1,12 +1,42 @@
 """For your tests and ours: fakes that stand at the seams, suites that state what a seam promises, and checkers.
 
 clocks           FakeClock: time as a test input
+fake_provider    FakeProvider: a provider on this machine, in both wire formats
+scripts          what it says: Say, Use, and what it was Asked
+faults           what goes wrong on its wire
+conversations    what is wrong with a conversation that a provider is sent
+caches           what a provider's cache would have read
 disks            files that forget at a power loss whatever was not synced
 history          what concurrent processes did, and whether any order explains it
 kills            processes killed at random while they send, hear and claim, and the count of what was lost
 store_contract   what every store promises, sentence by sentence
+
+Without any wire, `ScriptedModel` says what it is told to. Each name below is imported when it is first asked for.
 """
 
-from deskmate.testing.clocks import FakeClock
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["FakeClock"]
+if TYPE_CHECKING:
+    from deskmate.models.scripted import ScriptedModel, Speak
+    from deskmate.testing.clocks import FakeClock
+    from deskmate.testing.fake_provider import FakeProvider
+    from deskmate.testing.scripts import Asked, Say, Use
+
+__all__ = ["Asked", "FakeClock", "FakeProvider", "Say", "ScriptedModel", "Speak", "Use"]
+
+_WHERE = {
+    "Asked": "deskmate.testing.scripts",
+    "FakeClock": "deskmate.testing.clocks",
+    "FakeProvider": "deskmate.testing.fake_provider",
+    "Say": "deskmate.testing.scripts",
+    "ScriptedModel": "deskmate.models.scripted",
+    "Speak": "deskmate.models.scripted",
+    "Use": "deskmate.testing.scripts",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'deskmate.testing' has no attribute '{name}'")
+    return getattr(import_module(_WHERE[name]), name)

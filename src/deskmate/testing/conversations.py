@@ -1,0 +1,57 @@
+"""Conversations, checked as strictly as the strictest provider would: what a client may send.
+
+`fake_provider` above refuses whatever has a flaw; `anthropic_rules` and `openai_rules` below know the two formats.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deskmate.testing import anthropic_rules, openai_rules
+from deskmate.testing.scripts import Format
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def flaws(format: Format, body: Any) -> list[str]:
+    """Return all that is wrong with the body of a request, each with its place; nothing where it may be answered."""
+    if not isinstance(body, dict):
+        return ["the body is no object"]
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        return ["messages: must be a list of at least one message"]
+    if unreadable := _lone_surrogates(body):
+        return unreadable
+    rules = anthropic_rules if format == "anthropic" else openai_rules
+    return list(rules.flaws(body))
+
+
+def unwelcome(format: Format, headers: Mapping[str, str]) -> tuple[int, str] | None:
+    """Return why a request is refused for its headers, with the status; None where they are right.
+
+    A key comes as `x-api-key` or, as the vendor's own client sends it, as a bearer; the open servers that speak the
+    other format want none at all.
+    """
+    if format == "openai":
+        return None
+    if not headers.get("x-api-key") and not headers.get("authorization", "").removeprefix("Bearer "):
+        return 401, "headers: x-api-key is missing"
+    if not headers.get("anthropic-version"):
+        return 400, "headers: anthropic-version is missing"
+    return None
+
+
+def _lone_surrogates(body: Mapping[str, Any]) -> list[str]:
+    """Return where half a character stands, which no provider takes; looked for only where there is one at all."""
+    if _is_text(body):
+        return []
+    places = {f"messages.{index}": message for index, message in enumerate(body["messages"])}
+    places |= {key: value for key, value in body.items() if key != "messages"}
+    return [f"{place}: holds half a surrogate pair" for place, value in places.items() if not _is_text(value)]
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        _encode(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

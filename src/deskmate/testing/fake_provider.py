@@ -1,0 +1,251 @@
+"""A provider on this machine: it speaks both wire formats, says what a script tells it to, and takes no nonsense.
+
+    async with FakeProvider([Say("hello")]) as provider:
+        ...                                     # a client of provider.url
+    assert provider.complaints == []
+
+    python -m deskmate.testing.fake_provider --script FILE.py:NAME
+
+`scripts`, `faults`, `conversations` and `caches` below hold the rules, both wires the words, `http_server` the bytes.
+"""
+
+import argparse
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from deskmate.core.prompts import Prompt, Usage
+from deskmate.errors import BadInput
+from deskmate.testing import anthropic_wire, openai_wire
+from deskmate.testing.caches import Counted, ExplicitCache, ImplicitCache, tokens
+from deskmate.testing.conversations import flaws, unwelcome
+from deskmate.testing.faults import (
+    Drop,
+    DropAfter,
+    ErrorEvent,
+    Fault,
+    Garbage,
+    Plan,
+    Slow,
+    Stall,
+    Status,
+    TooLong,
+    damaged,
+    first_part,
+    planned,
+)
+from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
+from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script, ScriptEnded, Who
+
+
+class _Wire(Protocol):
+    """What a module has to know about its format."""
+
+    def read(self, body: Mapping[str, Any]) -> Prompt: ...
+    def whole(self, answer: Answer) -> bytes: ...
+    def events(self, answer: Answer, body: Mapping[str, Any]) -> list[bytes]: ...
+    def problem(self, status: int, message: str) -> bytes: ...
+    def prompt_too_long(self) -> bytes: ...
+    def error_event(self, kind: str) -> bytes: ...
+    def status_of(self, kind: str) -> int: ...
+
+
+_Cache: TypeAlias = ExplicitCache | ImplicitCache
+
+_WIRES: Mapping[Format, _Wire] = {"anthropic": anthropic_wire, "openai": openai_wire}
+_JSON = {"content-type": "application/json"}
+_STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+_FORMATS: Mapping[str, Format] = {anthropic_wire.PATH: "anthropic", openai_wire.PATH: "openai"}
+
+
+class FakeProvider:
+    """Answers at `url` as the script says: `{url}/v1/messages` and `{url}/v1/chat/completions`.
+
+    `who` tells who asks; without it, a script by agent goes by the first of its keys that stands in the system prompt.
+    `faults`: by the number of the request, counted from 0; a reply that a fault cut off is said to the next request.
+    `fragment`: how many characters come at a time. A conversation no provider would take gets a 400 and a complaint;
+    what a script or a plan of faults raises drops the connection and is raised again when the provider is closed.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        who: Who | None = None,
+        faults: Plan = MappingProxyType({}),
+        fragment: int = 16,
+        port: int = 0,
+    ) -> None:
+        self.url = ""
+        self.requests: list[Asked] = []
+        self.usages: list[Usage] = []
+        self.complaints: list[str] = []
+        self._player, self._faults, self._fragment = Player(script, who), faults, fragment
+        self._caches: dict[Format, ExplicitCache | ImplicitCache] = {
+            "anthropic": ExplicitCache(),
+            "openai": ImplicitCache(),
+        }
+        self._server = HttpServer(self._respond, port)
+
+    async def __aenter__(self) -> Self:
+        self.url = await self._server.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._server.close()
+
+    def ideal_cache_read(self, number: int) -> int:
+        """Return what a perfect client would have read from the cache: all of the prompt the same agent sent before."""
+        who = self._player.who(self.requests[number])
+        for before in reversed(range(number)):
+            if self.usages[before].prompt and self._player.who(self.requests[before]) == who:
+                return self.usages[before].prompt
+        return 0
+
+    # -- asked ------------------------------------------------------------------------------------
+
+    def _respond(self, request: Request) -> Response:
+        format_ = _FORMATS.get(request.path)
+        if format_ is None or request.method != "POST":
+            return self._refuse("openai", 404, f"{request.method} {request.path}", ["nothing is here"])
+        if request.body is None:
+            return self._refuse(format_, 413, request.path, [f"the body is larger than {MAX_BODY} bytes"])
+        try:
+            body = json.loads(request.body)
+        except (ValueError, RecursionError):
+            return self._refuse(format_, 400, request.path, ["the body is no JSON"])
+        asked = Asked(len(self.requests), format_, request.headers, body, _WIRES[format_].read)
+        self.requests.append(asked)
+        self.usages.append(Usage())
+        return self._checked(asked)
+
+    def _checked(self, asked: Asked) -> Response:
+        place = f"request {asked.number}"
+        if refusal := unwelcome(asked.format, asked.headers):
+            return self._refuse(asked.format, refusal[0], place, [refusal[1]])
+        if found := flaws(asked.format, asked.body):
+            return self._refuse(asked.format, 400, place, found)
+        return self._troubled(asked, planned(self._faults, asked))
+
+    def _refuse(self, format_: Format, status: int, place: str, found: list[str]) -> Response:
+        self.complaints += [f"{place}: {flaw}" for flaw in found]
+        return _problem(format_, status, "; ".join(found))
+
+    # -- answered ---------------------------------------------------------------------------------
+
+    def _troubled(self, asked: Asked, fault: Fault | None) -> Response:
+        """Answer a request as its fault allows."""
+        match fault:
+            case Status(code=code, retry_after=seconds, message=message):
+                return _problem(asked.format, code, message, seconds)
+            case TooLong():
+                return Response(400, (_WIRES[asked.format].prompt_too_long(),), _JSON)
+            case Drop():
+                return Response(200, (), head=False, then="drop")
+            case ErrorEvent(kind=kind) if not asked.body.get("stream"):
+                return _problem(asked.format, _WIRES[asked.format].status_of(kind), kind)
+        return self._answered(asked, fault)
+
+    def _answered(self, asked: Asked, fault: Fault | None) -> Response:
+        counted = self._caches[asked.format].count(asked.body)
+        try:
+            say = self._player.next(asked, counted.digest)
+        except ScriptEnded as error:
+            return self._refuse(asked.format, 500, f"request {asked.number}", [str(error)])
+        if fault is None or isinstance(fault, Slow):
+            self._player.take(asked, counted.digest)
+        self.usages[asked.number] = _usage(counted, say)
+        return self._worded(
+            asked, Answer(say, asked.model, _usage(counted, say), counted.digest, self._fragment), fault
+        )
+
+    def _worded(self, asked: Asked, answer: Answer, fault: Fault | None) -> Response:
+        wire = _WIRES[asked.format]
+        if not asked.body.get("stream"):
+            response = Response(200, (wire.whole(answer),), _JSON)
+        else:
+            response = Response(200, wire.events(answer, asked.body), _STREAM, streamed=True)
+        match fault:
+            case ErrorEvent(kind=kind, part=part):
+                return replace(response, pieces=(*first_part(response.pieces, part), wire.error_event(kind)))
+            case DropAfter() | Stall() | Garbage() | Slow():
+                return damaged(response, fault)
+        return response
+
+
+def _problem(format_: Format, status: int, message: str, retry_after: float | None = None) -> Response:
+    headers = _JSON if retry_after is None else {**_JSON, "retry-after": f"{retry_after:g}"}
+    return Response(status, (_WIRES[format_].problem(status, message),), headers)
+
+
+def _usage(counted: Counted, say: Say) -> Usage:
+    calls = [json.dumps(use.arguments) if use.raw is None else use.raw for use in say.calls]
+    return Usage(
+        input=counted.tokens - counted.read - counted.written,
+        output=max(1, sum(map(tokens, [say.thinking, say.text, *calls]))),
+        cache_read=counted.read,
+        cache_write=counted.written,
+    )
+
+
+# -- in a process of its own ----------------------------------------------------------------------
+
+
+async def _serve(script: Script, port: int) -> list[str]:
+    """Serve until the standard input ends or the process is asked to; return the complaints."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    # A thread of its own: the input may be a pipe, a terminal or a file, of which a loop can watch only some.
+    threading.Thread(target=_until_end, args=(loop, stop), daemon=True).start()
+    async with FakeProvider(script, port=port) as provider:
+        print(provider.url, flush=True)
+        await stop.wait()
+    return provider.complaints
+
+
+def _until_end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    loop.call_soon_threadsafe(stop.set)
+
+
+def _load(place: str) -> Script:
+    """Return what a file holds under a name, given as FILE.py:NAME."""
+    path, _, name = place.rpartition(":")
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if not spec or not spec.loader or not Path(path).is_file():
+        raise BadInput(f"'{place}' names no script; give FILE.py:NAME")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not hasattr(module, name):
+        raise BadInput(f"'{path}' has no '{name}'; name one of its scripts")
+    script: Script = getattr(module, name)
+    return script
+
+
+def main() -> None:
+    """Serve a script; print the URL. Whatever clients did wrong is said at the end, with status 1."""
+    parser = argparse.ArgumentParser(description="Serve a script as a model provider.")
+    parser.add_argument("--script", required=True, metavar="FILE.py:NAME")
+    parser.add_argument("--port", type=int, default=0)
+    options = parser.parse_args()
+    try:
+        script = _load(options.script)
+    except BadInput as error:
+        parser.error(str(error))
+    sys.exit("\n".join(asyncio.run(_serve(script, options.port))) or None)
+
+
+if __name__ == "__main__":
+    main()

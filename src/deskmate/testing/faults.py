@@ -1,0 +1,106 @@
+"""Faults: how an answer goes wrong on its way.
+
+`fake_provider` above asks a plan for the fault of each request; some change the bytes that `http_server` below sends.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from deskmate.testing.http_server import Response
+from deskmate.testing.scripts import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """An error of this status instead of an answer."""
+
+    code: int
+    retry_after: float | None = None
+    message: str = "this request was chosen to fail"
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """The refusal of a prompt that is larger than the window."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The connection ends before any byte of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropAfter:
+    """The connection ends after a part of the body: a share of it, or, given as an int, so many bytes."""
+
+    part: float | int = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Nothing more comes after a part of the body, and after none of it not even a head; the connection stays open."""
+
+    part: float | int = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEvent:
+    """An error in the stream after a share of its events; the status of that error where nothing is streamed."""
+
+    kind: str = "overloaded_error"
+    part: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """Bytes that mean nothing after a share of the events; where nothing is streamed, they are all there is."""
+
+    data: bytes = b"<html>\xff\xfe{]\n\n"
+    part: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """The whole answer, in so many pieces cut anywhere, with a pause after each."""
+
+    pieces: int = 20
+    pause_seconds: float = 0.002
+
+
+Fault: TypeAlias = Status | TooLong | Drop | DropAfter | Stall | ErrorEvent | Garbage | Slow
+Plan: TypeAlias = Mapping[int, Fault] | Callable[[int, Asked], Fault | None]
+
+
+def planned(plan: Plan, asked: Asked) -> Fault | None:
+    """Return the fault a plan has for a request, by its number."""
+    return plan(asked.number, asked) if callable(plan) else plan.get(asked.number)
+
+
+def damaged(response: Response, fault: DropAfter | Stall | Garbage | Slow) -> Response:
+    """Return what is left of a response once the fault has had its way."""
+    match fault:
+        case DropAfter(part=part):
+            return replace(response, upto=_bytes(response.pieces, part), then="drop")
+        case Stall(part=part):
+            return replace(response, upto=_bytes(response.pieces, part), then="stall", head=part > 0)
+        case Garbage(data=data, part=part):
+            kept = first_part(response.pieces, part) if response.streamed else ()
+            return replace(response, pieces=(*kept, data))
+        case Slow(pieces=count, pause_seconds=pause_seconds):
+            return replace(response, pieces=_pieces(b"".join(response.pieces), count), pause_seconds=pause_seconds)
+
+
+def first_part(pieces: Sequence[bytes], part: float) -> Sequence[bytes]:
+    """Return the first pieces, so large a share of all."""
+    return pieces[: int(len(pieces) * part)]
+
+
+def _bytes(pieces: Sequence[bytes], part: float | int) -> int:
+    size = sum(map(len, pieces))
+    return min(part, size) if isinstance(part, int) else int(size * part)
+
+
+def _pieces(data: bytes, count: int) -> list[bytes]:
+    size = max(1, -(-len(data) // count))
+    return [data[start : start + size] for start in range(0, len(data), size)]

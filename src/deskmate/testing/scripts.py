@@ -1,0 +1,164 @@
+"""Scripts: what a fake provider is asked, and what it says to that.
+
+`fake_provider` plays them; `anthropic_wire` and `openai_wire` below put what is said into the words of a provider.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from deskmate.core.prompts import Prompt, ResultBlock, TextBlock, Told, Usage
+
+Format: TypeAlias = Literal["anthropic", "openai"]
+
+# -- what is said ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A tool the model calls. `raw`: its arguments as the model wrote them, broken or not; `id`: if not a new one."""
+
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    raw: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """What the model says: thoughts, then words, then calls. All may be empty.
+
+    `end`: as in `Reply`; to cut a call in the middle, say `length` and give the last `Use` a broken `raw`.
+    `sealed`: the thoughts are sent as the provider's secret.
+    """
+
+    text: str = ""
+    calls: Sequence[Use] = ()
+    thinking: str = ""
+    end: Literal["done", "length", "refused"] = "done"
+    sealed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A `Say` on its way to the wire. Ids are made of `digest`, so that they are the same in every run."""
+
+    say: Say
+    model: str
+    usage: Usage
+    digest: str
+    fragment: int
+
+    def fragments(self, text: str) -> list[str]:
+        """Return a text in the pieces in which it is streamed."""
+        return [text[start : start + self.fragment] for start in range(0, len(text), self.fragment)]
+
+
+# -- what is asked --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request: `body` and `headers` as they came, the rest read from them once somebody looks.
+
+    `number` is its index among the provider's requests. Only a request without flaws can be read; pictures are in the
+    body alone.
+    """
+
+    number: int
+    format: Format
+    headers: Mapping[str, str]
+    body: Any
+    read: Callable[[Any], Prompt] = field(repr=False, compare=False)
+
+    @property
+    def model(self) -> str:
+        """The model asked for."""
+        return str(self.body["model"])
+
+    @cached_property
+    def prompt(self) -> Prompt:
+        """The request in words no provider owns."""
+        return self.read(self.body)
+
+    @property
+    def system(self) -> str:
+        """The system prompt."""
+        return self.prompt.system
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the tools on offer."""
+        return tuple(tool.name for tool in self.prompt.tools)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words of the last passage the model was told."""
+        return tuple(block.text for block in self._last if isinstance(block, TextBlock))
+
+    @property
+    def results(self) -> tuple[ResultBlock, ...]:
+        """The results of the last step."""
+        return tuple(block for block in self._last if isinstance(block, ResultBlock))
+
+    @property
+    def _last(self) -> tuple[TextBlock | ResultBlock, ...]:
+        return next((passage.blocks for passage in reversed(self.prompt.passages) if isinstance(passage, Told)), ())
+
+
+# -- scripts --------------------------------------------------------------------------------------
+
+Script: TypeAlias = "Sequence[Say] | Callable[[Asked], Say] | Mapping[str, Script]"
+Who: TypeAlias = Callable[[Asked], str]
+
+
+class ScriptEnded(Exception):
+    """A script has nothing to say to a request."""
+
+
+class Player:
+    """Plays a script. A reply stays the next one until it is taken, so that a retry gets what a fault cut off."""
+
+    def __init__(self, script: Script, who: Who | None = None) -> None:
+        self._script = script
+        self._who = who
+        self._parts = {key: Player(part, who) for key, part in script.items()} if isinstance(script, Mapping) else {}
+        self._taken = 0
+        self._made: dict[str, Say] = {}
+
+    def who(self, asked: Asked) -> str:
+        """Return who asks: what the rule says, else the first key that stands in the system prompt, else nobody."""
+        if self._who:
+            return self._who(asked)
+        return next((key for key in self._parts if key in asked.system), "")
+
+    def next(self, asked: Asked, digest: str) -> Say:
+        """Return the reply to a request, which stays the reply to it until taken; raise ScriptEnded for none.
+
+        A callable is called once for a request and its repeats, which `digest` tells.
+        """
+        if isinstance(self._script, Mapping):
+            return self._part(asked).next(asked, digest)
+        if callable(self._script):
+            if digest not in self._made:
+                self._made[digest] = self._script(asked)
+            return self._made[digest]
+        if self._taken == len(self._script):
+            raise ScriptEnded(f"the script has no reply left after {self._taken}; add what this request should get")
+        return self._script[self._taken]
+
+    def take(self, asked: Asked, digest: str) -> None:
+        """Count the reply to a request as given."""
+        if isinstance(self._script, Mapping):
+            self._part(asked).take(asked, digest)
+        elif callable(self._script):
+            del self._made[digest]
+        else:
+            self._taken += 1
+
+    def _part(self, asked: Asked) -> "Player":
+        key = self.who(asked)
+        if key not in self._parts:
+            raise ScriptEnded(f"the script has no part for '{key}', only for {', '.join(self._parts) or 'nobody'}")
+        return self._parts[key]

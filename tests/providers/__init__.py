@@ -1,0 +1,1 @@
+"""A provider of our own, and the real clients against it."""
