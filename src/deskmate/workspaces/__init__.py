@@ -1,0 +1,15 @@
+"""Workspaces: the folder an agent works in, and what keeps its tools there.
+
+`ports.Workspace` above is what the runtime and the tools see.
+
+    local         the workspace on this machine: files by descriptor, commands in a process group of their own
+    paths         a path followed by hand, descriptor by descriptor, never out of the root
+    files         reading and replacing one file
+    private       our own folders below `.teams`: blobs, and the list of process groups
+    globs         which paths a glob pattern matches
+    searching     finding files, and the command that searches them
+    command       one running command, from its start until nothing of it is left
+    processes     which processes belong to a command, and how they are ended
+    sweep         what a predecessor left running
+    outputs       what a command prints: bounded, kept, made readable
+"""

@@ -1,0 +1,258 @@
+"""A command: from its start until nothing of it is left, whatever it does.
+
+A thread of its own serves it, so that nothing blocks the event loop; the caller's cancellation rings a bell there.
+`local` above starts them, `processes` below knows what belongs to them.
+"""
+
+import contextlib
+import os
+import select
+import selectors
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+import anyio
+from anyio import to_thread
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.processes import Mark, end
+from deskmate.workspaces.sweep import Groups
+
+_CHUNK = 1 << 16
+_PIPE = 1 << 20
+_LAST_WORDS_SECONDS = 0.5
+
+
+class Sink(Protocol):
+    """Where the output of a command goes."""
+
+    def add(self, data: bytes) -> bool:
+        """Take some; tell whether there is room for all of it."""
+
+
+class Why(StrEnum):
+    """What brought a command to its end."""
+
+    EXIT = "exit"
+    TIME = "time"
+    FLOOD = "flood"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a command ended: `status` below zero is a signal, None one that not even a kill ended.
+
+    `ended`: how many processes were still running then.
+    """
+
+    why: Why
+    status: int | None
+    ended: int
+    left: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run: never through a shell, unless the words name one.
+
+    `complains`: what it prints to standard error belongs to its output.
+    """
+
+    words: Sequence[str]
+    folder: Path
+    environ: Mapping[str, str]
+    timeout_seconds: float
+    grace_seconds: float
+    complains: bool = True
+
+
+async def execute(order: Order, sink: Sink, groups: Groups) -> End:
+    """Run a command to its end. Nothing of it is left when this returns or raises, a cancellation included."""
+    command = Command(order, sink, groups)
+    try:
+        return await to_thread.run_sync(command.run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+    finally:
+        command.cancel()
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(command.over.wait, limiter=anyio.CapacityLimiter(1))
+        command.close()
+
+
+class Command:
+    """One command; `run` serves it, in a thread, and `cancel` ends it from any other."""
+
+    def __init__(self, order: Order, sink: Sink, groups: Groups) -> None:
+        self.over = threading.Event()
+        self._order, self._sink, self._groups = order, sink, groups
+        self._ear, self._bell = socket.socketpair()
+        self._lock = threading.Lock()
+        self._begun = False
+        self._cancelled, self._exited = threading.Event(), threading.Event()
+        self._full = False
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._ear, selectors.EVENT_READ)
+        self._output: int | None = None
+
+    def cancel(self) -> None:
+        """End the command; one that has not begun never will."""
+        with self._lock:
+            self._cancelled.set()
+            if not self._begun:
+                self.over.set()
+        self._ring()
+
+    def close(self) -> None:
+        """Let go of the bell, once the command is over."""
+        self._selector.close()
+        self._ear.close()
+        self._bell.close()
+
+    def run(self) -> End:
+        """Run the command; raise ToolError if it cannot be started."""
+        with self._lock:
+            if self._cancelled.is_set():
+                return End(Why.CANCEL, None, 0, ())
+            self._begun = True
+        try:
+            return self._run()
+        finally:
+            self.over.set()
+
+    def _run(self) -> End:
+        self._output, theirs = os.pipe()
+        try:
+            try:
+                process = self._start(theirs)
+            finally:
+                os.close(theirs)
+            self._selector.register(self._output, selectors.EVENT_READ)
+            with self._groups.listing(process.pid):
+                return self._serve(process)
+        finally:
+            self._hang_up()
+
+    def _start(self, output: int) -> subprocess.Popen[bytes]:
+        order = self._order
+        try:
+            return subprocess.Popen(
+                order.words,
+                cwd=order.folder,
+                env=order.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT if order.complains else subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except ValueError as error:
+            raise ToolError("the command holds a character that no command can; leave it out") from error
+        except OSError as error:
+            raise ToolError(
+                f"the command could not be started: {error.strerror}; a long one goes into a file first"
+            ) from error
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> End:
+        threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
+        status: int | None = None
+        try:
+            why = self._listen()
+            if why is Why.EXIT:
+                self._drain(_LAST_WORDS_SECONDS)
+        finally:
+            # Not reaped before that: until then nobody else can bear its id, nor its group's.
+            toll = end(self._mark(process.pid), self._order.grace_seconds, self._pause)
+            self._empty()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = process.wait(_LAST_WORDS_SECONDS)
+        return End(why, status, toll.ended, toll.left)
+
+    def _mark(self, group: int) -> Mark:
+        ours = (f"{key}={value}" for key, value in self._order.environ.items() if key.startswith("DESKMATE_"))
+        return Mark(group, frozenset(map(os.fsencode, ours)))
+
+    def _listen(self) -> Why:
+        """Take what is printed until something brings the command to its end; return what."""
+        deadline = time.monotonic() + self._order.timeout_seconds
+        while True:
+            if self._cancelled.is_set():
+                return Why.CANCEL
+            if self._full:
+                return Why.FLOOD
+            if self._exited.is_set():
+                return Why.EXIT
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return Why.TIME
+            self._hear(left)
+
+    def _drain(self, seconds: float) -> None:
+        """Take what is still printed, until nobody can print any more or the time is over."""
+        deadline = time.monotonic() + seconds
+        while self._output is not None and (left := deadline - time.monotonic()) > 0:
+            self._hear(left)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait a moment, and meanwhile keep nobody waiting who has something to print before it ends."""
+        if self._output is None:
+            time.sleep(seconds)
+        else:
+            self._hear(seconds)
+
+    def _empty(self) -> None:
+        """Take what the pipe still holds, and no more: somebody out of reach may print into it for ever."""
+        for _ in range(_PIPE // _CHUNK):
+            if self._output is None or not self._hear(0):
+                return
+
+    def _hear(self, seconds: float) -> bool:
+        """Wait for the bell or some output, and take it; tell whether either came."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            if key.fd == self._output:
+                self._take(self._output)
+            else:
+                self._ear.recv(_CHUNK)
+        return bool(ready)
+
+    def _take(self, output: int) -> None:
+        if data := os.read(output, _CHUNK):
+            self._full = not self._sink.add(data) or self._full
+        else:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._output is not None:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(self._output)
+            os.close(self._output)
+            self._output = None
+
+    def _await_exit(self, pid: int) -> None:
+        await_exit(pid)
+        self._exited.set()
+        self._ring()
+
+    def _ring(self) -> None:
+        # Closed: it is over, and nobody listens any more.
+        with contextlib.suppress(OSError):
+            self._bell.send(b"!", socket.MSG_DONTWAIT)
+
+
+def await_exit(pid: int) -> None:
+    """Return once a child has ended, and leave it to be reaped."""
+    if sys.platform == "darwin":
+        ending = select.kevent(pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD, select.KQ_NOTE_EXIT)
+        with contextlib.closing(select.kqueue()) as queue, contextlib.suppress(ProcessLookupError):
+            queue.control([ending], 1)
+    else:
+        # It may have been ended and reaped before we came to wait for it.
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

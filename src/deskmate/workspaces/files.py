@@ -1,0 +1,150 @@
+"""Files: reading one and replacing one, in the folder that `paths` has opened.
+
+What is opened is looked at before it is used, on the same descriptor: nothing special, no link, not too much.
+"""
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from deskmate.core.digests import digest
+from deskmate.errors import ToolError
+from deskmate.workspaces.paths import Place
+
+MAX_READ = 16_000_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+# Disks that know no second name for a file.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+Listing: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def opened(place: Place) -> Iterator[int]:
+    """Hold a regular file open for reading; raise ToolError for anything else."""
+    if not place.rest:
+        raise ToolError(f"{place.path} is a folder; name a file in it, glob lists them")
+    if len(place.rest) > 1:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    try:
+        fd = os.open(place.rest[0], _READ, dir_fd=place.folder)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise _special(place) from error
+        if error.errno == errno.ELOOP:
+            raise ToolError(f"{place.path} was changed while it was opened; try again") from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise _special(place)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def content(place: Place, most: int = MAX_READ) -> bytes:
+    """Return the bytes of a file; raise ToolError above `most`."""
+    with opened(place) as fd:
+        size = os.fstat(fd).st_size
+        data = b"" if size > most else _read(fd, most + 1)
+    if max(size, len(data)) > most:
+        raise ToolError(
+            f"{place.path} has {max(size, len(data)):,} bytes, more than the {most:,} that can be read at once; "
+            "use grep, or bash with head or sed, to see a part of it"
+        )
+    return data
+
+
+def _read(fd: int, most: int) -> bytes:
+    data = bytearray()
+    while len(data) < most and (more := os.read(fd, min(most - len(data), 1 << 20))):
+        data += more
+    return bytes(data)
+
+
+def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
+    """Replace a file that has the digest `known`, or make one where there is none; raise ToolError otherwise.
+
+    `listing` has the path of what is unfinished on a list meanwhile.
+    """
+    if not place.rest:
+        raise ToolError(f"{place.path} is a folder; name a file in it")
+    if known is not None and len(place.rest) > 1:
+        raise _gone(place)
+    while len(place.rest) > 1:
+        _make_folder(place)
+    temporary = f".deskmate-{secrets.token_hex(8)}"
+    with listing("/".join((*place.parts[:-1], temporary))):
+        _put(place, data, known, temporary)
+
+
+def _put(place: Place, data: bytes, known: str | None, temporary: str) -> None:
+    try:
+        # Who may not read the old file must not read the new one either, not for a moment.
+        fd = os.open(temporary, _NEW, 0o666 if known is None else 0o600, dir_fd=place.folder)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            if known is None:
+                _make(place, temporary)
+            else:
+                _replace(place, temporary, file.fileno(), known)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=place.folder)
+
+
+def _make_folder(place: Place) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(place.rest[0], dir_fd=place.folder)
+    place.descend(place.rest[0])
+    place.rest.pop(0)
+
+
+def _make(place: Place, temporary: str) -> None:
+    """Give a new file its name, unless something bears it."""
+    name, folder = place.rest[0], place.folder
+    try:
+        os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except FileExistsError as error:
+        raise _unread(place) from error
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+            raise _unread(place) from error
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
+    """Put a new file in the place of the one that is known, with its mode and, where we may, its owner."""
+    try:
+        with opened(place) as standing:
+            old = os.fstat(standing)
+            same = old.st_size <= MAX_READ and digest(_read(standing, MAX_READ + 1)) == known
+    except FileNotFoundError as error:
+        raise _gone(place) from error
+    if not same:
+        raise ToolError(f"{place.path} has changed since it was read; read it again, then decide again")
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        with contextlib.suppress(PermissionError):
+            os.fchown(fd, old.st_uid, old.st_gid)
+    os.fchmod(fd, old.st_mode & 0o777)
+    os.rename(temporary, place.rest[0], src_dir_fd=place.folder, dst_dir_fd=place.folder)
+
+
+def _special(place: Place) -> ToolError:
+    return ToolError(f"{place.path} is no regular file; only those can be read and written")
+
+
+def _unread(place: Place) -> ToolError:
+    return ToolError(f"{place.path} exists already and was not read; read it first, then decide again")
+
+
+def _gone(place: Place) -> ToolError:
+    return ToolError(f"{place.path} is not there any more; look what became of it, or write it as a new file")

@@ -1,0 +1,257 @@
+"""The workspace on this machine: a folder, the files in it by descriptor, and commands that leave nothing behind.
+
+Above stand the tools, which see `ports.Workspace`; `app` makes one for each member. Below: `paths` and `files`,
+`command`, `searching`, and the private folders of ours.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+from anyio import to_thread
+
+from deskmate.core.names import known_name
+from deskmate.errors import ToolError
+from deskmate.ports import Ran
+from deskmate.workspaces.command import End, Order, Sink, Why, execute
+from deskmate.workspaces.files import content, opened, put
+from deskmate.workspaces.outputs import MAX_BLOB, Output
+from deskmate.workspaces.paths import Outside, Place, resolved, telling
+from deskmate.workspaces.private import BLOBS, TEAMS, blob_name, new_file, private_folder, replace_file
+from deskmate.workspaces.searching import MAX_FOUND, Found, listing_words, searching_words
+from deskmate.workspaces.sweep import Groups, Unfinished
+
+SEARCH_SECONDS = 30.0
+SEARCH_BYTES = 30_000
+GRACE_SECONDS = 5.0
+
+# What a command may know of the environment Deskmate runs in. A list of what is secret would never be complete.
+ALLOWED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TMPDIR", "TZ", "VIRTUAL_ENV"})
+
+T = TypeVar("T")
+
+
+class LocalWorkspace:
+    """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs."""
+
+    def __init__(
+        self,
+        root: Path,
+        team: str,
+        member: str,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        grace_seconds: float = GRACE_SECONDS,
+    ) -> None:
+        self._root = Path(os.path.realpath(root))
+        self._blobs = (TEAMS, known_name(team, "team"), BLOBS)
+        self._member = known_name(member)
+        self._grace_seconds = grace_seconds
+        self._groups = Groups(self._root, team, member)
+        self._unfinished = Unfinished(self._root, team, member)
+        self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
+        self._environ = {**_allowed(environ), "TERM": "dumb", "PWD": str(self._root), **self._seat}
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the folder, no link in it."""
+        return str(self._root)
+
+    # -- files ------------------------------------------------------------------------------------
+
+    async def locate(self, path: str) -> tuple[str, bool]:
+        """Return a path resolved, relative to the root, and whether it lies inside; absolute where it does not."""
+        return await _beside(lambda: self._locate(path))
+
+    def _locate(self, path: str) -> tuple[str, bool]:
+        try:
+            with resolved(self._root, path) as place:
+                return "/".join(place.parts) or ".", True
+        except Outside:
+            return os.path.realpath(self._root / path), False
+
+    async def read(self, path: str) -> bytes:
+        """Return the bytes of a file; raise ToolError for none, a folder, something special, or one above the cap."""
+        return await _beside(lambda: self._read(path))
+
+    def _read(self, path: str) -> bytes:
+        with resolved(self._root, path) as place:
+            self._refuse_ours(place)
+            return content(place)
+
+    async def write(self, path: str, data: bytes, *, known: str | None) -> None:
+        """Put a file there, whole or not at all; raise ToolError unless what stands there has the digest `known`."""
+        await _beside(lambda: self._write(path, data, known))
+
+    def _write(self, path: str, data: bytes, known: str | None) -> None:
+        with resolved(self._root, path) as place:
+            if place.ours:
+                raise _ours(place)
+            put(place, data, known, self._unfinished.listing)
+
+    def _refuse_ours(self, place: Place) -> None:
+        if place.ours and not self._is_own_blob(place.parts):
+            raise _ours(place)
+
+    def _is_own_blob(self, parts: tuple[str, ...]) -> bool:
+        return parts[:-1] == self._blobs and parts[-1].startswith(f"{self._member}-")
+
+    # -- blobs ------------------------------------------------------------------------------------
+
+    async def keep(self, blob: str, data: bytes) -> str:
+        """Keep bytes under a name that begins with the member's; return the path under which it may read them."""
+        name = blob_name(blob, self._member)
+        await _beside(lambda: self._keep(name, data))
+        return self._blob_path(name)
+
+    def _keep(self, name: str, data: bytes) -> None:
+        with telling(self._blob_path(name)), private_folder(self._root, *self._blobs) as folder:
+            replace_file(folder, name, data)
+
+    def _open_blob(self, name: str) -> int:
+        with private_folder(self._root, *self._blobs) as folder:
+            return new_file(folder, name)
+
+    async def blob(self, path: str) -> bytes:
+        """Return what was kept under a path; raise ToolError for anything but a blob of this member."""
+        return await _beside(lambda: self._blob(path))
+
+    def _blob(self, path: str) -> bytes:
+        with resolved(self._root, path) as place:
+            if not self._is_own_blob(place.parts):
+                raise ToolError(f"{place.path} is no blob of '{self._member}'; use the path that was told")
+            return content(place, MAX_BLOB)
+
+    def _blob_path(self, name: str) -> str:
+        return "/".join((*self._blobs, name))
+
+    # -- searching --------------------------------------------------------------------------------
+
+    async def find(self, pattern: str) -> list[str]:
+        """Return at most 1,000 files that a glob pattern matches, the latest changed first; none that git ignores."""
+        with telling(pattern), closing(Found(self._root, pattern)) as found:
+            in_time = await self._list(found)
+            # Where git lists nothing, it knows nothing of this folder.
+            if not found.heard:
+                with anyio.move_on_after(SEARCH_SECONDS) as limit:
+                    await to_thread.run_sync(found.walk)
+                in_time = not limit.cancelled_caught
+            if not in_time:
+                raise ToolError(
+                    f"looking for files took more than {SEARCH_SECONDS:g} s; begin the pattern with a folder"
+                )
+            return found.paths()
+
+    async def _list(self, found: Found) -> bool:
+        """Take what git lists, where there is git; tell whether that was done in time."""
+        git = shutil.which("git", path=self._environ.get("PATH"))
+        if not git:
+            return True
+        end = await self._execute(listing_words(git), found, SEARCH_SECONDS, complains=False)
+        return end.why is not Why.TIME
+
+    async def search(self, pattern: str, path: str, glob: str) -> Ran:
+        """Return the lines that match, as `path:line:text`, bounded; raise ToolError for a bad pattern."""
+        paths = await _beside(lambda: self._searched(path, glob))
+        if not paths:
+            return Ran(1, "")
+        end, text = await self._search(pattern, glob, paths)
+        if end.why is Why.TIME:
+            return Ran(None, text, f"stopped after {SEARCH_SECONDS:g} s; search in a folder, or for less")
+        if end.why is Why.FLOOD:
+            return Ran(None, text, f"stopped after {SEARCH_BYTES:,} bytes of matches; search for less")
+        if end.status not in (0, 1):
+            # A file that cannot be read is told in the same way as a pattern that cannot: without files it is clear.
+            check, words = await self._search(pattern, glob, [os.devnull])
+            if check.status not in (0, 1):
+                raise ToolError(f"this pattern cannot be searched for: {words.strip()}")
+        return Ran(0 if text else 1, text)
+
+    async def _search(self, pattern: str, glob: str, paths: Sequence[str]) -> tuple[End, str]:
+        words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
+        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0)
+        end = await self._execute(words, output, SEARCH_SECONDS)
+        return end, re.sub(r"^\./", "", output.lines(), flags=re.MULTILINE)
+
+    def _searched(self, path: str, glob: str) -> list[str]:
+        """Return the paths to search in for one that a model gave; in the folder of blobs, those of this member."""
+        with resolved(self._root, path) as place:
+            if place.parts == self._blobs:
+                names = sorted(name for name in os.listdir(place.folder) if fnmatchcase(name, glob or "*"))
+                return [self._blob_path(name) for name in names if self._is_own_blob((*self._blobs, name))][:MAX_FOUND]
+            self._refuse_ours(place)
+            if place.rest:
+                with opened(place):
+                    pass
+            return ["/".join((".", *place.parts))]
+
+    # -- commands ---------------------------------------------------------------------------------
+
+    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+        """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
+        name = blob_name(blob, self._member)
+        shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
+        with closing(Output(MAX_BLOB, lambda: self._open_blob(name))) as output:
+            end = await self._execute([shell, "-c", command], output, timeout_seconds, call=name)
+        text = output.text(self._blob_path(name))
+        if end.why is Why.EXIT and end.ended:
+            text = f"{text.rstrip()}\n[{end.ended} left running in the background, now ended]".lstrip()
+        code = end.status if end.why is Why.EXIT and end.status is not None and end.status >= 0 else None
+        return Ran(code, text, _ended(end, timeout_seconds), self._blob_path(name) if output.kept else None)
+
+    async def sweep(self) -> int:
+        """End what a dead predecessor in this seat left running, and remove what it left half written.
+
+        Return how many processes that were. Call it once the seat is held, before anything is run.
+        """
+        entries = frozenset(os.fsencode(f"{key}={value}") for key, value in self._seat.items())
+        ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
+        await _beside(self._unfinished.sweep)
+        return ended
+
+    async def _execute(
+        self, words: Sequence[str], sink: Sink, timeout_seconds: float, *, call: str = "", complains: bool = True
+    ) -> End:
+        environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
+        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains)
+        return await execute(order, sink, self._groups)
+
+
+def _allowed(environ: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in environ.items() if key in ALLOWED or key.startswith("LC_")}
+
+
+def _ours(place: Place) -> ToolError:
+    return ToolError(f"{place.path} belongs to the team's own records; use the task and message tools for those")
+
+
+def _ended(end: End, timeout_seconds: float) -> str:
+    """Return in words how a command ended, if not by itself."""
+    stuck = f"; process {', '.join(map(str, end.left))} could not be ended" if end.left else ""
+    if end.why is Why.TIME:
+        return f"timed out after {timeout_seconds:g} s{stuck}"
+    if end.why is Why.FLOOD:
+        return f"stopped after {MAX_BLOB // 1_000_000} MB of output{stuck}"
+    if end.status is not None and end.status < 0:
+        return f"killed by signal {-end.status} ({_signal_name(-end.status)}){stuck}"
+    return stuck.removeprefix("; ")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "a real-time signal"
+
+
+async def _beside(work: Callable[[], T]) -> T:
+    """Return what `work` returns, done in a thread; once begun it is waited for."""
+    return await to_thread.run_sync(work)

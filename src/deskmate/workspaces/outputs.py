@@ -1,0 +1,107 @@
+"""Outputs: what a command prints, in bounded memory, with all of it in a blob once it is much.
+
+`command` hands over the bytes as they come; `local` reads the text when it has ended.
+"""
+
+import codecs
+import os
+import re
+from collections.abc import Callable
+
+HEAD = TAIL = 15_000
+MAX_BLOB = 64_000_000
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursors
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles and links
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # strings for devices
+    r"|\x1b[ -/]*[0-~]?"  # whatever else is one
+)
+_OVERSTRUCK = re.compile(r"[^\n]\x08")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Output:
+    """The head and the tail of what was printed; beyond both, a file holds all of it, up to `limit` bytes.
+
+    `keep` opens that file when it is needed; without it, only the head and the tail remain.
+    """
+
+    def __init__(self, limit: int, keep: Callable[[], int] | None = None, head: int = HEAD, tail: int = TAIL) -> None:
+        self.full = False
+        self.kept = False
+        self._limit, self._keep = limit, keep
+        self._most_head, self._most_tail = head, tail
+        self._head, self._tail = b"", b""
+        self._total = 0
+        self._file: int | None = None
+        self._trouble = ""
+
+    def add(self, data: bytes) -> bool:
+        """Take some more; tell whether there is room for all of it."""
+        if len(data) > self._limit - self._total:
+            self.full = True
+            data = data[: self._limit - self._total]
+        if self._total <= self._most_head + self._most_tail < self._total + len(data):
+            self._spill()
+        self._total += len(data)
+        self._write(data)
+        room = self._most_head - len(self._head)
+        self._head += data[:room]
+        self._tail = (self._tail + data[room:])[-self._most_tail :] if self._most_tail else b""
+        return not self.full
+
+    def text(self, blob: str) -> str:
+        """Return what the model reads; `blob` is where it may read the rest."""
+        gap = self._total - len(self._head) - len(self._tail)
+        if not gap:
+            return clean(_decoded(self._head + self._tail))
+        rest = f"it could not be kept: {self._trouble}" if self._trouble else f"all of it is in {blob}"
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)
+        # The first bytes of the tail may be the end of a character whose beginning was left out.
+        tail = _decoded(self._tail[:3].lstrip(bytes(range(0x80, 0xC0))) + self._tail[3:])
+        return f"{clean(head)}\n[{gap:,} bytes left out; {rest}]\n{clean(tail)}"
+
+    def lines(self) -> str:
+        """Return the whole lines of the head, for an output of which the rest is of no use."""
+        head = self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
+        return clean(_decoded(head))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _spill(self) -> None:
+        """Begin the file with what is held; until now that is all there was."""
+        if self._keep is None:
+            return
+        try:
+            self._file = self._keep()
+        except OSError as error:
+            self._trouble = error.strerror or str(error)
+        else:
+            self.kept = True
+            self._write(self._head + self._tail)
+
+    def _write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        try:
+            while self._file is not None and rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError as error:
+            # A full disk is no reason to end the command: what it prints is told to be lost.
+            self._trouble, self.kept = error.strerror or str(error), False
+            self.close()
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def clean(text: str) -> str:
+    """Return text as it would stand on paper: no escapes, no controls, of a line written over only its last state."""
+    text = _OVERSTRUCK.sub("", _ESCAPES.sub("", text))
+    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
+    return _CONTROLS.sub("", "\n".join(lines))

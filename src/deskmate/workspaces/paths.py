@@ -1,0 +1,187 @@
+"""Paths: followed by hand, one descriptor after the other, so that nothing can lead out of the root.
+
+Every folder is opened by its name in the folder before it and never through a link; links are read and followed here.
+What was checked is the descriptor that is used. `files` and `local` stand above; only the kernel below.
+"""
+
+import errno
+import os
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deskmate.errors import ToolError
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+OURS = frozenset({".teams", ".tasks"})
+MAX_LINKS = 40
+MAX_PATH = 4096
+_NO_FOLDER = {errno.ENOTDIR, errno.ELOOP}
+
+
+class Outside(ToolError):
+    """A path that leads out of the workspace."""
+
+
+def shown(path: str) -> str:
+    """Return a path as a message may hold it: bounded, and nothing in it that cannot be printed."""
+    return "".join(char if char.isprintable() else "?" for char in path[:200])
+
+
+def is_ours(name: str) -> bool:
+    """Tell whether an entry of the root would be a folder of ours, on a disk that ignores case and spelling too."""
+    plain = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return plain.casefold() in OURS
+
+
+class Place:
+    """Where a path leads: the last folder of it that is there, held open, and the names that are left.
+
+    `rest` is empty for a folder. One name is a file, something special, or nothing yet; of more, the first stands for
+    no folder.
+    """
+
+    def __init__(self, root: Path, path: str) -> None:
+        self.path = shown(path)
+        self.rest: list[str] = []
+        self._root = root
+        self._names: list[str] = []
+        self._folders = [os.open(root, FOLDER)]
+        self._above = 0
+        self._links = 0
+
+    @property
+    def folder(self) -> int:
+        """The descriptor of the last folder that is there."""
+        return self._folders[-1]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The whole path, resolved, relative to the root."""
+        return (*self._names, *self.rest)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it lies in a folder of ours, by whatever name."""
+        if self.parts and is_ours(self.parts[0]):
+            return True
+        mine = {_identity(name, self._folders[0]) for name in OURS} - {None}
+        return any((found.st_dev, found.st_ino) in mine for found in map(os.fstat, self._folders))
+
+    def follow(self, path: str) -> None:
+        """Go where a path leads; raise Outside, or ToolError for one that cannot be followed."""
+        if len(path) > MAX_PATH or "\0" in path:
+            raise ToolError(f"{self.path} is no path; use one of at most {MAX_PATH:,} characters, none of them zero")
+        todo = self._begin(path)
+        while todo:
+            match todo.pop():
+                case "" | ".":
+                    pass
+                case "..":
+                    self._up()
+                case name if self._above:
+                    self._back(name)
+                case name if self.rest:
+                    self.rest.append(name)
+                case name:
+                    todo += self._down(name)
+        if self._above:
+            raise self._outside()
+
+    def descend(self, name: str) -> None:
+        """Go into a folder below, which must be one."""
+        self._folders.append(os.open(name, FOLDER, dir_fd=self.folder))
+        self._names.append(name)
+
+    def close(self) -> None:
+        """Let go of every folder."""
+        while self._folders:
+            os.close(self._folders.pop())
+
+    def _begin(self, path: str) -> list[str]:
+        """Return the parts of a path, the first one last; an absolute one starts as far above the root as there is."""
+        if path.startswith("/"):
+            self._above = len(self._root.parts) - 1
+            while self._names:
+                self._leave()
+        return path.split("/")[::-1]
+
+    def _up(self) -> None:
+        if self.rest:
+            self.rest.pop()
+        elif self._names:
+            self._leave()
+        else:
+            self._above = min(self._above + 1, len(self._root.parts) - 1)
+
+    def _leave(self) -> None:
+        self._names.pop()
+        os.close(self._folders.pop())
+
+    def _back(self, name: str) -> None:
+        """Come down again towards the root: above it, only the names of its own path are known not to be links."""
+        if name != self._root.parts[-self._above]:
+            raise self._outside()
+        self._above -= 1
+
+    def _down(self, name: str) -> list[str]:
+        """Go one name down; return what is to be followed instead if it is a link."""
+        try:
+            self.descend(name)
+        except FileNotFoundError:
+            self.rest.append(name)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER:
+                raise
+            return self._read_link(name)
+        return []
+
+    def _read_link(self, name: str) -> list[str]:
+        try:
+            target = os.readlink(name, dir_fd=self.folder)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOENT):
+                raise
+            self.rest.append(name)
+            return []
+        self._links += 1
+        if self._links > MAX_LINKS:
+            raise ToolError(f"{self.path} leads through more than {MAX_LINKS} links; name the file itself")
+        return self._begin(target)
+
+    def _outside(self) -> Outside:
+        return Outside(f"{self.path} lies outside the workspace; use a path inside {shown(str(self._root))}")
+
+
+def _identity(name: str, folder: int) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@contextmanager
+def resolved(root: Path, path: str) -> Iterator[Place]:
+    """Hold open where a path leads; raise ToolError, naming it, for what the disk refuses meanwhile too."""
+    with telling(path):
+        place = Place(root, path)
+        try:
+            place.follow(path)
+            yield place
+        finally:
+            place.close()
+
+
+@contextmanager
+def telling(path: str) -> Iterator[None]:
+    """Turn what the disk refuses into words for the model."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ToolError(f"{shown(path)} is not there; look for it with glob") from error
+    except UnicodeEncodeError as error:
+        raise ToolError(f"{shown(path)} is no path; it holds characters that no file name can") from error
+    except OSError as error:
+        raise ToolError(f"{shown(path)} cannot be used: {error.strerror}; try another path") from error

@@ -1,0 +1,62 @@
+"""Our own folders below `.teams`, where a workspace keeps blobs and its list of process groups.
+
+Private: nobody but this user reads them, and no link is followed on the way. `local` and `sweep` stand above.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from deskmate.errors import BadName
+from deskmate.workspaces.paths import FOLDER
+
+TEAMS, BLOBS = ".teams", "blobs"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_BLOB = re.compile(r"[a-z0-9][A-Za-z0-9._-]{0,199}")
+
+
+def blob_name(name: str, member: str) -> str:
+    """Return the name of a blob if `member` may keep and read it; raise BadName otherwise."""
+    if not _BLOB.fullmatch(name) or not name.startswith(f"{member}-"):
+        raise BadName(f"{ascii(name)[:80]} is no blob of '{member}'; name it like {member}-12-0.txt")
+    return name
+
+
+@contextlib.contextmanager
+def private_folder(root: Path, *parts: str) -> Iterator[int]:
+    """Hold open a folder of ours, made where it is missing; raise OSError where something else stands there."""
+    fd = os.open(root, FOLDER)
+    try:
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=fd)
+            below = os.open(part, FOLDER, dir_fd=fd)
+            os.close(fd)
+            fd = below
+            if os.fstat(fd).st_mode & 0o077:
+                os.fchmod(fd, 0o700)
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def new_file(folder: int, name: str) -> int:
+    """Open an empty file to write, in the place of whatever bore its name."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+    return os.open(name, _NEW, 0o600, dir_fd=folder)
+
+
+def replace_file(folder: int, name: str, data: bytes) -> None:
+    """Put a file there, whole or not at all."""
+    temporary = f".{secrets.token_hex(8)}"
+    try:
+        with os.fdopen(new_file(folder, temporary), "wb") as file:
+            file.write(data)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)

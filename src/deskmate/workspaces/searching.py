@@ -1,0 +1,155 @@
+"""Searching: the files that a pattern matches, and the command that finds lines in them.
+
+`local` runs what is asked for here; `globs` and `paths` stand below.
+"""
+
+import heapq
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from anyio import from_thread
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.globs import Glob, alternatives
+from deskmate.workspaces.paths import Outside, is_ours, resolved
+
+MAX_FOUND = 1000
+MAX_DEPTH = 100
+_GIT = ".git"
+
+
+class Found:
+    """The files that match, the latest changed first, as many as there is room for.
+
+    What git lists may be handed over as it comes (`add`): names, each followed by a zero.
+    """
+
+    def __init__(self, root: Path, pattern: str) -> None:
+        self.heard = False
+        self._root, self._glob = root, Glob(_relative(root, pattern))
+        self._latest: list[tuple[int, str]] = []
+        self._cut = b""
+        self._folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def add(self, data: bytes) -> bool:
+        """Take some names, the last of them cut off perhaps."""
+        self.heard = True
+        *names, self._cut = (self._cut + data).split(b"\0")
+        for name in names:
+            self._offer_listed(os.fsdecode(name).rstrip("/"))
+        return True
+
+    def walk(self, top: str = "") -> None:
+        """Look at all files below a folder. Run it in a thread; a cancellation is heard at every folder."""
+        for path, folders, names, fd in os.fwalk(top or ".", dir_fd=self._folder):
+            from_thread.check_cancelled()
+            parts = [part for part in path.split("/") if part != "."]
+            folders[:] = [name for name in folders if self._enters([*parts, name])]
+            for name in names:
+                self._offer([*parts, name], fd)
+
+    def paths(self) -> list[str]:
+        """Return the files; of a name that is no text, what can be told of it."""
+        return [os.fsencode(path).decode("utf-8", "replace") for _, path in sorted(self._latest, key=_order)]
+
+    def close(self) -> None:
+        """Let go of the root."""
+        os.close(self._folder)
+
+    def _enters(self, parts: Sequence[str]) -> bool:
+        return len(parts) < MAX_DEPTH and not _is_skipped(parts) and self._glob.reaches(parts)
+
+    def _offer_listed(self, path: str) -> None:
+        """Take a file that git lists. A folder is another repository in this one, whose files git leaves out."""
+        parts = path.split("/")
+        try:
+            mode = os.stat(path, dir_fd=self._folder, follow_symlinks=False).st_mode
+        except OSError:
+            return
+        if stat.S_ISDIR(mode):
+            if self._enters(parts):
+                self.walk(path)
+        else:
+            self._offer(parts, None)
+
+    def _offer(self, parts: list[str], folder: int | None) -> None:
+        """Take a file if it matches; `folder` is the one it lies in, where that is open."""
+        if _is_skipped(parts) or not self._glob.matches(parts):
+            return
+        path = "/".join(parts)
+        name, fd = (path, self._folder) if folder is None else (parts[-1], folder)
+        try:
+            found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except OSError:
+            # It went while we looked.
+            return
+        if stat.S_ISREG(found.st_mode) or (stat.S_ISLNK(found.st_mode) and self._leads_to_file(path)):
+            (heapq.heappush if len(self._latest) < MAX_FOUND else heapq.heappushpop)(
+                self._latest, (found.st_mtime_ns, path)
+            )
+
+    def _leads_to_file(self, link: str) -> bool:
+        try:
+            with resolved(self._root, link) as place:
+                if place.ours or len(place.rest) != 1:
+                    return False
+                return stat.S_ISREG(os.stat(place.rest[0], dir_fd=place.folder, follow_symlinks=False).st_mode)
+        except ToolError:
+            return False
+
+
+def _order(found: tuple[int, str]) -> tuple[int, str]:
+    return -found[0], found[1]
+
+
+def _is_skipped(parts: Sequence[str]) -> bool:
+    return _GIT in parts or is_ours(parts[0])
+
+
+def _relative(root: Path, pattern: str) -> str:
+    """Return a pattern relative to the root, one that names the root first too."""
+    if not pattern.strip("/. "):
+        raise ToolError("this pattern matches nothing; write one like **/*.py")
+    if not pattern.startswith("/"):
+        return pattern
+    above = root.parts[1:]
+    parts = tuple(part for part in pattern.split("/") if part)
+    if parts[: len(above)] != above:
+        raise Outside(f"this pattern leads outside the workspace; write it relative to {root}")
+    return "/".join(parts[len(above) :])
+
+
+def listing_words(git: str) -> list[str]:
+    """Return the command that lists what git does not ignore; nothing that the repository names is run by it."""
+    return [git, "-c", "core.fsmonitor=false", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+
+
+def searching_words(rg: str | None, pattern: str, glob: str, paths: Sequence[str]) -> list[str]:
+    """Return the command that prints `path:line:text` for all that matches in these paths."""
+    words = _by_rg(rg, glob) if rg else list(_by_grep(glob))
+    return [*words, "-e", pattern, "--", *paths]
+
+
+def _by_rg(rg: str, glob: str) -> list[str]:
+    words = [rg, "--line-number", "--no-heading", "--color=never", "--with-filename", "--hidden", "--no-messages"]
+    words += ["--max-columns=500", "--max-columns-preview"]
+    # The last that matches counts: what is ours stays out, whatever is asked for.
+    globs = [*([glob] if glob else []), "!.git", "!/.teams", "!/.tasks"]
+    return [*words, *(f"--glob={one}" for one in globs)]
+
+
+def _by_grep(glob: str) -> Iterator[str]:
+    if "/" in glob:
+        raise ToolError("without ripgrep, a glob names files alone, like *.py; name the folder in path")
+    yield from (
+        "grep",
+        "-rnHIEs",
+        "--color=never",
+        "--exclude-dir=.git",
+        "--exclude-dir=.teams",
+        "--exclude-dir=.tasks",
+    )
+    if glob:
+        yield from (f"--include={one}" for one in alternatives(glob))
