@@ -1,0 +1,43 @@
+"""Tools: what a model can use. Each is a small object with the text the model reads beside its code.
+
+shell        bash                              shell.md
+files        read_file, write_file, edit_file  files.md
+  kinds        what a file is, by its bytes
+  edits        the one place a text is replaced in
+  diffs        what changed, for a screen
+search       glob, grep                        search.md
+errands      Task                              errands.md
+background   TaskOutput, TaskStop              background.md
+skill        Skill                             skill.md
+described    what all tools share: name, text, arguments; and how a model is shown them
+clips        bounds for all that a model reads
+
+Their traits and who has them stand in `core.roles`. A tool touches nothing but the `Desk` it is handed.
+"""
+
+from collections.abc import Iterable
+
+from deskmate.core.roles import Kind
+from deskmate.ports import Tool
+from deskmate.tools import background, errands, files, search, shell, skill
+from deskmate.tools.described import spec
+
+__all__ = ["spec", "tools_for"]
+
+
+def tools_for(kind: Kind, names: Iterable[str]) -> tuple[Tool, ...]:
+    """Return the tools of these names as an agent of that kind has them, in the order of the names.
+
+    Names of tools that are made elsewhere are passed over.
+    """
+    made = {tool.name: tool for tool in _every(kind)}
+    return tuple(made[name] for name in names if name in made)
+
+
+def _every(kind: Kind) -> Iterable[Tool]:
+    yield from shell.tools(may_background=kind is Kind.LEAD)
+    yield from files.tools()
+    yield from search.tools()
+    yield from errands.tools()
+    yield from background.tools()
+    yield from skill.tools()

@@ -1,0 +1,48 @@
+"""TaskOutput, TaskStop: look at and end what runs in the background. The runtime below keeps it."""
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from deskmate.core.results import Result
+from deskmate.ports import Desk, Tool
+from deskmate.tools.described import Arguments, Described, texts
+
+
+class StopArguments(Arguments):
+    """What is meant, by its id."""
+
+    task_id: str
+
+
+class OutputArguments(StopArguments):
+    """What to look at, and how long to wait for it."""
+
+    block: bool = Field(True, description="wait for its end")
+    timeout: float = Field(30, ge=0, le=600, description="seconds to wait")
+
+
+class TaskOutput(Described):
+    """Looks at what runs in the background."""
+
+    async def run(self, arguments: OutputArguments, desk: Desk) -> Result:
+        """Return what it has come to so far, or at its end."""
+        seconds = arguments.timeout
+        return await desk.background.output(arguments.task_id, block=arguments.block, timeout_seconds=seconds)
+
+
+class TaskStop(Described):
+    """Ends what runs in the background."""
+
+    async def run(self, arguments: StopArguments, desk: Desk) -> Result:
+        """End it."""
+        return await desk.background.stop(arguments.task_id)
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tools of this family."""
+    text = texts("background")
+    return [
+        TaskOutput("TaskOutput", text["TaskOutput"], OutputArguments),
+        TaskStop("TaskStop", text["TaskStop"], StopArguments),
+    ]

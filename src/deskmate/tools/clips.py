@@ -1,0 +1,46 @@
+"""Bounds for all that a model reads: how much of it is shown, and the word on what was left out.
+
+Every family of tools uses them; nothing stands below.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+MAX_LINES = 200
+MAX_CHARS = 30_000
+
+
+def clip(lines: Sequence[str], rest: str, *, max_lines: int = MAX_LINES, max_chars: int = MAX_CHARS) -> str:
+    """Return the first lines, as many as fit; where some do not, say how many and how to get the `rest`."""
+    shown = fitting(lines[:max_lines], max_chars)
+    left_out = len(lines) - len(shown)
+    return "\n".join([*shown, f"… {counted(left_out, 'line')} more; {rest}"] if left_out else shown)
+
+
+def fitting(lines: Sequence[str], max_chars: int) -> Sequence[str]:
+    """Return the first lines that together, each with its end, have at most so many characters."""
+    totals = accumulate(len(line) + 1 for line in lines)
+    return lines[: sum(total <= max_chars for total in totals)]
+
+
+def cut(line: str, max_chars: int) -> str:
+    """Return a line, or its beginning with the number of characters that are missing."""
+    return line if len(line) <= max_chars else f"{line[:max_chars]}… (+{counted(len(line) - max_chars, 'character')})"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return `1 line`, `1,234 lines`."""
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines of a text without their ends, as editors count them."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def blob_of(call: str, suffix: str) -> str:
+    """Return the name of the blob that belongs to a call: `lead-12-0.txt` for `lead:12.0`."""
+    return call.replace(":", "-").replace(".", "-") + suffix

@@ -1,0 +1,80 @@
+"""What all tools share: a name, the text a model reads, the class of their arguments; and how a model is shown them.
+
+The families above derive theirs from `Described`. The texts stand in the `.md` beside each family.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from deskmate.core.policy import Attempt
+from deskmate.core.prompts import ToolSpec
+from deskmate.ports import Tool, Workspace
+
+
+class Arguments(BaseModel):
+    """What a model hands to a tool; unknown ones are refused, and text that no file or command can hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @field_validator("*")
+    @classmethod
+    def _is_whole_text(cls, value: object) -> object:
+        try:
+            str(value).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("half of a character's surrogate pair is missing; write it whole") from error
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A tool but for what it does. As it stands it touches nothing that a rule could name."""
+
+    name: str
+    text: str
+    arguments: type[Arguments]
+
+    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+        """Return what the permission rules see of a call."""
+        return Attempt(self.name, (), inside=True)
+
+
+def texts(family: str) -> Mapping[str, str]:
+    """Return what the model reads about each tool of a family, by name: the `## name` sections of its text."""
+    page = files(__package__).joinpath(f"{family}.md").read_text(encoding="utf-8")
+    sections = (section.partition("\n") for section in page.split("## ")[1:])
+    return {name.strip(): " ".join(text.split()) for name, _, text in sections}
+
+
+def spec(tool: Tool) -> ToolSpec:
+    """Return a tool as a model is shown it, with a schema that says what it must and no more."""
+    schema = tool.arguments.model_json_schema()
+    compact = _compact(schema, schema.get("$defs", {}))
+    return ToolSpec(tool.name, tool.text, {key: value for key, value in compact.items() if key != "description"})
+
+
+_NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})
+
+
+def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without references, titles, nulls and defaults that only say `not given`."""
+    merged = {**_stands_for(node, definitions), **node}
+    schema = {key: value for key, value in merged.items() if key not in _NOISE}
+    if not schema.get("default", True):
+        del schema["default"]
+    if "properties" in schema:
+        schema["properties"] = {name: _compact(inner, definitions) for name, inner in schema["properties"].items()}
+    return schema
+
+
+def _stands_for(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a reference, or the choice between something and null, comes down to."""
+    if "$ref" in node:
+        found: Mapping[str, Any] = definitions[node["$ref"].rpartition("/")[2]]
+        return {key: value for key, value in found.items() if key != "description"}
+    options = [option for option in node.get("anyOf", ()) if option != {"type": "null"}]
+    return _compact(options[0], definitions) if len(options) == 1 else {}

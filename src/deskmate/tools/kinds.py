@@ -1,0 +1,53 @@
+"""What a file is, by its bytes: a picture, something else that is no text, or text and how it is written.
+
+The file tools above read and write; here nothing is touched.
+"""
+
+from dataclasses import dataclass
+
+from deskmate.errors import ToolError
+
+BOM = "\ufeff"
+
+_PICTURES = ((b"\x89PNG\r\n\x1a\n", "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"))
+_OTHERS = (
+    (b"%PDF-", "a PDF"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"\x7fELF", "a program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A file as text. `faithful`: writing it back gives the same bytes; otherwise it was not UTF-8."""
+
+    body: str
+    bom: str
+    faithful: bool
+
+
+def picture_type(data: bytes) -> str | None:
+    """Return the media type of a picture that models can see, None for anything else."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for magic, media_type in _PICTURES if data.startswith(magic)), None)
+
+
+def read_text(path: str, data: bytes) -> Text:
+    """Return the text that bytes hold; raise ToolError, naming what they are, where they hold none."""
+    kind = next(
+        (kind for magic, kind in _OTHERS if data.startswith(magic)), "a binary file" if b"\x00" in data else None
+    )
+    if kind:
+        raise ToolError(
+            f"{path} is {kind} of {len(data):,} bytes, not UTF-8 text; use bash with a program that reads it"
+        )
+    try:
+        body, faithful = data.decode("utf-8"), True
+    except UnicodeDecodeError:
+        body, faithful = data.decode("utf-8", errors="replace"), False
+    return Text(body.removeprefix(BOM), BOM if body.startswith(BOM) else "", faithful)

@@ -1,0 +1,55 @@
+"""glob, grep: find files by name and lines by pattern. The workspace below does the looking."""
+
+from collections.abc import Iterable
+
+from pydantic import Field
+
+from deskmate.core.results import Result
+from deskmate.ports import Desk, Tool
+from deskmate.tools.clips import clip, cut, lines_of
+from deskmate.tools.described import Arguments, Described, texts
+
+_MAX_LINE_CHARS = 500
+
+
+class GlobArguments(Arguments):
+    """Which files to find."""
+
+    pattern: str = Field(min_length=1)
+
+
+class GrepArguments(Arguments):
+    """Which lines to find, and where."""
+
+    pattern: str = Field(min_length=1, description="regular expression")
+    path: str = Field(".", description="file or folder")
+    glob: str = Field("", description="only files like this, as *.py")
+
+
+class Glob(Described):
+    """Finds files."""
+
+    async def run(self, arguments: GlobArguments, desk: Desk) -> Result:
+        """Return the paths that match, the latest changed first."""
+        found = await desk.workspace.find(arguments.pattern)
+        none = f"no file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
+        return Result(clip(found, "narrow the pattern") if found else none)
+
+
+class Grep(Described):
+    """Finds lines."""
+
+    async def run(self, arguments: GrepArguments, desk: Desk) -> Result:
+        """Return the lines that match, each with its file and number."""
+        ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
+        lines = [cut(line, _MAX_LINE_CHARS) for line in lines_of(ran.output)]
+        none = "found nothing so far" if ran.ended else f"no line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
+        found = clip(lines, "narrow pattern, path or glob") if lines else none
+        # Stopped half-way it has still found something; without that, it cannot be told whether there is anything.
+        return Result(f"{found}\n{ran.ended}" if ran.ended else found, ok=bool(lines) or not ran.ended)
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tools of this family."""
+    text = texts("search")
+    return [Glob("glob", text["glob"], GlobArguments), Grep("grep", text["grep"], GrepArguments)]

@@ -1,0 +1,67 @@
+"""bash: run a command in the workspace. The workspace below starts, bounds and ends it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import Field
+
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.ports import Desk, Ran, Tool, Workspace
+from deskmate.tools.clips import blob_of
+from deskmate.tools.described import Arguments, Described, texts
+
+DEFAULT_SECONDS = 120.0
+# Nobody waits for it and TaskStop ends it sooner; but nothing runs for ever.
+BACKGROUND_SECONDS = 24 * 3600.0
+
+
+class BashArguments(Arguments):
+    """What every agent may ask of bash."""
+
+    command: str = Field(min_length=1)
+    timeout: float | None = Field(None, ge=1, le=600, description="seconds; 120 if not given")
+
+
+class LeadBashArguments(BashArguments):
+    """What the lead may ask of bash."""
+
+    run_in_background: bool = Field(False, description="return at once; no default timeout")
+
+
+class Bash(Described):
+    """Runs commands."""
+
+    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+        """Return that what a command touches cannot be told."""
+        return Attempt(self.name, None, inside=False)
+
+    async def run(self, arguments: BashArguments, desk: Desk) -> Result:
+        """Run the command to its end, or start it and return its id."""
+        workspace, blob = desk.workspace, blob_of(desk.call, ".txt")
+        if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
+            return await _result(workspace, arguments.command, arguments.timeout or DEFAULT_SECONDS, blob)
+        seconds = arguments.timeout or BACKGROUND_SECONDS
+        id_ = desk.background.start("b", lambda _: _result(workspace, arguments.command, seconds, blob))
+        return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
+
+
+async def _result(workspace: Workspace, command: str, seconds: float, blob: str) -> Result:
+    ran = await workspace.run(command, timeout_seconds=seconds, blob=blob)
+    return Result(_text(ran), ok=ran.exit == 0)
+
+
+def _text(ran: Ran) -> str:
+    """Return what was printed and, below it, what is not plain from that."""
+    lines = [ran.output.rstrip("\n") or "(no output)"]
+    if ran.blob and ran.blob not in ran.output:
+        lines.append(f"all of the output is in {ran.blob}")
+    if ran.exit:
+        lines.append(f"exit status {ran.exit}")
+    return "\n".join([*lines, ran.ended] if ran.ended else lines)
+
+
+def tools(*, may_background: bool) -> Iterable[Tool]:
+    """Return the tool of this family, with `run_in_background` only for who may use it."""
+    arguments = LeadBashArguments if may_background else BashArguments
+    return [Bash("bash", texts("shell")["bash"], arguments)]

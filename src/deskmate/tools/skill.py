@@ -1,0 +1,45 @@
+"""Skill: read how something is done, when it is wanted. The runtime below found the skills there are."""
+
+from collections.abc import Iterable, Mapping
+
+from deskmate.core.results import Result
+from deskmate.core.skills import Skill
+from deskmate.errors import ToolError
+from deskmate.ports import Desk, Tool
+from deskmate.tools.clips import counted
+from deskmate.tools.described import Arguments, Described, texts
+
+MAX_CHARS = 30_000
+_MAX_NAMED = 50
+
+
+class SkillArguments(Arguments):
+    """Which skill to read."""
+
+    skill: str
+
+
+class ReadSkill(Described):
+    """Reads skills."""
+
+    async def run(self, arguments: SkillArguments, desk: Desk) -> Result:
+        """Return the body of the skill and the folder in which the files it speaks of stand."""
+        found = desk.skills.get(arguments.skill)
+        if found is None:
+            raise ToolError(_unknown(arguments.skill, desk.skills))
+        left_out = len(found.body) - MAX_CHARS
+        rest = f"\n… {counted(left_out, 'character')} more in {found.folder}/SKILL.md" if left_out > 0 else ""
+        return Result(f"skill {found.name}, its files are in {found.folder}\n\n{found.body[:MAX_CHARS]}{rest}")
+
+
+def _unknown(name: str, there_are: Mapping[str, Skill]) -> str:
+    if not there_are:
+        return f"there is no skill {name[:80]}, nor any other; go on without"
+    named = ", ".join(sorted(there_are)[:_MAX_NAMED])
+    more = f" and {len(there_are) - _MAX_NAMED} more" if len(there_are) > _MAX_NAMED else ""
+    return f"there is no skill {name[:80]}; choose one of {named}{more}"
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tool of this family."""
+    return [ReadSkill("Skill", texts("skill")["Skill"], SkillArguments)]

@@ -1,0 +1,80 @@
+"""The rule of an edit: one place, found whatever the line endings, or words that lead there."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskmate.errors import ToolError
+from deskmate.tools.edits import Edited, edit
+
+
+@pytest.mark.behaviour("tools-base")
+@pytest.mark.parametrize(
+    ("body", "old", "new", "after"),
+    [
+        ("a b c", "b", "x", Edited("a x c", 1, 1)),
+        ("one\ntwo\n", "two", "2", Edited("one\n2\n", 2, 1)),
+        ("a.b\naxb\n", "a.b", r"\1", Edited("\\1\naxb\n", 1, 1)),
+        ("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", Edited("x\r\ny\r\nz\r\nc\r\n", 1, 1)),
+        ("a\r\nb\r\n", "b", "x\ny", Edited("a\r\nx\r\ny\r\n", 2, 1)),
+        ("a\r\nb\r\n", "a\r\nb", "x", Edited("x\r\n", 1, 1)),
+        ("a\nb\n", "a\r\nb", "x\r\ny", Edited("x\ny\n", 1, 1)),
+        ("a\r\nb\n", "\nb", "\nx", Edited("a\r\nx\n", 1, 1)),
+        ("a\nb\r\nc\n", "a\nb", "x\ny", Edited("x\ny\r\nc\n", 1, 1)),
+        ("a\nb\nc\r\nd\r\ne\r\n", "b", "x\ny", Edited("a\nx\r\ny\nc\r\nd\r\ne\r\n", 2, 1)),
+        ("a\n", "a\n", "", Edited("", 1, 1)),
+    ],
+)
+def test_the_one_place_is_replaced_with_the_ending_that_was_there(body: str, old: str, new: str, after: Edited) -> None:
+    assert edit("f", body, old, new, replace_all=False) == after
+
+
+def test_all_places_are_replaced_when_asked() -> None:
+    assert edit("f", "a\r\n\r\na\r\n", "a", "b\nb", replace_all=True) == Edited("b\r\nb\r\n\r\nb\r\nb\r\n", 1, 2)
+
+
+@pytest.mark.behaviour("tools-base")
+@pytest.mark.parametrize(
+    ("body", "old", "words"),
+    [
+        ("x\nb\nb b\n", "b", r"old_text stands 3 times in f \(lines 2, 3, 3\), expected once"),
+        ("b\n" * 6, "b", r"stands 6 times in f \(lines 1, 2, 3, 4, 5, …\)"),
+        ("b" * 5000, "b", r"stands more than 1,000 times in f \(lines 1, "),
+        ("aaa", "aa", r"stands 2 times in f \(lines 1, 1\)"),
+        ("a\n\n\na", "\n\n", r"stands 2 times in f \(lines 1, 2\)"),
+        ("if x:\n\tgo()\n", "if x:\n    go()", "line 1 of f differs from old_text only in whitespace"),
+        ("a\nfoo   bar\n", "foo bar", "line 2 of f differs from old_text only in whitespace"),
+        ("a\nb\n", "c", "old_text is nowhere in the 3 lines of f; read the file again"),
+        ("a\nb\n", "   ", "old_text is nowhere in the 3 lines of f"),
+        ("", "c", "old_text is nowhere in the 1 line of f"),
+        ("a", "a", "old_text and new_text are the same"),
+    ],
+)
+def test_anything_but_one_place_is_refused_in_words_that_lead_there(body: str, old: str, words: str) -> None:
+    with pytest.raises(ToolError, match=words):
+        edit("f", body, old, "a", replace_all=False)
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", " "]), max_size=12).map("".join)
+
+
+def unmarked(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+@given(body=PIECES, old=PIECES.filter(bool), new=PIECES, replace_all=st.booleans())
+def test_but_for_line_endings_an_edit_is_what_replacing_in_a_string_is(
+    body: str, old: str, new: str, replace_all: bool
+) -> None:
+    plain, wanted, put = unmarked(body), unmarked(old), unmarked(new)
+    starts = [at for at in range(len(plain)) if plain.startswith(wanted, at)]
+    if wanted == put or not starts or (len(starts) > 1 and not replace_all):
+        with pytest.raises(ToolError):
+            edit("f", body, old, new, replace_all=replace_all)
+        return
+    edited = edit("f", body, old, new, replace_all=replace_all)
+    assert unmarked(edited.body) == plain.replace(wanted, put)
+    assert edited.line == plain.count("\n", 0, starts[0]) + 1
+    assert edited.places == plain.count(wanted)
+    if "\r\n" not in body:
+        assert "\r" not in edited.body

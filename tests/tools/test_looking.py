@@ -1,0 +1,141 @@
+"""glob, grep, Skill, Task, TaskOutput, TaskStop: what is asked, and what the model reads."""
+
+import pytest
+
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.core.skills import Skill
+from deskmate.errors import ToolError
+from deskmate.ports import Ran
+from tests.tools import MemoryWorkspace, PlainDesk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_glob_returns_the_paths_in_their_order(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    workspace.found = ["b.py", "a.py"]
+    assert await desk.use("glob", pattern="*.py") == Result("b.py\na.py")
+    assert workspace.asked == [("*.py",)]
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_nothing_found_says_so(desk: PlainDesk) -> None:
+    assert await desk.use("glob", pattern="*.rs") == Result("no file matches *.rs")
+    assert await desk.use("grep", pattern="x+y") == Result("no line matches x+y")
+
+
+async def test_many_paths_are_bounded_and_the_rest_is_counted(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    workspace.found = [f"{n}.py" for n in range(1000)]
+    *paths, last = (await desk.use("glob", pattern="*")).text.split("\n")
+    assert (paths, last) == (workspace.found[:200], "… 800 lines more; narrow the pattern")
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_grep_asks_where_it_is_told_and_everywhere_otherwise(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    workspace.ran = Ran(0, "a.py:1:def f\n")
+    assert await desk.use("grep", pattern="def") == Result("a.py:1:def f")
+    await desk.use("grep", pattern="def", path="src", glob="*.py")
+    assert workspace.asked == [("def", ".", ""), ("def", "src", "*.py")]
+
+
+async def test_grep_bounds_lines_and_their_length(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    workspace.ran = Ran(0, "".join(f"a.js:{n}:{'x' * 1000}\n" for n in range(300)))
+    text = (await desk.use("grep", pattern="x")).text
+    assert len(text) < 30_100
+    assert text.split("\n")[0] == f"a.js:0:{'x' * 493}… (+507 characters)"
+    assert text.split("\n")[-1] == "… 243 lines more; narrow pattern, path or glob"
+
+
+@pytest.mark.parametrize(
+    ("output", "result"),
+    [
+        ("a.py:1:x\n", Result("a.py:1:x\nended after 30 s")),
+        ("", Result("found nothing so far\nended after 30 s", ok=False)),
+    ],
+)
+async def test_a_search_that_was_ended_says_why_and_shows_what_it_found(
+    desk: PlainDesk, workspace: MemoryWorkspace, output: str, result: Result
+) -> None:
+    workspace.ran = Ran(None, output, ended="ended after 30 s")
+    assert await desk.use("grep", pattern="x") == result
+
+
+SKILLS = {
+    "release": Skill("release", "cut a release", "1. Run the tests.\n2. Tag.", "skills/release"),
+    "review": Skill("review", "review a change", "x" * 30_001, "skills/review"),
+}
+
+
+@pytest.mark.behaviour("skills")
+async def test_a_skill_is_read_with_its_folder(workspace: MemoryWorkspace) -> None:
+    desk = PlainDesk(workspace, skills=SKILLS)
+    assert await desk.use("Skill", skill="release") == Result(
+        "skill release, its files are in skills/release\n\n1. Run the tests.\n2. Tag."
+    )
+
+
+@pytest.mark.behaviour("skills")
+async def test_a_long_skill_is_cut_and_says_where_the_rest_is(workspace: MemoryWorkspace) -> None:
+    text = (await PlainDesk(workspace, skills=SKILLS).use("Skill", skill="review")).text
+    assert text.endswith("x\n… 1 character more in skills/review/SKILL.md")
+    assert text.count("x") == 30_000
+
+
+@pytest.mark.behaviour("skills")
+async def test_an_unknown_skill_is_answered_with_those_there_are(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    with pytest.raises(ToolError, match=r"no skill relaese; choose one of release, review$"):
+        await PlainDesk(workspace, skills=SKILLS).use("Skill", skill="relaese")
+    with pytest.raises(ToolError, match="no skill x, nor any other"):
+        await desk.use("Skill", skill="x")
+    many = {f"s{n:02}": SKILLS["release"] for n in range(60)}
+    with pytest.raises(ToolError, match=r"one of s00, .*, s49 and 10 more$"):
+        await PlainDesk(workspace, skills=many).use("Skill", skill="x")
+
+
+@pytest.mark.behaviour("subagent")
+async def test_an_errand_returns_the_last_words_of_the_subagent(desk: PlainDesk) -> None:
+    assert await desk.use("Task", prompt="count") == Result("general-purpose did: count")
+    assert await desk.use("Task", prompt="look", subagent_type="Explore") == Result("Explore did: look")
+
+
+@pytest.mark.behaviour("background", "subagent")
+async def test_an_errand_in_the_background_returns_its_id_and_goes_on(desk: PlainDesk) -> None:
+    sent = await desk.use("Task", prompt="plan it", subagent_type="Plan", run_in_background=True)
+    assert sent == Result(
+        "sent in the background as a000000; look with TaskOutput, end it with TaskStop", background="a000000"
+    )
+    assert await desk.use("TaskOutput", task_id="a000000") == Result("Plan did: plan it")
+
+
+@pytest.mark.behaviour("background")
+async def test_looking_waits_half_a_minute_unless_told_otherwise(desk: PlainDesk) -> None:
+    await desk.use("Task", prompt="count", run_in_background=True)
+    await desk.use("TaskOutput", task_id="a000000")
+    await desk.use("TaskOutput", task_id="a000000", block=False, timeout=0)
+    assert desk.background.waits == [(True, 30), (False, 0)]
+
+
+@pytest.mark.behaviour("background")
+async def test_what_was_stopped_is_gone(desk: PlainDesk) -> None:
+    await desk.use("Task", prompt="count", run_in_background=True)
+    assert await desk.use("TaskStop", task_id="a000000") == Result("a000000 is stopped")
+    with pytest.raises(ToolError):
+        await desk.use("TaskStop", task_id="a000000")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("glob", {"pattern": "*"}),
+        ("grep", {"pattern": "a", "path": "../elsewhere"}),
+        ("Task", {"prompt": "count"}),
+        ("TaskOutput", {"task_id": "a000000"}),
+        ("TaskStop", {"task_id": "a000000"}),
+        ("Skill", {"skill": "release"}),
+    ],
+)
+async def test_what_names_no_file_and_runs_no_command_has_no_subject(
+    desk: PlainDesk, name: str, arguments: dict[str, str]
+) -> None:
+    assert await desk.attempt(name, **arguments) == Attempt(name, (), inside=True)

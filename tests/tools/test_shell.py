@@ -1,0 +1,70 @@
+"""bash: what the model reads of a command, and what is asked of the workspace."""
+
+import pytest
+
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.core.roles import Kind
+from deskmate.ports import Ran
+from tests.tools import MemoryWorkspace, PlainDesk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.behaviour("tools-base")
+@pytest.mark.parametrize(
+    ("ran", "result"),
+    [
+        (Ran(0, "one\n  two\n"), Result("one\n  two")),
+        (Ran(0, ""), Result("(no output)")),
+        (Ran(3, ""), Result("(no output)\nexit status 3", ok=False)),
+        (Ran(1, "no such thing\n"), Result("no such thing\nexit status 1", ok=False)),
+        (Ran(None, "begun", ended="ended after 2 s"), Result("begun\nended after 2 s", ok=False)),
+        (Ran(2, "", ended="one is left"), Result("(no output)\nexit status 2\none is left", ok=False)),
+        (Ran(0, "head", blob="b/lead-1.txt"), Result("head\nall of the output is in b/lead-1.txt")),
+        (Ran(0, "head\n… in b/lead-1.txt\ntail", blob="b/lead-1.txt"), Result("head\n… in b/lead-1.txt\ntail")),
+    ],
+)
+async def test_the_model_reads_the_output_and_how_it_ended(
+    desk: PlainDesk, workspace: MemoryWorkspace, ran: Ran, result: Result
+) -> None:
+    workspace.ran = ran
+    assert await desk.use("bash", command="make") == result
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_a_command_has_two_minutes_unless_it_is_given_another_time(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    await desk.use("bash", command="make")
+    await desk.use("bash", command="make test", timeout=600)
+    assert workspace.asked == [("make", 120, "lead-12-0.txt"), ("make test", 600, "lead-12-0.txt")]
+
+
+@pytest.mark.behaviour("background")
+async def test_a_command_in_the_background_returns_its_id_and_runs_on(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    workspace.ran = Ran(0, "served")
+    started = await desk.use("bash", command="serve", run_in_background=True)
+    assert started == Result(
+        "started in the background as b000000; look with TaskOutput, end it with TaskStop", background="b000000"
+    )
+    assert workspace.asked == []
+    assert await desk.use("TaskOutput", task_id="b000000") == Result("served")
+    assert workspace.asked == [("serve", 86400, "lead-12-0.txt")]
+
+
+@pytest.mark.behaviour("background")
+async def test_a_command_in_the_background_keeps_the_time_it_was_given(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    await desk.use("bash", command="serve", timeout=5, run_in_background=True)
+    await desk.use("TaskOutput", task_id="b000000")
+    assert workspace.asked == [("serve", 5, "lead-12-0.txt")]
+
+
+@pytest.mark.parametrize("kind", Kind)
+async def test_what_a_command_touches_cannot_be_told(workspace: MemoryWorkspace, kind: Kind) -> None:
+    desk = PlainDesk(workspace, kind)
+    assert await desk.attempt("bash", command="ls") == Attempt("bash", None, inside=False)

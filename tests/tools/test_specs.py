@@ -1,0 +1,111 @@
+"""What a model is shown of the tools, and what their arguments refuse."""
+
+import json
+
+import pytest
+from pydantic import ValidationError
+
+from deskmate.core.prompts import ToolSpec
+from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.ports import Tool
+from deskmate.tools import spec, tools_for
+from tests.tools import every_tool
+
+MADE_HERE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep", "Task", "TaskOutput", "TaskStop", "Skill")
+
+
+def names(tools: tuple[Tool, ...]) -> tuple[str, ...]:
+    return tuple(tool.name for tool in tools)
+
+
+def test_every_tool_stands_in_the_table_of_roles_and_has_its_text() -> None:
+    assert names(every_tool()) == MADE_HERE
+    assert [tool.name for tool in every_tool() if not tool.text or "##" in tool.text] == []
+
+
+def test_tools_come_in_the_order_of_the_names_and_those_made_elsewhere_are_passed_over() -> None:
+    assert names(tools_for(Kind.LEAD, ["grep", "SendMessage", "bash"])) == ("grep", "bash")
+
+
+@pytest.mark.behaviour("tools-base")
+@pytest.mark.parametrize("kind", [Kind.TEAMMATE, Kind.SUBAGENT])
+def test_who_is_not_the_lead_has_the_base_tools_without_the_background(kind: Kind) -> None:
+    tools = tools_for(kind, tools_of(kind, AgentType.GENERAL))
+    assert names(tools) == ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
+    assert "background" not in json.dumps([(tool.text, spec(tool).schema) for tool in tools])
+
+
+@pytest.mark.behaviour("background")
+def test_the_lead_is_shown_that_bash_can_run_in_the_background() -> None:
+    bash, task = tools_for(Kind.LEAD, ["bash", "Task"])
+    assert "run_in_background" in spec(bash).schema["properties"]
+    assert "run_in_background" in spec(task).schema["properties"]
+
+
+def test_a_schema_says_what_it_must_and_no_more() -> None:
+    (bash, task) = tools_for(Kind.TEAMMATE, ["bash", "Task"])
+    assert spec(bash) == ToolSpec(
+        name="bash",
+        text=bash.text,
+        schema={
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "minLength": 1},
+                "timeout": {
+                    "type": "number",
+                    "minimum": 1,
+                    "maximum": 600,
+                    "description": "seconds; 120 if not given",
+                },
+            },
+            "required": ["command"],
+            "additionalProperties": False,
+        },
+    )
+    assert spec(task).schema["properties"]["subagent_type"] == {
+        "type": "string",
+        "enum": ["general-purpose", "Explore", "Plan"],
+        "default": "general-purpose",
+    }
+
+
+def test_all_tools_together_leave_room_in_a_first_request() -> None:
+    shown = [{"name": tool.name, "text": tool.text, "schema": spec(tool).schema} for tool in every_tool()]
+    assert len(json.dumps(shown).encode()) < 6_000
+
+
+@pytest.mark.behaviour("tools-errors")
+@pytest.mark.parametrize("tool", every_tool(), ids=lambda tool: tool.name)
+def test_an_unknown_argument_is_refused(tool: Tool) -> None:
+    needed = dict.fromkeys(spec(tool).schema["required"], "a")
+    tool.arguments.model_validate(needed)
+    with pytest.raises(ValidationError):
+        tool.arguments.model_validate({**needed, "colour": "blue"})
+
+
+@pytest.mark.behaviour("tools-errors")
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("bash", {"command": "ls", "timeout": 601}),
+        ("bash", {"command": "ls", "timeout": 0}),
+        ("bash", {"command": ""}),
+        ("read_file", {"path": "a", "offset": 0}),
+        ("read_file", {"path": "a", "limit": 2001}),
+        ("write_file", {"path": "a", "content": "\ud800"}),
+        ("edit_file", {"path": "a", "old_text": "", "new_text": "b"}),
+        ("glob", {"pattern": ""}),
+        ("grep", {"pattern": ""}),
+        ("Task", {"prompt": "look", "subagent_type": "Wizard"}),
+        ("Task", {"prompt": ""}),
+        ("TaskOutput", {"task_id": "b1", "timeout": 601}),
+    ],
+)
+def test_an_argument_out_of_its_bounds_is_refused(name: str, wrong: dict[str, object]) -> None:
+    (tool,) = tools_for(Kind.LEAD, [name])
+    with pytest.raises(ValidationError):
+        tool.arguments.model_validate(wrong)
+
+
+def test_the_traits_of_every_tool_are_known() -> None:
+    assert [tool.name for tool in every_tool() if tool.name not in TOOLS] == []

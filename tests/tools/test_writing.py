@@ -1,0 +1,157 @@
+"""write_file and edit_file: what is written, and what is refused so that nobody's work is lost."""
+
+import pytest
+
+from deskmate.core.digests import digest
+from deskmate.core.results import Result
+from deskmate.errors import ToolError
+from tests.tools import MemoryWorkspace, PlainDesk
+
+pytestmark = pytest.mark.anyio
+
+
+async def knows(desk: PlainDesk, workspace: MemoryWorkspace, data: bytes, path: str = "a.py") -> None:
+    workspace.files[path] = data
+    desk.files[path] = digest(data)
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_a_new_file_is_written_and_known(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    assert await desk.use("write_file", path="./a.py", content="one\ntwo\n") == Result(
+        "wrote 2 lines to a.py",
+        shown="--- a.py\n+++ a.py\n@@ -0,0 +1,2 @@\n+one\n+two",
+        files={"a.py": digest(b"one\ntwo\n")},
+    )
+    assert workspace.files == {"a.py": b"one\ntwo\n"}
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_a_file_that_was_read_is_replaced(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    workspace.files["a.py"] = b"one\n"
+    await desk.use("read_file", path="a.py")
+    assert await desk.use("write_file", path="a.py", content="two") == Result(
+        "wrote 1 line to a.py",
+        shown="--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-one\n+two",
+        files={"a.py": digest(b"two")},
+    )
+    assert workspace.files == {"a.py": b"two"}
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_a_file_just_written_can_be_written_and_edited_again(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    await desk.use("write_file", path="a.py", content="one")
+    await desk.use("write_file", path="a.py", content="two")
+    await desk.use("edit_file", path="a.py", old_text="two", new_text="three")
+    await desk.use("edit_file", path="a.py", old_text="three", new_text="four")
+    assert workspace.files == {"a.py": b"four"}
+
+
+CHANGES: dict[str, dict[str, str]] = {
+    "write_file": {"path": "a.py", "content": "mine\n"},
+    "edit_file": {"path": "a.py", "old_text": "theirs", "new_text": "mine"},
+}
+
+
+@pytest.mark.behaviour("tools-safety")
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_file_that_was_not_read_is_left_alone(desk: PlainDesk, workspace: MemoryWorkspace, name: str) -> None:
+    workspace.files["a.py"] = b"theirs\n"
+    with pytest.raises(ToolError, match=r"a\.py stands there and you have not read it; read it"):
+        await desk.use(name, **CHANGES[name])
+    assert workspace.files == {"a.py": b"theirs\n"}
+
+
+@pytest.mark.behaviour("tools-safety")
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_file_that_changed_since_it_was_read_is_left_alone_until_it_is_read_again(
+    desk: PlainDesk, workspace: MemoryWorkspace, name: str
+) -> None:
+    workspace.files["a.py"] = b"old\n"
+    await desk.use("read_file", path="a.py")
+    workspace.files["a.py"] = b"theirs\n"
+    with pytest.raises(ToolError, match=r"a\.py was changed by someone since you read it; read it again"):
+        await desk.use(name, **CHANGES[name])
+    assert workspace.files == {"a.py": b"theirs\n"}
+    await desk.use("read_file", path="a.py")
+    await desk.use(name, **CHANGES[name])
+    assert workspace.files == {"a.py": b"mine\n"}
+
+
+class ChangedWhileWriting(MemoryWorkspace):
+    """Somebody else writes between what the tool looks at and what it writes."""
+
+    async def write(self, path: str, data: bytes, *, known: str | None) -> None:
+        self.files["a.py"] = b"theirs, later\n"
+        await super().write(path, data, known=known)
+
+
+@pytest.mark.behaviour("tools-safety")
+@pytest.mark.parametrize("name", CHANGES)
+async def test_a_change_at_the_last_moment_is_left_alone_too(name: str) -> None:
+    workspace = ChangedWhileWriting({"a.py": b"theirs\n"})
+    desk = PlainDesk(workspace, files={"a.py": digest(b"theirs\n")})
+    with pytest.raises(ToolError, match="not as it was known"):
+        await desk.use(name, **CHANGES[name])
+    assert workspace.files == {"a.py": b"theirs, later\n"}
+
+
+@pytest.mark.behaviour("tools-safety")
+async def test_a_file_that_appears_at_the_last_moment_is_left_alone_too() -> None:
+    workspace = ChangedWhileWriting()
+    with pytest.raises(ToolError, match="not as it was known"):
+        await PlainDesk(workspace).use("write_file", path="a.py", content="mine")
+    assert workspace.files == {"a.py": b"theirs, later\n"}
+
+
+async def test_a_file_that_was_read_and_is_gone_can_be_written_anew(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    await knows(desk, workspace, b"old\n")
+    del workspace.files["a.py"]
+    await desk.use("write_file", path="a.py", content="new\n")
+    assert workspace.files == {"a.py": b"new\n"}
+
+
+@pytest.mark.behaviour("tools-safety")
+async def test_nothing_is_written_outside_of_the_workspace(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    with pytest.raises(ToolError, match=r"\.\./a.py lies outside"):
+        await desk.use("write_file", path="../a.py", content="mine")
+    assert workspace.files == {}
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_an_edit_says_its_line_and_shows_the_change(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    await knows(desk, workspace, b"a\nb\nc\nd\ne\nf\n")
+    assert await desk.use("edit_file", path="a.py", old_text="e", new_text="E1\nE2") == Result(
+        "edited a.py: line 5",
+        shown="--- a.py\n+++ a.py\n@@ -2,5 +2,6 @@\n b\n c\n d\n-e\n+E1\n+E2\n f",
+        files={"a.py": digest(b"a\nb\nc\nd\nE1\nE2\nf\n")},
+    )
+    assert workspace.files == {"a.py": b"a\nb\nc\nd\nE1\nE2\nf\n"}
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_replacing_all_says_how_many_places(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    await knows(desk, workspace, b"a\nb a\n")
+    result = await desk.use("edit_file", path="a.py", old_text="a", new_text="c", replace_all=True)
+    assert (result.text, workspace.files) == ("edited a.py: 2 places, first line 1", {"a.py": b"c\nb c\n"})
+
+
+@pytest.mark.behaviour("tools-base")
+async def test_an_edit_keeps_line_endings_and_a_byte_order_mark(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    await knows(desk, workspace, b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n")
+    await desk.use("edit_file", path="a.py", old_text="one\ntwo", new_text="1\n2\n2b")
+    assert workspace.files == {"a.py": b"\xef\xbb\xbf1\r\n2\r\n2b\r\nthree\r\n"}
+
+
+async def test_a_file_that_is_not_utf8_is_not_edited(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
+    await knows(desk, workspace, b"caf\xe9 one\n")
+    with pytest.raises(ToolError, match=r"a\.py is not UTF-8"):
+        await desk.use("edit_file", path="a.py", old_text="one", new_text="two")
+    assert workspace.files == {"a.py": b"caf\xe9 one\n"}
+
+
+@pytest.mark.behaviour("tools-errors")
+async def test_a_file_that_is_not_there_cannot_be_edited(desk: PlainDesk) -> None:
+    with pytest.raises(ToolError, match=r"there is no file a\.py"):
+        await desk.use("edit_file", path="a.py", old_text="a", new_text="b")
