@@ -120,14 +120,16 @@ S = TypeVar("S", bound=Numbered)
 class Folded(Generic[S]):
     """One stream's fold, shared by all who look at it in this process."""
 
-    def __init__(self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S]) -> None:
-        self._store, self.stream, self._fold = store, stream, fold
+    def __init__(
+        self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S], *, sync: bool = True
+    ) -> None:
+        self._store, self.stream, self._fold, self._sync = store, stream, fold, sync
         self.state = empty
 
     async def refresh(self) -> S:
         """Take in what is new and return the state."""
         before = self.state
-        return self._keep(self._fold(before, await self._store.read(self.stream, before.number)))
+        return self._keep(self._fold(before, await self._store.read(self.stream, before.number, sync=self._sync)))
 
     async def decide(self, pen: Pen, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
         """Append what `make` makes of the state it is appended to, and take that in; None where it makes nothing."""

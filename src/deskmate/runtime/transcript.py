@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import anyio
 
-from deskmate.core.entries import Entry, read_entry, synced
+from deskmate.core.entries import Entry, Said, read_entry, synced
 from deskmate.core.facts import Foreign
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.names import log
@@ -17,6 +17,7 @@ from deskmate.core.records import Damaged, Item
 from deskmate.runtime.streams import Pen
 
 E = TypeVar("E", bound=Entry)
+Listener = Callable[[int, Entry], None]
 
 
 class Transcript:
@@ -24,6 +25,7 @@ class Transcript:
 
     def __init__(self, pen: Pen, name: str) -> None:
         self.name = name
+        self._listener: Listener | None = None
         self._pen, self._stream = pen, log(name)
         self._last = 0
         self._in_doubt = False
@@ -34,12 +36,21 @@ class Transcript:
         self.foreign: list[tuple[int, Foreign]] = []
 
     @classmethod
-    async def load(cls, pen: Pen, name: str) -> "Transcript":
-        """Return a member's transcript as it stands. What is damaged is listed, not passed over."""
+    async def load(cls, pen: Pen, name: str, listener: Listener | None = None) -> "Transcript":
+        """Return a member's transcript as it stands. What is damaged is listed, not passed over.
+
+        The listener hears of every entry recorded from now on.
+        """
         transcript = cls(pen, name)
         for item in await pen.store.read(log(name)):
             transcript._add(item)
+        transcript._listener = listener
         return transcript
+
+    @property
+    def last_words(self) -> str:
+        """What the agent said last, in words; empty where it said none."""
+        return next((entry.text for _, entry in reversed(self.entries) if isinstance(entry, Said)), "")
 
     async def record(self, entry: Entry) -> int:
         """Append an entry and remember it; return its number. Raises Conflict if someone else writes here.
@@ -96,3 +107,5 @@ class Transcript:
             return
         self.entries.append((item.number, entry))
         self.memory = remember(self.memory, item.number, entry)
+        if self._listener:
+            self._listener(item.number, entry)

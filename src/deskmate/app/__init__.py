@@ -1,0 +1,38 @@
+"""The app: everything put together. Faces above say what is wanted; all else is below.
+
+running      a team founded or gone on with, and its lead let play
+furnishing   the model, tools, workspace and brief an agent is given
+places       which folder, which team, which notes and skills
+
+Nothing here decides what an agent does.
+"""
+
+from deskmate.app.running import Outcome, Wanted, resume, run
+from deskmate.config import Settings, choose_model, load
+from deskmate.core.entries import Entry
+from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.roles import colour_of
+from deskmate.runtime.feed import Changed, Feed, Happening, Listener, Recorded, Streamed
+
+__all__ = [
+    "CallDelta",
+    "Changed",
+    "Delta",
+    "Entry",
+    "Feed",
+    "Happening",
+    "Listener",
+    "Outcome",
+    "Recorded",
+    "RetryDelta",
+    "Settings",
+    "Streamed",
+    "TextDelta",
+    "ThinkingDelta",
+    "Wanted",
+    "choose_model",
+    "colour_of",
+    "load",
+    "resume",
+    "run",
+]

@@ -1,0 +1,159 @@
+"""Furnishing: the model, the tools, the workspace and the brief that each agent is given."""
+
+import platform
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import httpx2
+
+from deskmate.app.places import notes_for, skills_in
+from deskmate.config import Settings, choose_fallback, choose_model
+from deskmate.core.briefs import Environment, made_of
+from deskmate.core.entries import Started
+from deskmate.core.names import LEAD
+from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.skills import Skill
+from deskmate.models.http import new_client
+from deskmate.models.limits import limits_of
+from deskmate.models.metered import Metered
+from deskmate.models.prices import price
+from deskmate.models.retrying import Retrying
+from deskmate.ports import Limits, Model, Workspace
+from deskmate.runtime.agent import Kit
+from deskmate.runtime.office import Office
+from deskmate.tools import spec, tools_for
+from deskmate.workspaces.local import LocalWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class Furniture:
+    """What the agents of one team are given."""
+
+    team: str
+    model: Model
+    settings: Settings
+    office: Office
+    workspace: Workspace
+    environment: Environment
+    notes: tuple[str, str]
+    skills: dict[str, Skill]
+
+    @property
+    def lead(self) -> Kit:
+        """The lead's kit."""
+        return self._kit(LEAD, Kind.LEAD, AgentType.GENERAL)
+
+    def started(self) -> Started:
+        """Return the lead's first entry."""
+        return Started(name=LEAD, made_of=self._makings(LEAD, Kind.LEAD, self.lead))
+
+    def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
+        """Return the kit of a subagent and its first entry."""
+        kit = self._kit(call, Kind.SUBAGENT, agent_type)
+        return kit, Started(name=call, prompt=prompt, made_of=self._makings(call, Kind.SUBAGENT, kit))
+
+    def _kit(self, name: str, kind: Kind, agent_type: AgentType) -> Kit:
+        tools = tools_for(kind, [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"])
+        paid = partial(self.office.purse.spend, name)
+        return Kit(
+            model=Metered(self.model, partial(price, overrides=self.settings.prices), paid),
+            tools={tool.name: tool for tool in tools},
+            specs=tuple(map(spec, tools)),
+            workspace=self.workspace,
+            skills=self.skills,
+            subagents=self.subagent if kind is Kind.LEAD else None,
+        )
+
+    def _makings(self, name: str, kind: Kind, kit: Kit) -> dict[str, object]:
+        file, notes = self.notes
+        return made_of(
+            name=name,
+            kind=kind,
+            team=self.team,
+            members={},
+            tools=tuple(kit.tools),
+            environment=self.environment,
+            notes=notes,
+            notes_file=file,
+            skills=self.skills.values(),
+        )
+
+
+@asynccontextmanager
+async def furnished(
+    place: Path, team: str, settings: Settings, office: Office, folder: Path | None = None
+) -> AsyncIterator[Furniture]:
+    """Yield what the agents of a team are given, the lead's leftovers from before this process ended first.
+
+    `folder`: where in the workspace the user stands, whose notes are read; its top if not given.
+    """
+    workspace = LocalWorkspace(place, team, LEAD)
+    await workspace.sweep()
+    async with new_client() as client:
+        yield Furniture(
+            team=team,
+            model=_model(settings, client, office),
+            settings=settings,
+            office=office,
+            workspace=workspace,
+            environment=_environment(place),
+            notes=notes_for(folder or place, place),
+            skills=skills_in(settings.skills_folder),
+        )
+
+
+def _model(settings: Settings, client: httpx2.AsyncClient, office: Office) -> Model:
+    fallback = choose_fallback(settings)
+    return Retrying(
+        _provider(choose_model(settings), settings, client),
+        office.pen.clock,
+        fallback=None if fallback is None else _provider(fallback, settings, client),
+    )
+
+
+def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Model:
+    provider, _, model = name.partition(":")
+    at = settings.provider_of(name)
+    key = at.key.get_secret_value() if at.key else None
+    where = {"base_url": at.base_url} if at.base_url else {}
+    if provider == "anthropic":
+        # Only who is asked pays for importing its wire.
+        from deskmate.models.anthropic import AnthropicModel
+
+        thinking = settings.thinking_tokens or 0
+        return AnthropicModel(
+            client, model, key=key or "none", limits=_limits(name, settings), thinking_tokens=thinking, **where
+        )
+    from deskmate.models.openai import OpenAIModel
+
+    return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
+
+
+def _limits(name: str, settings: Settings) -> Limits:
+    own = settings.models.get(name)
+    limits = limits_of(name, window=own.window if own else None)
+    return Limits(limits.window, own.output) if own and own.output else limits
+
+
+def _environment(place: Path) -> Environment:
+    return Environment(
+        workspace=str(place),
+        platform=f"{platform.system()} {platform.machine()}",
+        shell="bash",
+        date=time.strftime("%Y-%m-%d"),
+        branch=_branch(place),
+        attended=False,
+    )
+
+
+def _branch(place: Path) -> str | None:
+    head = place / ".git" / "HEAD"
+    try:
+        words = head.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+    return words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]

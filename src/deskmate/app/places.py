@@ -1,0 +1,89 @@
+"""Places: which folder is worked in, which team is meant, which notes and skills an agent is given."""
+
+import logging
+import os
+from itertools import count
+from pathlib import Path
+
+from deskmate.core.names import known_name
+from deskmate.core.skills import Skill, read_skill
+from deskmate.errors import BadInput, BadName, Refused, UnsafeFolder
+from deskmate.stores.jsonl import TEAMS
+
+NOTES = ("AGENTS.md", "CLAUDE.md")
+FIRST_TEAM = "main"
+_LOG = logging.getLogger(__name__)
+
+
+def workspace_of(folder: Path) -> Path:
+    """Return the nearest folder upwards that has teams, else the top of its git repository, else the folder itself."""
+    if not folder.is_dir():
+        what = "is no folder" if folder.exists() else "is not there"
+        raise UnsafeFolder(f"{folder} {what}; choose a workspace that is one")
+    here = folder.resolve()
+    upwards = (here, *here.parents)
+    for mark in (TEAMS, ".git"):
+        if found := next((place for place in upwards if (place / mark).exists()), None):
+            return found
+    return here
+
+
+def free_team(workspace: Path) -> str:
+    """Return the first of main, main-2, … that no team has."""
+    names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
+    return next(name for name in names if not os.path.lexists(workspace / TEAMS / name))
+
+
+def latest_team(workspace: Path) -> str:
+    """Return the team that was last written to; raise Refused where there is none."""
+    teams = [path for path in (workspace / TEAMS).glob("*") if _is_team(path)]
+    if not teams:
+        raise Refused(f"there is no team in {workspace}; begin one with: deskmate run")
+    return max(teams, key=_written).name
+
+
+def _is_team(path: Path) -> bool:
+    try:
+        known_name(path.name, "team")
+    except BadName:
+        return False
+    return path.is_dir()
+
+
+def _written(team: Path) -> float:
+    return max((file.stat().st_mtime for file in team.glob("*.jsonl")), default=0.0)
+
+
+def notes_for(folder: Path, workspace: Path) -> tuple[str, str]:
+    """Return the name and the text of the nearest AGENTS.md, else CLAUDE.md, from a folder up to the workspace.
+
+    A folder outside of the workspace counts as its top. Notes that cannot be read are passed over with a warning: the
+    work does not depend on them.
+    """
+    here = folder.resolve()
+    between = [place for place in (here, *here.parents) if place.is_relative_to(workspace)] or [workspace]
+    for name in NOTES:
+        for place in between:
+            path = place / name
+            if path.is_file():
+                try:
+                    return name, path.read_text(encoding="utf-8", errors="replace")
+                except OSError as error:
+                    _LOG.warning("%s cannot be read (%s) and is left out", path, error.strerror)
+    return NOTES[0], ""
+
+
+def skills_in(folder: Path) -> dict[str, Skill]:
+    """Return the skills of a folder by name; a broken one, or a second of one name, is passed over with a warning."""
+    found: dict[str, Skill] = {}
+    for path in sorted(folder.glob("*/SKILL.md")):
+        try:
+            skill = read_skill(path.read_text(encoding="utf-8", errors="replace"), str(path.parent))
+        except (BadInput, OSError) as error:
+            _LOG.warning("a skill is left out: %s", error)
+            continue
+        if skill.name in found:
+            _LOG.warning("a skill is left out: %s bears the name of %s", skill.folder, found[skill.name].folder)
+        else:
+            found[skill.name] = skill
+    return found

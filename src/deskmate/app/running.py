@@ -1,0 +1,129 @@
+"""Running: a team of one founded or gone on with, its seat held, its lead let play to the end of its turn."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from deskmate.app.furnishing import furnished
+from deskmate.app.places import free_team, latest_team, workspace_of
+from deskmate.config import Settings, choose_model
+from deskmate.core.decide import Rest, Stop
+from deskmate.core.members import PolicySet
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, USER, known_name, new_name
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import Usage
+from deskmate.core.spending import Caps, Sum
+from deskmate.errors import Refused
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.jsonl import JsonlStore
+
+GO_ON = "Go on where you stopped."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a face wants done. `workspace`: where to look for one from, the current folder if not given."""
+
+    workspace: Path | None
+    goal: str | None
+    team: str | None
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended: the last words, why it ended, and what it came to. `cost`: None where a price is not known."""
+
+    team: str
+    text: str
+    end: Literal["answered", "parked", "interrupted"]
+    reason: str
+    steps: int
+    usage: Usage
+    cost: float | None
+
+
+async def run(wanted: Wanted, feed: Feed) -> Outcome:
+    """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
+    place = workspace_of(wanted.workspace or Path.cwd())
+    name = new_name(wanted.team, "team") if wanted.team else free_team(place)
+    # Before anything is founded: settings that cannot be used leave nothing behind.
+    choose_model(wanted.settings)
+    async with _office(place, name, wanted.settings, feed, create=True) as office:
+        try:
+            await office.roster.found(name)
+        except Refused as error:
+            raise Refused(f"team '{name}' is there already; go on with it by: deskmate resume {name}") from error
+        await _permit(office, wanted.settings.permission_mode or Mode.DEFAULT)
+        return await _play(place, name, wanted, office)
+
+
+async def resume(wanted: Wanted, feed: Feed) -> Outcome:
+    """Go on with a team where it was left, the one last written to if none is named."""
+    place = workspace_of(wanted.workspace or Path.cwd())
+    name = known_name(wanted.team, "team") if wanted.team else latest_team(place)
+    choose_model(wanted.settings)
+    async with _office(place, name, wanted.settings, feed, create=False) as office:
+        if not (await office.roster.refresh()).team:
+            raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
+        await _permit(office, wanted.settings.permission_mode)
+        return await _play(place, name, wanted, office)
+
+
+@asynccontextmanager
+async def _office(place: Path, team: str, settings: Settings, feed: Feed, *, create: bool) -> AsyncIterator[Office]:
+    """Hold the lead's seat, and yield what the agents of this process share."""
+    async with AsyncExitStack() as stack:
+        store = JsonlStore.open(place, team, create=create)
+        stack.callback(store.close)
+        await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
+        pen = Pen(store, SystemClock())
+        caps = Caps(cost=settings.max_cost, steps=settings.max_steps)
+        yield Office(pen, Roster(pen), Board(pen), Purse(pen, caps), feed)
+
+
+async def _permit(office: Office, mode: Mode | None) -> None:
+    """Record that nobody attends, and the mode where one is wanted."""
+    at = office.pen.clock.timestamp()
+    await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=at))
+
+
+async def _play(place: Path, team: str, wanted: Wanted, office: Office) -> Outcome:
+    before = (await office.purse.refresh()).team
+    folder = wanted.workspace or Path.cwd()
+    async with furnished(place, team, wanted.settings, office, folder) as furniture:
+        agent = await Agent.seat(office, furniture.started(), furniture.lead)
+        # Who resumes what could not go on wants it to: that takes a word of the user.
+        words = wanted.goal or (GO_ON if agent.parked or agent.interrupted else None)
+        if words:
+            await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
+        end = await agent.play(until_rest=True)
+    spent = (await office.purse.refresh()).team.minus(before)
+    if not spent.calls and not agent.last_words and not agent.parked:
+        raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
+    return _outcome(team, agent, end, spent)
+
+
+def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:
+    parked = isinstance(end, Rest) and end.word == "parked"
+    return Outcome(
+        team=team,
+        text=agent.last_words,
+        end="interrupted" if agent.interrupted else "parked" if parked else "answered",
+        reason=end.detail if isinstance(end, Rest) else end.reason,
+        steps=spent.calls,
+        usage=spent.usage,
+        cost=None if spent.unpriced else spent.cost,
+    )

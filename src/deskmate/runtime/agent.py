@@ -1,0 +1,291 @@
+"""The agent: listen, decide, do one thing, record it. START READING HERE.
+
+What to do is decided in `core.decide`, a pure function of what stands in the streams; this file only carries it out.
+Lead, teammates and subagents are all this agent; they differ in their member, their tools and their transcript.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import anyio
+
+from deskmate.core.compaction import is_full
+from deskmate.core.decide import Act, Action, Compact, Park, Rest, Settle, Stop, Think, View, decide
+from deskmate.core.entries import Entry, Parked, Started
+from deskmate.core.members import Member, Status
+from deskmate.core.messages import Interrupt, read_envelope
+from deskmate.core.names import BOARD, ROSTER, USER, mail
+from deskmate.core.prompts import ToolSpec
+from deskmate.core.records import Item, Record
+from deskmate.core.results import Result
+from deskmate.core.roles import AgentType, Kind
+from deskmate.core.skills import Skill
+from deskmate.errors import ModelError, PromptTooLong, StoreError
+from deskmate.ports import Model, Tool, Workspace
+from deskmate.runtime.background import BackgroundJobs
+from deskmate.runtime.calls import Calls
+from deskmate.runtime.duties import Duties
+from deskmate.runtime.feed import Recorded
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.leaving import leave
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.mind import Mind
+from deskmate.runtime.office import Office
+from deskmate.runtime.presence import Presence
+from deskmate.runtime.transcript import Transcript
+
+CUT = "interrupted by the user; outcome unknown: look before you do it again"
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kit:
+    """What one agent works with. `subagents`: makes the kit of one it sends on an errand, and its `Started`."""
+
+    model: Model
+    tools: Mapping[str, Tool]
+    specs: tuple[ToolSpec, ...]
+    workspace: Workspace
+    skills: Mapping[str, Skill] = field(default_factory=dict)
+    confined: bool = False
+    subagents: "Furnish | None" = None
+
+
+Furnish: TypeAlias = Callable[[str, str, AgentType], tuple[Kit, Started]]
+
+
+class Agent:
+    """Plays one member. Whoever makes it holds the member's seat; the transcript begins with its `Started`."""
+
+    def __init__(self, office: Office, transcript: Transcript, kit: Kit, subagent: Member | None = None) -> None:
+        self._office, self._transcript, self._kit, self._subagent = office, transcript, kit, subagent
+        self.name = transcript.name
+        self._mailbox = Mailbox(self.name, office.pen, office.roster)
+        self._duties = Duties(office, transcript, self._mailbox)
+        self._mind = Mind(transcript, kit.model, kit.specs, kit.workspace, office.feed)
+        self._presence = Presence(office, transcript, None if subagent else self.name)
+        self._bell = anyio.Event()
+        self._scope = anyio.CancelScope()
+        self._interrupt = 0
+        self._too_long = False
+
+    @classmethod
+    async def seat(cls, office: Office, started: Started, kit: Kit, subagent: Member | None = None) -> "Agent":
+        """Return the agent of a transcript, which is begun with `started` unless it was begun before."""
+
+        def listener(number: int, entry: Entry) -> None:
+            office.feed.tell(Recorded(started.name, number, entry))
+
+        transcript = await Transcript.load(office.pen, started.name, listener)
+        if not transcript.entries:
+            await transcript.record(started)
+        return cls(office, transcript, kit, subagent)
+
+    @property
+    def last_words(self) -> str:
+        """What the model said last, if it said anything in words."""
+        return self._transcript.last_words
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it rests because the user interrupted it."""
+        return self._transcript.memory.interrupted
+
+    @property
+    def parked(self) -> bool:
+        """Whether it could not go on by itself."""
+        return self._transcript.memory.parked is not None
+
+    async def play(self, *, until_rest: bool = False) -> Rest | Stop:
+        """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
+        async with task_group() as tasks:
+            self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring)
+            self._calls = Calls(
+                self._transcript, self._kit.tools, self._kit.workspace, self._kit.skills, self._jobs, self._errand
+            )
+            tasks.start_soon(self._watch)
+            end = await self._go_on(until_rest)
+            tasks.cancel_scope.cancel()
+        return end
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    async def _go_on(self, until_rest: bool) -> Rest | Stop:
+        while True:
+            await self._listen()
+            action = decide(await self._view())
+            match action:
+                case Stop(reason=reason, agreed=agreed):
+                    office = self._office
+                    await leave(self._transcript, office.pen, office.roster, office.board, reason=reason, agreed=agreed)
+                    return action
+                case Rest(word=word, detail=detail):
+                    await self._presence.show(word, detail)
+                    if until_rest and word != "waiting":
+                        return action
+                    await self._wait()
+                case _:
+                    await self._do(action)
+
+    async def _listen(self) -> None:
+        """Take in all that is new: mail, the ends of what runs in the background, the shared streams."""
+        self._bell = anyio.Event()
+        while await self._mailbox.hear(self._transcript):
+            pass
+        for ended in self._jobs.ended(self._transcript.memory.background):
+            await self._transcript.record(ended)
+        async with task_group() as tasks:
+            tasks.start_soon(self._office.roster.refresh)
+            tasks.start_soon(self._office.board.refresh)
+            tasks.start_soon(self._office.purse.refresh)
+
+    async def _view(self) -> View:
+        office, memory = self._office, self._transcript.memory
+        limits = self._kit.model.limits
+        return View(
+            me=self._member,
+            memory=memory,
+            board=office.board.state,
+            roster=office.roster.state,
+            attempts=await self._calls.attempts(),
+            over=office.purse.over(memory.steps),
+            caps=str(office.purse.caps),
+            full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
+            confined=self._kit.confined,
+        )
+
+    @property
+    def _member(self) -> Member:
+        return self._subagent or self._office.roster.state.members[self.name]
+
+    async def _wait(self) -> None:
+        """Return once something may have changed that this agent looks at."""
+        box, office = mail(self.name), self._office
+        since = {
+            box: self._transcript.memory.cursors.get(box, 0),
+            BOARD: office.board.state.number,
+            ROSTER: office.roster.state.number,
+        }
+        async with task_group() as tasks:
+
+            async def changed() -> None:
+                await office.pen.store.changed(since)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(changed)
+            await self._bell.wait()
+            tasks.cancel_scope.cancel()
+
+    def _ring(self) -> None:
+        self._bell.set()
+
+    # -- doing ------------------------------------------------------------------------------------
+
+    async def _do(self, action: Action) -> None:
+        try:
+            match action:
+                case Think():
+                    await self._think()
+                case Act(calls=calls):
+                    await self._act(calls)
+                case Settle(calls=calls, text=text):
+                    await self._calls.settle(calls, text)
+                case Compact():
+                    await self._compact()
+                case Park(reason=reason):
+                    await self._park(reason)
+                case Rest() | Stop():
+                    raise AssertionError(f"{action} is carried out by the loop")
+                case duty:
+                    await self._duties.do(duty, self._member)
+        except StoreError:
+            raise
+        except Exception as error:
+            _LOG.exception("%s cannot go on", self.name)
+            await self._give_up(error)
+
+    async def _think(self) -> None:
+        await self._presence.show("working")
+        try:
+            with self._cuttable() as scope:
+                await self._mind.think(self._presence)
+            if scope.cancelled_caught:
+                await self._mind.keep_what_was_whole()
+        except PromptTooLong:
+            self._too_long = True
+        except ModelError as error:
+            await self._park(str(error))
+
+    async def _act(self, ids: tuple[str, ...]) -> None:
+        await self._presence.show("working")
+        with self._cuttable() as scope:
+            await self._calls.run(ids)
+        if scope.cancelled_caught:
+            # Those that were cut before they began are skipped by the next decision.
+            left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
+            await self._calls.settle(tuple(left), CUT)
+
+    async def _compact(self) -> None:
+        await self._presence.show("working")
+        try:
+            with self._cuttable():
+                await self._mind.compact(self._office.board.state, self._presence)
+        except ModelError as error:
+            await self._park(str(error))
+        self._too_long = False
+
+    async def _give_up(self, error: Exception) -> None:
+        """Park because of a defect, and try nothing of it again; raise where even that did not help."""
+        parked = self._transcript.memory.parked
+        if parked and parked.caps == str(self._office.purse.caps):
+            raise error
+        why = f"an error in Deskmate itself, {type(error).__name__}: {error!s:.500}"
+        await self._calls.settle(tuple(self._transcript.memory.calls), f"{why}; outcome unknown")
+        await self._park(why)
+
+    async def _park(self, reason: str) -> None:
+        await self._transcript.record(Parked(reason=reason, caps=str(self._office.purse.caps)))
+        if not self._subagent:
+            await self._office.board.give_back(self.name, note=f"{self.name} was parked: {reason}")
+
+    @contextmanager
+    def _cuttable(self) -> Iterator[anyio.CancelScope]:
+        """Let an interrupt cut what runs in here, also one that came since the agent last listened."""
+        with anyio.CancelScope() as self._scope:
+            self._heed()
+            yield self._scope
+
+    def _heed(self) -> None:
+        """Cut what runs if there is an interrupt that was not heard; one that was had its effect."""
+        if self._interrupt > self._transcript.memory.cursors.get(mail(self.name), 0):
+            self._scope.cancel()
+
+    async def _watch(self) -> None:
+        """Cut what runs when the user interrupts."""
+        box, store = mail(self.name), self._office.pen.store
+        seen = self._transcript.memory.cursors.get(box, 0)
+        while True:
+            await store.changed({box: seen})
+            items = await store.read(box, seen)
+            self._interrupt = max([self._interrupt, *(item.number for item in items if _is_interrupt(item))])
+            self._heed()
+            seen = items[-1].number if items else seen
+
+    async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
+        """Let a subagent run to its end, going on where it was if it began before."""
+        assert self._kit.subagents is not None, "who has the tool has subagents"
+        kit, started = self._kit.subagents(call, prompt, agent_type)
+        member = Member(call, Kind.SUBAGENT, agent_type, "", "", None, Status("working"))
+        agent = await Agent.seat(self._office, started, kit, member)
+        end = await agent.play(until_rest=True)
+        if isinstance(end, Rest) and end.word == "parked":
+            return Result(f"the subagent could not go on: {end.detail}", ok=False)
+        return Result(agent.last_words or "(the subagent ended without a word)")
+
+
+def _is_interrupt(item: Item) -> bool:
+    envelope = read_envelope(item.body) if isinstance(item, Record) else None
+    return getattr(envelope, "sender", None) == USER and isinstance(getattr(envelope, "message", None), Interrupt)

@@ -1,0 +1,92 @@
+"""What an agent has started and not waited for: commands and errands that go on while it does something else.
+
+The agent above records each end when it next listens, and is woken for it. Nothing of it outlives the process: what
+was cut off by a restart is told as such.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from deskmate.core.entries import Ended
+from deskmate.core.results import Result
+from deskmate.errors import ToolError
+from deskmate.ports import Workspace
+from deskmate.runtime.calls import keep, outcome
+
+_TOLD = 2_000
+_CUT = "it was cut off when Deskmate stopped; start it again if it is still needed"
+
+
+@dataclass(slots=True)
+class Job:
+    """One thing in the background, while it runs and after."""
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    end: Ended | None = None
+    result: Result | None = None
+
+
+class BackgroundJobs:
+    """The jobs of one agent, in its task group."""
+
+    def __init__(self, member: str, tasks: TaskGroup, workspace: Workspace, wake: Callable[[], None]) -> None:
+        self._member, self._tasks, self._workspace, self._wake = member, tasks, workspace, wake
+        self._jobs: dict[str, Job] = {}
+
+    def ended(self, open_: Iterable[str]) -> list[Ended]:
+        """Return the ends of those that the agent takes for running, one unknown here having been cut off."""
+        jobs = {id_: self._jobs.get(id_) for id_ in sorted(open_)}
+        ends = [job.end if job else Ended(background=id_, status="cut off", text=_CUT) for id_, job in jobs.items()]
+        return [end for end in ends if end]
+
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]]) -> str:
+        """Start work; return its id."""
+        id_ = kind + secrets.token_hex(3)
+        job = self._jobs[id_] = Job()
+        self._tasks.start_soon(self._go_on, id_, job, work)
+        return id_
+
+    async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
+        """Return what a job has come to."""
+        job = self._job(id_)
+        if block:
+            with anyio.move_on_after(timeout_seconds):
+                await job.ended.wait()
+        return job.result or Result(f"{id_} is still running")
+
+    async def stop(self, id_: str) -> Result:
+        """End a job, and return once it has ended."""
+        job = self._job(id_)
+        if job.result:
+            raise ToolError(f"{id_} has ended already; TaskOutput tells how")
+        job.scope.cancel()
+        await job.ended.wait()
+        return Result(f"{id_} is stopped")
+
+    def _job(self, id_: str) -> Job:
+        if id_ not in self._jobs:
+            known = ", ".join(self._jobs) or "none"
+            raise ToolError(f"nothing in the background is called '{id_[:40]}'; there is {known}")
+        return self._jobs[id_]
+
+    async def _go_on(self, id_: str, job: Job, work: Callable[[str], Awaitable[Result]]) -> None:
+        status, result = "stopped", Result(f"{id_} was stopped", ok=False)
+        with job.scope:
+            result = await outcome(id_, work(id_))
+            status = "completed" if result.ok else "failed"
+        job.end, job.result = await self._end(id_, status, result.text), result
+        job.ended.set()
+        self._wake()
+
+    async def _end(self, id_: str, status: str, text: str) -> Ended:
+        """Return what is told of an end: of much that was printed the beginning, and where all of it is."""
+        if len(text) <= _TOLD:
+            return Ended(background=id_, status=status, text=text)
+        blob, rest = await keep(self._workspace, f"{self._member}-{id_}", text)
+        told = f"{text[:_TOLD]}\n… {len(text) - _TOLD:,} characters more, {rest}"
+        return Ended(background=id_, status=status, text=told, blob=blob)

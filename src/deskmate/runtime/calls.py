@@ -1,0 +1,168 @@
+"""Calls: running what a model asked for. The journal first, then the tool, then its one result.
+
+The agent above decides which; the tools below see a desk, never this package.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+from pydantic import BaseModel, ValidationError
+
+from deskmate.core.entries import Began
+from deskmate.core.memory import OpenCall
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.core.roles import AgentType
+from deskmate.core.skills import Skill
+from deskmate.errors import ToolError
+from deskmate.ports import Background, Tool, Workspace
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.transcript import Transcript
+
+RESULT_CAP = 50_000
+_PREVIEW = 2_000
+_LOG = logging.getLogger(__name__)
+Errand = Callable[[str, str, AgentType], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallDesk:
+    """The desk of one call."""
+
+    call: str
+    workspace: Workspace
+    skills: Mapping[str, Skill]
+    background: Background
+    transcript: Transcript
+    errands: Errand
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files this agent knows, as of now: a call before this one may have changed some."""
+        return self.transcript.memory.files
+
+    async def errand(self, prompt: str, agent_type: AgentType) -> Result:
+        """Send a subagent that bears the id of this call."""
+        return await self.errands(self.call, prompt, agent_type)
+
+
+class Calls:
+    """The open calls of one agent, and how they are run."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        tools: Mapping[str, Tool],
+        workspace: Workspace,
+        skills: Mapping[str, Skill],
+        background: Background,
+        errands: Errand,
+    ) -> None:
+        self._transcript, self._tools, self._workspace = transcript, tools, workspace
+        self._skills, self._background, self._errands = skills, background, errands
+        self._attempts: dict[str, Attempt] = {}
+
+    async def attempts(self) -> Mapping[str, Attempt]:
+        """Return the open calls as the permission rules see them; one that cannot be read is left out."""
+        calls = self._transcript.memory.calls
+        self._attempts = {id_: attempt for id_, attempt in self._attempts.items() if id_ in calls}
+        for call in calls.values():
+            if call.id not in self._attempts and (attempt := await self._attempt(call)):
+                self._attempts[call.id] = attempt
+        return self._attempts
+
+    async def _attempt(self, call: OpenCall) -> Attempt | None:
+        try:
+            tool, arguments = self._read(call)
+        except ToolError:
+            return Attempt(call.tool, (), inside=True, flawed=True)
+        try:
+            return await tool.attempt(arguments, self._workspace)
+        except Exception:
+            # Whatever it is, nothing can be told of such a call; run, it gets its error as a result.
+            _LOG.debug("%s cannot tell what a call touches", call.tool, exc_info=True)
+            return None
+
+    async def run(self, ids: tuple[str, ...]) -> None:
+        """Run calls together and record a result for each. Cancelled, those without one have begun and not ended."""
+        calls = [self._transcript.memory.calls[id_] for id_ in ids]
+        fresh = tuple(call.id for call in calls if not call.began)
+        if fresh:
+            await self._transcript.record(Began(calls=fresh))
+        async with task_group() as tasks:
+            for call in calls:
+                tasks.start_soon(self._run, call)
+
+    async def settle(self, ids: tuple[str, ...], text: str) -> None:
+        """Give calls a result without running them."""
+        for id_ in ids:
+            await self._transcript.record(Result(text, ok=False).did(id_))
+
+    async def _run(self, call: OpenCall) -> None:
+        result = await self._bounded(call.id, await self._result(call))
+        # What is there is no longer cut: an outcome that is known must not be told as unknown.
+        with anyio.CancelScope(shield=True):
+            await self._transcript.record(result.did(call.id))
+
+    async def _result(self, call: OpenCall) -> Result:
+        desk = CallDesk(call.id, self._workspace, self._skills, self._background, self._transcript, self._errands)
+        try:
+            tool, arguments = self._read(call)
+        except ToolError as error:
+            return Result(str(error), ok=False)
+        return await outcome(call.tool, tool.run(arguments, desk))
+
+    def _read(self, call: OpenCall) -> tuple[Tool, Any]:
+        if call.flaw:
+            raise ToolError(call.flaw)
+        tool = self._tools.get(call.tool)
+        if tool is None:
+            raise ToolError(f"there is no tool '{call.tool}'; there are {', '.join(self._tools)}")
+        return tool, _arguments(tool, call.arguments)
+
+    async def _bounded(self, id_: str, result: Result) -> Result:
+        """Keep what is more than a context should hold in a blob, and say where."""
+        if len(result.text) <= RESULT_CAP:
+            return result
+        head, tail = result.text[:_PREVIEW], result.text[-_PREVIEW:]
+        left_out = len(result.text) - len(head) - len(tail)
+        _, rest = await keep(self._workspace, id_, result.text)
+        return replace(result, text=f"{head}\n… {left_out:,} characters more, {rest} …\n{tail}")
+
+
+async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, str]:
+    """Keep the whole text of something in a blob; return the path and a word on it, also where that failed."""
+    try:
+        path = await workspace.keep(f"{blob_name(id_)}.txt", text.encode(errors="replace"))
+    except (ToolError, OSError) as error:
+        # What it came to is still to be told: only the rest of it is lost.
+        return None, f"which could not be kept: {error}"
+    return path, f"all of it in {path}"
+
+
+async def outcome(what: str, work: Awaitable[Result]) -> Result:
+    """Return what work comes to; an error is a result that the model can read, whatever it is."""
+    try:
+        return await work
+    except ToolError as error:
+        return Result(str(error), ok=False)
+    except Exception as error:
+        _LOG.exception("%s failed", what)
+        return Result(f"{what} itself failed ({type(error).__name__}: {error}); try another way", ok=False)
+
+
+def blob_name(id_: str) -> str:
+    """Return the first part of the name of a blob that belongs to a call."""
+    return id_.replace(":", "-").replace(".", "-")
+
+
+def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
+    try:
+        return tool.arguments.model_validate(dict(given))
+    except ValidationError as error:
+        flaws = [f"{'.'.join(map(str, flaw['loc'])) or 'arguments'}: {flaw['msg']}" for flaw in error.errors()[:3]]
+        known = ", ".join(tool.arguments.model_fields)
+        raise ToolError(f"{tool.name} does not take that: {'; '.join(flaws)}; it takes {known}") from error

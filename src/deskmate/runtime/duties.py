@@ -1,0 +1,89 @@
+"""Duties: what an agent does for its team between two steps of its model, each recorded, none costing a call.
+
+`agent` hands over here what `decide` wants of a member: taking a task, taking in news, telling the lead, agreeing to
+stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
+"""
+
+from deskmate.core.decide import Agree, Ask, Notice, Nudge, Report, Take
+from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Took
+from deskmate.core.members import Member
+from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
+from deskmate.core.names import LEAD, USER
+from deskmate.core.news import digest, lost_text, nudge_text, task_text
+from deskmate.core.results import Result
+from deskmate.core.tasks import Status, one_line
+from deskmate.errors import BadInput, TaskRefused
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.transcript import Transcript
+
+Duty = Agree | Ask | Notice | Nudge | Report | Take
+
+
+class Duties:
+    """What one member owes its team."""
+
+    def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
+        self._office, self._transcript, self._mailbox = office, transcript, mailbox
+
+    async def do(self, duty: Duty, me: Member) -> None:
+        """Do it and record it."""
+        match duty:
+            case Ask(call=call, reason=reason):
+                await self._ask(call, reason)
+            case Agree(request_id=request_id):
+                await self._agree(request_id)
+            case Take(task=task):
+                await self._take(task, me)
+            case Notice(lost=lost):
+                await self._notice(lost)
+            case Nudge(task=task):
+                found = self._office.board.state.tasks[task]
+                await self._transcript.record(Nudged(task=task, epoch=found.epoch, text=nudge_text(found)))
+            case Report(task=task):
+                await self._report(task)
+
+    async def _ask(self, id_: str, reason: str) -> None:
+        call = self._transcript.memory.calls[id_]
+        request = PermissionRequest(request_id=id_, tool=call.tool, arguments=dict(call.arguments), reason=reason)
+        try:
+            await self._mailbox.send(USER, request, id_=f"ask/{id_}")
+        except BadInput as error:
+            # Too large for a letter, say: what nobody can be asked about is not allowed.
+            text = f"{reason}, and could not be asked about: {error}"
+            await self._transcript.record(Result(text, ok=False).did(id_))
+        else:
+            await self._transcript.record(Asked(call=id_, request_id=id_))
+
+    async def _agree(self, request_id: str) -> None:
+        asker = self._transcript.memory.demands[request_id]
+        response = ShutdownResponse(request_id=request_id, approve=True)
+        await self._mailbox.send(asker, response, id_=f"agreed/{request_id}")
+        await self._transcript.record(Agreed(request_id=request_id))
+
+    async def _take(self, id_: int, me: Member) -> None:
+        task = self._office.board.state.tasks[id_]
+        if task.owner != me.name or task.status is not Status.IN_PROGRESS:
+            try:
+                task = await self._office.board.claim(me, id_)
+            except TaskRefused:
+                # Someone was faster; the next decision is made on the board as it is now.
+                return
+        await self._transcript.record(Took(task=task.id, epoch=task.epoch, text=task_text(task)))
+
+    async def _notice(self, lost: tuple[int, ...]) -> None:
+        board, roster = self._office.board.state, self._office.roster.state
+        if lost:
+            await self._transcript.record(Noticed(text=lost_text(board, lost), tasks=lost))
+            return
+        since = self._transcript.memory.noticed
+        await self._transcript.record(
+            Noticed(text=digest(roster, board, since), roster=roster.number, board=board.number)
+        )
+
+    async def _report(self, id_: int) -> None:
+        task = self._office.board.state.tasks[id_]
+        words = f"I rest with task #{id_} ({one_line(task.subject)}) unfinished."
+        summary = f"rests with #{id_} unfinished"
+        await self._mailbox.send(LEAD, Plain(content=words, summary=summary), id_=f"rests/{id_}.{task.epoch}")
+        await self._transcript.record(Reported(task=id_, epoch=task.epoch))

@@ -1,0 +1,158 @@
+"""The mind: the prompt of one agent, the calls of its model, and making room when they no longer fit.
+
+The agent above says when; `core.rendering`, `core.briefs` and `core.compaction` say what.
+"""
+
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+import anyio
+
+from deskmate.core.briefs import brief
+from deskmate.core.compaction import clearable, context_tokens, estimate, halved, summary_request, summary_text
+from deskmate.core.entries import Call, Cleared, Compacted, Said, Started
+from deskmate.core.prompts import (
+    Delta,
+    Passage,
+    Prompt,
+    Reply,
+    ResultBlock,
+    RetryDelta,
+    TextBlock,
+    TextDelta,
+    Told,
+    ToolSpec,
+)
+from deskmate.core.rendering import Rendered, said
+from deskmate.core.tasks import Board
+from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, ToolError
+from deskmate.ports import Model, Workspace
+from deskmate.runtime.feed import Feed, Streamed
+from deskmate.runtime.presence import Presence
+from deskmate.runtime.transcript import Transcript
+
+_SAID_CAP = 100_000
+_HALVINGS = 8
+
+
+class Mind:
+    """What one agent's model is asked, and what becomes of its answers."""
+
+    def __init__(
+        self, transcript: Transcript, model: Model, specs: tuple[ToolSpec, ...], workspace: Workspace, feed: Feed
+    ) -> None:
+        self._transcript, self._model, self._specs = transcript, model, specs
+        self._workspace, self._feed = workspace, feed
+        self._rendered = Rendered(transcript.name)
+        self._taken_in = 0
+        self._system = _system(transcript)
+        self._overhead = estimate((), self._system, specs)
+        self._whole, self._words = "", ""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the next prompt will take, as well as can be told."""
+        return context_tokens(self._transcript.entries, self._overhead)
+
+    async def think(self, presence: Presence) -> None:
+        """Ask the model and record what it says. Raises ModelError; PromptTooLong where room must be made first."""
+        reply = await self._ask(await self._prompt(), presence)
+        # It is whole and paid for: what would cut it comes too late.
+        with anyio.CancelScope(shield=True):
+            await self._record(said(reply))
+
+    async def _record(self, answer: Said) -> None:
+        try:
+            await self._transcript.record(answer)
+        except BadRecord as error:
+            await self._transcript.record(_less(answer, error))
+
+    async def keep_what_was_whole(self) -> None:
+        """Record of an answer that was cut the words that had come to their end."""
+        if self._whole:
+            await self._transcript.record(Said(text=self._whole))
+
+    async def compact(self, board: Board, presence: Presence, focus: str = "") -> None:
+        """Make room: clear old results where that is enough to be worth it, else let the model summarise."""
+        upto = clearable(self._transcript.entries)
+        if upto and not focus:
+            await self._transcript.record(Cleared(upto=upto))
+            return
+        upto = self._transcript.memory.number
+        words = await self._summary(focus, presence)
+        text = summary_text(words, self._transcript.memory, self._transcript.entries, board)
+        await self._transcript.record(Compacted(upto=upto, summary=text))
+
+    async def _summary(self, focus: str, presence: Presence) -> str:
+        prompt = await self._prompt()
+        passages = prompt.passages
+        for _ in range(_HALVINGS):
+            asked = Told((*passages[-1].blocks, TextBlock(summary_request(focus))))
+            try:
+                reply = await self._ask(replace(prompt, passages=(*passages[:-1], asked)), presence)
+            except PromptTooLong:
+                passages = halved(passages)
+            else:
+                return reply.text
+        raise ModelTrouble("the conversation is too long even to be summarised; start a new one")
+
+    async def _prompt(self) -> Prompt:
+        entries = self._transcript.entries
+        for number, entry in entries[self._taken_in :]:
+            self._rendered.add(number, entry)
+        self._taken_in = len(entries)
+        passages = self._rendered.passages
+        return Prompt(self._system, passages, self._specs, await self._pictures(passages))
+
+    async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
+        pictures = {}
+        for blob in _blobs(passages):
+            # Someone deleted it: the words about it still stand there.
+            with suppress(ToolError):
+                pictures[blob] = await self._workspace.blob(blob)
+        return pictures
+
+    async def _ask(self, prompt: Prompt, presence: Presence) -> Reply:
+        self._whole, self._words = "", ""
+        reply: Reply | None = None
+        async with aclosing(self._model.stream(prompt)) as stream:
+            async for piece in stream:
+                if isinstance(piece, Reply):
+                    reply = piece
+                else:
+                    await self._pass_on(piece, presence)
+        if reply is None:
+            raise ModelTrouble(f"{self._model.name} ended without an answer")
+        return reply
+
+    async def _pass_on(self, delta: Delta, presence: Presence) -> None:
+        self._feed.tell(Streamed(self._transcript.name, delta))
+        match delta:
+            case RetryDelta():
+                self._whole, self._words = "", ""
+                await presence.show("waiting", "retry")
+                return
+            case TextDelta(text=text):
+                self._words += text
+            case _:
+                # Whatever comes behind words ends them.
+                self._whole, self._words = "\n\n".join(filter(None, (self._whole, self._words))), ""
+        await presence.show("working")
+
+
+def _less(entry: Said, error: BadRecord) -> Said:
+    """Return of an answer that no record can hold what one can, and let the model know by its calls."""
+    flaw = f"this call could not be kept: {error}; do it in smaller parts"
+    calls = tuple(Call(tool=call.tool, arguments={}, flaw=flaw) for call in entry.calls)
+    return Said(text=entry.text[:_SAID_CAP], calls=calls, usage=entry.usage, unfinished=entry.unfinished or not calls)
+
+
+def _blobs(passages: tuple[Passage, ...]) -> set[str]:
+    results = (block for passage in passages for block in passage.blocks if isinstance(block, ResultBlock))
+    return {image.blob for result in results for image in result.images}
+
+
+def _system(transcript: Transcript) -> str:
+    first = transcript.entries[0][1]
+    assert isinstance(first, Started), "a transcript begins with Started"
+    return brief(first.made_of)
