@@ -22,7 +22,35 @@ PROMISES: dict[str, str] = {
     "B7": "board and projections can be read by another process at any instant",
     "P3": "a response counts for an open request of its kind, from who may answer, the first time",
     "S1": "one holder per seat; a dead holder's seat is free at once",
+    "C1": "every prompt is well formed: calls and results paired, ids unique, nothing empty, whatever was killed",
+    "C2": "a call is journalled before it runs; after a crash it has its stored result or is told to be interrupted",
+    "C3": "identity, open requests, owned tasks and unanswered mail survive compaction; the transcript stays whole",
+    "C4": "a run that was killed and resumed ends with the same files as one that was not",
+    "P5": "permission fails closed: unattended it is denied, attended it waits; a yes is for one call as asked",
+    "P6": "what goes wrong at a provider is retried within a budget; then the agent is parked, its task free",
+    "S2": "caps on money and steps are checked before each call, by all that every process has spent",
+    "S3": "output of any size leaves memory flat; what is cut is said and kept in a blob",
     "S4": "a folder written by an earlier version opens; unknown kinds and fields are kept",
+}
+
+# The agent: works through `deskmate run` and `deskmate resume`.
+AGENT: dict[str, str] = {
+    "loop": "call the model, run every call, one result each in the order asked, until it asks for none",
+    "tools-base": "bash, read_file, write_file, edit_file, glob, grep; bounded, whole groups ended, exit status told",
+    "tools-safety": "file tools stay in the workspace, out of our folders; no edit of what was not read or has changed",
+    "tools-errors": "an unknown tool, bad arguments, a crash in a tool are results the model reads; the loop goes on",
+    "models": "Anthropic's and OpenAI's wires, streamed; thinking kept; caching by a stable prefix; usage and cost",
+    "retry": "back-off with jitter, retry-after honoured, shown as waiting; then a fallback; then parked",
+    "prompt": "one system prompt of identity, team, rules, notes, skills, environment; the same bytes each step",
+    "rules-text": "the prompt tells each agent the rules of the team that its tools make it need",
+    "compact-micro": "old results are cleared, the newest three kept, only where it frees enough",
+    "compact-auto": "near the end of the window the conversation is summarised; what is open survives",
+    "large-output": "a result above its cap goes to a blob, with a preview and the path",
+    "subagent": "a one-shot agent with a fresh context and fewer tools; its last text is the result; it resumes",
+    "background": "bash and Task go on by themselves; the agent is told when they end, also that they were cut off",
+    "skills": "a line each in the prompt, the body on demand",
+    "resume": "after a kill the lead goes on where it was; what was cut off is told to its model",
+    "budget": "a cap that is reached parks the agent with a clear word; a higher one lets it go on",
 }
 
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.
@@ -51,4 +79,4 @@ RULES: dict[str, str] = {
     "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls not begun",
 }
 
-BEHAVIOURS: dict[str, str] = {**PROMISES, **LIBRARY, **RULES}
+BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **LIBRARY, **RULES}

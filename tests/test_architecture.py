@@ -29,8 +29,9 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "runtime": frozenset({"runtime", "core", "ports", "errors"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors"}) for adapter in ADAPTERS},
     "testing": frozenset({"testing", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),
-    "app": frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config"}),
+    "app": frozenset({"app", "core", "ports", "runtime", *ADAPTERS, "errors", "config"}),
     "faces": frozenset({"faces", "app", TOP}),
+    "__main__": frozenset({"faces"}),
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app"}),
 }
 

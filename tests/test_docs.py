@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from deskmate.core import entries, members, messages, tasks
+from deskmate.core import entries, members, messages, spending, tasks
 from deskmate.core.decide import RULES
 from deskmate.core.facts import Foreign
 from deskmate.core.records import Json, Record
@@ -179,7 +179,7 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 
 
 def test_the_pages_with_snippets_are_these() -> None:
-    assert names(RUNNING) == ["README.md", "docs/formats/README.md", "docs/testing.md"]
+    assert names(RUNNING) == ["README.md", "docs/formats/README.md", "docs/models.md", "docs/testing.md"]
 
 
 @pytest.mark.parametrize(
@@ -212,6 +212,7 @@ class Format(NamedTuple):
 FORMATS = [
     Format("mail", messages.KINDS, messages.read_envelope),
     Format("roster", members.KINDS, members.read_event),
+    Format("spend", spending.KINDS, spending.read_spent),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt,)),
     Format("transcript", entries.KINDS, entries.read_entry, (entries.Call, entries.Opened, entries.Answered)),
 ]

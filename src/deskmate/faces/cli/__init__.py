@@ -1,0 +1,9 @@
+"""The command line. `main` is where it begins; what a command does not need it does not import.
+
+main        the entry: version, exit codes, signals' last word
+commands    what can be typed, and the help
+run         one run carried out: settings, feed, signals, outcome
+printing    progress for people, on stderr
+outputs     the result and the stream for programs, on stdout
+texts       words made fit for a terminal
+"""

@@ -1,0 +1,133 @@
+"""Commands: what can be typed, and the help that teaches it. Only click is imported before a command runs.
+
+`main` stands above; each command hands what was typed to `run`.
+"""
+
+import difflib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
+OUTPUTS = ("text", "json", "stream-json")
+# Bytes, more than any goal has; a pipe without end must not fill the memory.
+GOAL_CAP = 1_000_000
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EPILOG = """
+\b
+Examples:
+  deskmate run "explain how retries work here"
+  deskmate run "make the tests pass" --permission-mode dontAsk --max-cost 2
+  deskmate run - --output json < goal.txt
+  deskmate -C ../api run "list the endpoints" --model openai:gpt-5.5
+  deskmate resume
+
+\b
+Environment, over the settings file (deskmate/settings.toml in ~/.config):
+  ANTHROPIC_API_KEY, OPENAI_API_KEY    the key of a provider
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  a server of your own, such as Ollama
+  DESKMATE_MODEL                       the model, as provider:model
+  NO_COLOR                             set to anything: no colours
+
+\b
+Exit codes:
+  0    answered
+  1    the agent could not go on; the reason and how to resume are on stderr
+  2    wrong usage or settings
+  3    the store, the workspace or the output cannot be used
+  130  interrupted; how to resume is on stderr
+"""
+
+
+class Suggesting(click.Group):
+    """A group that names the nearest command when it has none of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        typed = args[0]
+        if self.get_command(ctx, typed) is None and not typed.startswith("-"):
+            near = difflib.get_close_matches(typed, self.list_commands(ctx), n=1)
+            hint = f"Did you mean '{near[0]}'?" if near else 'To give the agent a goal: deskmate run "GOAL"'
+            ctx.fail(f"There is no command '{typed}'. {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Suggesting, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="deskmate", message="deskmate %(version)s")
+@click.option(
+    "-C",
+    "workspace",
+    metavar="PATH",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Work in this folder. Else: the nearest one upwards with .teams, the top of the repository, or this one.",
+)
+@click.pass_context
+def deskmate(ctx: click.Context, workspace: Path | None) -> None:
+    """Coding agents at the desks around you: give them a goal, they work in your folder."""
+    ctx.meta["workspace"] = workspace
+
+
+def _options(command: Command) -> Command:
+    for option in (
+        click.option("--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."),
+        click.option(
+            "--permission-mode",
+            type=click.Choice(MODES),
+            help="What happens to calls that no rule settles. Nobody is asked here: what would ask is denied.",
+        ),
+        click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps of a turn."),
+        click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when so much is spent."),
+        click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
+    ):
+        command = option(command)
+    return command
+
+
+@deskmate.command()
+@click.argument("goal", required=False)
+@click.option("--team", metavar="NAME", help="The name of the new team. Else: main, main-2, ...")
+@_options
+@click.pass_context
+def run(ctx: click.Context, /, goal: str | None, team: str | None, output: str, **flags: object) -> int:
+    """Give a new team a GOAL, wait for its answer and print it.
+
+    Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, the answer alone to stdout; with
+    --output json one object, with stream-json one for everything that happens and then the result.
+    """
+    words = _from_stdin() if goal in (None, "-") else goal
+    if not words or not words.strip():
+        raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
+    from deskmate.faces.cli.run import Errand, carry_out
+
+    return carry_out(Errand("run", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
+
+
+@deskmate.command()
+@click.argument("team", required=False)
+@click.argument("text", required=False)
+@_options
+@click.pass_context
+def resume(ctx: click.Context, /, team: str | None, text: str | None, output: str, **flags: object) -> int:
+    """Go on with what a TEAM left open, and print the answer.
+
+    Without TEAM, the one that was last at work here. TEXT is said to it first; with - it is read from stdin.
+    """
+    words = _from_stdin() if text == "-" else text
+    from deskmate.faces.cli.run import Errand, carry_out
+
+    return carry_out(Errand("resume", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
+
+
+def _from_stdin() -> str | None:
+    if sys.stdin.isatty():
+        return None
+    data = sys.stdin.buffer.read(GOAL_CAP + 1)
+    if len(data) > GOAL_CAP:
+        raise click.UsageError("What stdin brings is too long for a goal. Put it into a file and name that.")
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,155 @@
+"""Progress, for people: what a team does, a line each, on stderr.
+
+On a terminal one more line is alive: it shows what is being said or done this moment and is written over by the next.
+`run` builds it and lets it listen to the feed.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable
+from typing import TextIO, assert_never
+
+import click
+
+from deskmate.app import (
+    CallDelta,
+    Changed,
+    Delta,
+    Entry,
+    Happening,
+    Recorded,
+    RetryDelta,
+    Streamed,
+    TextDelta,
+    ThinkingDelta,
+    colour_of,
+)
+from deskmate.faces.cli.texts import cut, gist, one_line
+
+PIPE_CELLS = 200
+# A status that every step passes through is only worth the live line.
+_PASSING = ("working", "idle")
+_TELLING = ("path", "command", "pattern")
+_ERASE = "\r\x1b[K"
+
+
+class Progress:
+    """Print what happens. Whatever becomes of the stream, it neither waits nor raises.
+
+    `cells`: how many cells a line has, asked before each, since people resize their windows.
+    """
+
+    def __init__(self, stream: TextIO, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
+        self._stream, self._terminal, self._colour, self._cells = stream, terminal, colour, cells
+        self._calls: dict[str, str] = {}
+        self._colours: dict[str, str] = {}
+        self._words: dict[str, str] = {}
+        self._live = False
+
+    def hear(self, happening: Happening) -> None:
+        """Print what happened, where it is worth a line."""
+        match happening:
+            case Streamed(member, delta):
+                self._hear_delta(member, delta)
+            case Recorded(member, number, entry):
+                self._hear_entry(member, number, entry)
+            case Changed(member, word, detail):
+                show = self._show_live if word in _PASSING else self._show
+                show(member, f"{word}: {detail}" if detail else word)
+            case unreachable:
+                assert_never(unreachable)
+
+    def note(self, text: str) -> None:
+        """Print a line of the program's own, however long."""
+        self._write(f"{self._erasure()}{text}\n")
+
+    def close(self) -> None:
+        """Leave no live line behind."""
+        self._write(self._erasure())
+
+    def _hear_delta(self, member: str, delta: Delta) -> None:
+        match delta:
+            case TextDelta(text):
+                self._words[member] = (self._words.get(member, "") + text)[-4 * PIPE_CELLS :]
+                lines = filter(None, map(one_line, reversed(self._words[member].splitlines())))
+                self._show_live(member, next(lines, ""))
+            case ThinkingDelta():
+                self._show_live(member, "thinks")
+            case CallDelta(tool):
+                self._show_live(member, tool)
+            case RetryDelta(seconds, reason, model):
+                self._words.pop(member, None)
+                self._show(member, f"asks {model} again in {seconds:.0f} s: {reason}")
+            case unreachable:
+                assert_never(unreachable)
+
+    def _hear_entry(self, member: str, number: int, entry: Entry) -> None:
+        # Most entries have nothing to show: the status or another entry tells of them.
+        if entry.type == "said":
+            self._words.pop(member, None)
+            for index, call in enumerate(entry.calls):
+                self._calls[f"{member}:{number}.{index}"] = _label(call.tool, call.arguments)
+            # Words without calls are the answer, and that goes to stdout.
+            if entry.calls and entry.text.strip():
+                self._show(member, gist(entry.text))
+        elif entry.type == "began":
+            for id_ in entry.calls:
+                self._show(member, self._calls.get(id_, id_))
+        elif entry.type == "did":
+            label = self._calls.pop(entry.call, entry.call)
+            if not entry.ok:
+                # Half of the line is for why: a long command must not push it out.
+                self._show(member, f"{cut(one_line(label), self._cells() // 2)} failed: {gist(entry.text)}")
+        elif entry.type == "ended":
+            self._show(member, f"{entry.background} ended: {entry.status}")
+        elif entry.type == "compacted":
+            self._show(member, "made room: what came before is now a summary")
+        elif entry.type == "heard":
+            for damage in entry.damage:
+                self._show(member, f"could not read mail: {damage}")
+
+    def _show(self, member: str, text: str) -> None:
+        self._write(f"{self._erasure()}{self._line(member, text)}\n")
+
+    def _show_live(self, member: str, text: str) -> None:
+        if self._terminal and text:
+            erasure = self._erasure()
+            self._live = True
+            self._write(erasure + self._line(member, text))
+
+    def _line(self, member: str, text: str) -> str:
+        colour = self._colours.setdefault(member, colour_of(len(self._colours)))
+        name = one_line(f"[{member}]")
+        # One cell stays free: a cursor behind the last one has wrapped on some terminals, and the line is not erased.
+        rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
+        return f"{click.style(name, fg=colour) if self._colour else name} {rest}"
+
+    def _erasure(self) -> str:
+        live, self._live = self._live, False
+        return _ERASE if live else ""
+
+    def _write(self, text: str) -> None:
+        # Progress that nobody can read any more is no reason to stop working.
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+            self._stream.flush()
+
+
+def progress_on(stream: TextIO, *, colour: bool) -> Progress:
+    """Return progress as it suits a stream: coloured, alive and as wide as the window only on a terminal."""
+    terminal = stream.isatty()
+
+    def cells() -> int:
+        try:
+            return os.get_terminal_size(stream.fileno()).columns or PIPE_CELLS
+        except OSError:
+            # No terminal, or one that was closed meanwhile.
+            return PIPE_CELLS
+
+    return Progress(stream, terminal=terminal, colour=terminal and colour, cells=cells)
+
+
+def _label(tool: str, arguments: dict[str, object]) -> str:
+    telling = [arguments.get(name) for name in _TELLING] + list(arguments.values())
+    first = next((value for value in telling if isinstance(value, str)), "")
+    return f"{tool} {first}"

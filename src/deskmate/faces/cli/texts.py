@@ -1,0 +1,47 @@
+"""Texts: words of models and tools made fit for a terminal, which obeys what it is sent."""
+
+import re
+import unicodedata
+
+# Whole sequences first, so that no tail of one is left standing as text: strings with their end, then the others.
+# A string ends with its line at the latest, or one without an end would hide all that follows.
+_SEQUENCES = re.compile(
+    r"(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+# What is left of control characters, and those that turn the direction of writing round.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """Return a text without anything a terminal would obey, line ends and tabs excepted."""
+    return _SURROGATES.sub("�", _CONTROLS.sub("", _SEQUENCES.sub("", text)))
+
+
+def one_line(text: str) -> str:
+    """Return a cleaned text on one line, its runs of white space made one space."""
+    return " ".join(clean(text).split())
+
+
+def gist(text: str) -> str:
+    """Return the first line of a text and, where there are more, its last: there a command tells how it ended."""
+    lines = [line for line in map(one_line, clean(text).splitlines()) if line]
+    return " … ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
+
+
+def cut(text: str, cells: int) -> str:
+    """Return as much of a line as fits into so many cells of a terminal, with `…` where something is missing."""
+    if sum(map(_cells, text)) <= cells:
+        return text
+    room, end = cells - 1, 0
+    while end < len(text) and (room := room - _cells(text[end])) >= 0:
+        end += 1
+    return text[:end] + "…"
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

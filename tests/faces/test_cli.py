@@ -1,0 +1,328 @@
+"""The command line as people and programs meet it: what is printed where, and the exit codes."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deskmate.app import Outcome, Wanted
+from deskmate.config import load
+from deskmate.core.entries import Did
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
+from deskmate.faces.cli.commands import GOAL_CAP, MODES
+from deskmate.runtime.feed import Changed, Recorded, Streamed
+from tests.faces import SLOW_CALL, Ended, ScriptedApp, child, ended, environment, typed
+
+RESULT = {
+    "team": "main",
+    "text": "All green.",
+    "end": "answered",
+    "reason": "",
+    "steps": 3,
+    "usage": {"input": 1200, "output": 80, "cache_read": 4000, "cache_write": 0},
+    "cost_usd": 0.0421,
+    "model": "anthropic:claude-sonnet-5-5",
+}
+HEAD = "anthropic:claude-sonnet-5-5, permission mode default\n"
+SUM = "3 steps, 5,200 tokens in, 80 out, $0.0421\n"
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str | None]:
+    return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": None, "ANTHROPIC_API_KEY": "sk-test"}
+
+
+Env = dict[str, str | None]
+
+
+def settings_of(env: Env, **flags: object) -> object:
+    return load({name: value for name, value in env.items() if value is not None}, flags)
+
+
+# -- what is wanted -------------------------------------------------------------------------------
+
+
+def test_run_hands_the_goal_and_the_flags_to_the_app(env: Env, tmp_path: Path) -> None:
+    app = ScriptedApp()
+    flags = ["--model", "gpt-5", "--max-cost", "2", "--max-steps", "9", "--permission-mode", "acceptEdits"]
+    env["OPENAI_API_KEY"] = "sk-other"
+    assert typed("-C", str(tmp_path), "run", "tidy up", "--team", "t", *flags, app=app, env=env).code == 0
+    settings = settings_of(env, model="gpt-5", max_cost=2.0, max_steps=9, permission_mode="acceptEdits")
+    assert app.wanted == [("run", Wanted(tmp_path, "tidy up", "t", settings))]
+
+
+def test_run_without_flags_wants_what_the_settings_say(env: Env) -> None:
+    app = ScriptedApp()
+    typed("run", "tidy up", app=app, env=env)
+    assert app.wanted == [("run", Wanted(None, "tidy up", None, settings_of(env)))]
+
+
+@pytest.mark.parametrize(
+    ("args", "team", "words"), [([], None, None), (["t"], "t", None), (["t", "and then?"], "t", "and then?")]
+)
+def test_resume_hands_over_the_team_and_what_to_say_first(
+    env: Env, args: list[str], team: str | None, words: str | None
+) -> None:
+    app = ScriptedApp()
+    assert typed("resume", *args, app=app, env=env).code == 0
+    assert app.wanted == [("resume", Wanted(None, words, team, settings_of(env)))]
+
+
+@pytest.mark.parametrize("args", [["run"], ["run", "-"], ["resume", "t", "-"]])
+def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None:
+    app = ScriptedApp()
+    typed(*args, app=app, stdin="tidy up\nall of it", env=env)
+    assert [wanted.goal for _, wanted in app.wanted] == ["tidy up\nall of it"]
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "said"),
+    [
+        (["run"], "", "There is no goal"),
+        (["run", "  "], "", "There is no goal"),
+        (["run", "-"], "x" * (GOAL_CAP + 1), "too long"),
+        (["rum", "x"], "", "Did you mean 'run'?"),
+        (["fix the tests"], "", 'deskmate run "GOAL"'),
+        (["run", "x", "--output", "xml"], "", "stream-json"),
+        (["run", "x", "--max-cost", "0"], "", "the flag --max-cost must be a number of dollars above 0"),
+        (["run", "x", "--max-steps", "0"], "", "--max-steps"),
+        (["-C", "/nowhere/at/all", "run", "x"], "", "/nowhere/at/all"),
+        (["run", "x", "--model", "llama3"], "", "openai:llama3"),
+    ],
+)
+def test_wrong_usage_ends_with_2_says_why_and_runs_nothing(env: Env, args: list[str], stdin: str, said: str) -> None:
+    app = ScriptedApp()
+    end = typed(*args, app=app, stdin=stdin, env=env)
+    assert (end.code, end.stdout, app.wanted) == (2, "", [])
+    assert said in " ".join(end.stderr.split())
+
+
+def test_the_modes_that_can_be_typed_are_those_of_the_policy() -> None:
+    assert tuple(Mode) == MODES
+
+
+# -- what is printed ------------------------------------------------------------------------------
+
+
+def test_text_output_is_the_answer_alone_and_progress_goes_to_stderr(env: Env) -> None:
+    end = typed("run", "x", app=ScriptedApp(SLOW_CALL), env=env)
+    assert end == Ended(0, "All green.\n", f"{HEAD}[lead] bash make test\n{SUM}")
+
+
+def test_a_team_that_is_resumed_is_told_a_mode_only_where_one_is_set(env: Env) -> None:
+    assert typed("resume", app=ScriptedApp(), env=env).stderr == f"anthropic:claude-sonnet-5-5\n{SUM}"
+    end = typed("resume", "--permission-mode", "plan", app=ScriptedApp(), env=env)
+    assert end.stderr == f"anthropic:claude-sonnet-5-5, permission mode plan\n{SUM}"
+
+
+def test_json_output_is_one_object(env: Env) -> None:
+    end = typed("run", "x", "--output", "json", app=ScriptedApp(SLOW_CALL), env=env)
+    assert end.stdout.count("\n") == 1
+    assert json.loads(end.stdout) == RESULT
+
+
+def test_a_cost_nobody_knows_is_null_and_said_to_be_unknown(env: Env) -> None:
+    app = ScriptedApp(outcome=Outcome("main", "", "answered", "", 1, Usage(), None))
+    end = typed("run", "x", "--output", "json", app=app, env=env)
+    assert json.loads(end.stdout)["cost_usd"] is None
+    assert end.stderr.endswith("1 step, 0 tokens in, 0 out, cost unknown\n")
+
+
+def test_a_cost_is_told_without_what_subtracting_left_of_it(env: Env) -> None:
+    app = ScriptedApp(outcome=Outcome("main", "", "answered", "", 1, Usage(), 0.0056521 - 0.0051901))
+    assert json.loads(typed("run", "x", "--output", "json", app=app, env=env).stdout)["cost_usd"] == 0.000462
+
+
+def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env: Env) -> None:
+    did = Did(call="lead:4.0", text="ok")
+    happenings = [
+        Streamed("lead", TextDelta("Hm\x1b[2J \x9b2J")),
+        Streamed("lead", ThinkingDelta("well")),
+        Streamed("lead", CallDelta("bash")),
+        Streamed("lead", RetryDelta(2.0, "overloaded", "m")),
+        Recorded("lead", 6, did),
+        Changed("lead", "idle", ""),
+    ]
+    end = typed("run", "x", "--output", "stream-json", app=ScriptedApp(happenings), env=env)
+    assert [json.loads(line) for line in end.stdout.splitlines()] == [
+        {"type": "streamed", "member": "lead", "delta": {"type": "text", "text": "Hm\x1b[2J \x9b2J"}},
+        {"type": "streamed", "member": "lead", "delta": {"type": "thinking", "text": "well"}},
+        {"type": "streamed", "member": "lead", "delta": {"type": "call", "tool": "bash"}},
+        {
+            "type": "streamed",
+            "member": "lead",
+            "delta": {"type": "retry", "seconds": 2.0, "reason": "overloaded", "model": "m"},
+        },
+        {"type": "recorded", "member": "lead", "number": 6, "entry": did.model_dump(mode="json")},
+        {"type": "changed", "member": "lead", "word": "idle", "detail": ""},
+        {"type": "result", **RESULT},
+    ]
+    assert end.stdout.isascii()
+    assert "\x1b" not in end.stdout
+
+
+def test_nothing_a_terminal_would_obey_reaches_stdout_or_stderr(env: Env) -> None:
+    evil = "one\x1b]0;title\x07\x1b[31m two\x9b2J\x00\r\u202e\n\tthree\ud800"
+    happenings = [
+        Streamed("lead", RetryDelta(1.0, evil, evil)),
+        Recorded("lead", 6, Did(call=evil, text=evil, ok=False)),
+        Changed("lead", "parked", evil),
+    ]
+    end = typed("run", "x", app=ScriptedApp(happenings, Outcome("main", evil, "parked", evil, 1, Usage(), 0)), env=env)
+    assert end.stdout == "one two\n\tthree�\n"
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|title|31m", end.stderr)
+
+
+def test_a_key_that_others_may_read_is_warned_of(env: Env, tmp_path: Path) -> None:
+    file = tmp_path / ".config/deskmate/settings.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('[anthropic]\nkey = "sk-file"')
+    file.chmod(0o644)
+    end = typed("run", "x", app=ScriptedApp(), env=env)
+    assert end.stderr.startswith(f"deskmate: warning: {file} holds a key")
+    assert "sk-file" not in end.stderr
+
+
+# -- how it ends ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("word", "code"), [("parked", 1), ("interrupted", 130)])
+def test_what_did_not_end_well_tells_why_and_how_to_go_on(env: Env, tmp_path: Path, word: str, code: int) -> None:
+    outcome = Outcome("main-2", "So far.", word, "the cap of $2 is reached", 3, Usage(1200, 80, 4000), 0.0421)  # type: ignore[arg-type]
+    end = typed("-C", str(tmp_path), "run", "x", app=ScriptedApp(outcome=outcome), env=env)
+    told = f"deskmate: {word}: the cap of $2 is reached; go on with: deskmate -C {tmp_path} resume main-2\n"
+    assert end == Ended(code, "So far.\n", HEAD + SUM + told)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadInput("no"), 2),
+        (BadName("no"), 2),
+        (Refused("team 'main' is there; use resume"), 2),
+        (ModelRejected("no"), 2),
+        (Held("lead", "process 7"), 3),
+        (StoreCorrupt("no"), 3),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(env: Env, error: DeskmateError, code: int) -> None:
+    end = typed("run", "x", app=ScriptedApp(error=error), env=env)
+    assert end == Ended(code, "", f"{HEAD}deskmate: {error}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_run_in_good_order_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
+    process = child("waits", "run", "x", "--team", "t", home=tmp_path)
+    assert process.stderr is not None
+    assert [process.stderr.readline() for _ in range(2)] == [HEAD, "[lead] bash make test\n"]
+    process.send_signal(number)
+    told = "put away\ndeskmate: interrupted; go on with: deskmate resume t\n"
+    assert ended(process) == Ended(130, "", told)
+
+
+def test_a_signal_that_was_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
+    process = child("told", "run", "x", home=tmp_path, ignored=signal.SIGINT)
+    assert process.stderr is not None
+    assert [process.stderr.readline() for _ in range(2)] == [HEAD, "[lead] bash make test\n"]
+    process.send_signal(signal.SIGINT)
+    assert ended(process, stdin="go\n") == Ended(0, "All green.\n", SUM)
+
+
+def test_a_stream_that_nobody_reads_any_more_ends_quietly(tmp_path: Path) -> None:
+    with child("talks", "run", "x", "--output", "stream-json", home=tmp_path) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["type"] == "recorded"
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == HEAD
+    assert process.returncode == 130
+
+
+def test_an_answer_that_nobody_reads_any_more_is_no_error(tmp_path: Path) -> None:
+    with child("told", "run", "x", home=tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == f"{HEAD}[lead] bash make test\n{SUM}"
+    assert process.returncode == 0
+
+
+def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
+    words = "import sys; from tests.faces import APPS, main; sys.exit(main(['run', 'x'], APPS['answers']()))"
+    with open("/dev/full", "w") as full:
+        end = subprocess.run(
+            [sys.executable, "-c", words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment(tmp_path, ANTHROPIC_API_KEY="sk-test"),
+        )
+    assert (end.returncode, end.stderr) == (
+        3,
+        f"{HEAD}deskmate: cannot write to stdout: No space left on device\n",
+    )
+
+
+def test_an_answer_survives_a_locale_that_lacks_its_characters(tmp_path: Path) -> None:
+    process = child("strange", "run", "x", home=tmp_path, PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0")
+    end = ended(process)
+    assert (end.code, end.stdout) == (0, "na?ve ?\n")
+
+
+# -- the real thing, in another process -----------------------------------------------------------
+
+
+def deskmate(*args: str, home: Path) -> Ended:
+    end = subprocess.run(
+        [sys.executable, "-m", "deskmate", *args],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=environment(home),
+    )
+    return Ended(end.returncode, end.stdout, end.stderr)
+
+
+def test_the_version_is_told_without_importing_anything_of_size(tmp_path: Path) -> None:
+    assert re.fullmatch(r"deskmate \d+\.\d+\.\d+\n", deskmate("--version", home=tmp_path).stdout)
+    words = (
+        "import sys; from deskmate.faces.cli.main import main; main(['--version']); "
+        "print(*{n.split('.')[0] for n in sys.modules} & {'click', 'pydantic', 'anyio', 'httpx2', 'asyncio'})"
+    )
+    end = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
+    assert end.stdout.splitlines()[1:] == [""]
+
+
+def test_the_version_is_the_same_wherever_it_is_asked_for(tmp_path: Path) -> None:
+    alone, beside = deskmate("--version", home=tmp_path), deskmate("-C", ".", "--version", home=tmp_path)
+    assert alone == beside == Ended(0, alone.stdout, "")
+
+
+def test_the_help_teaches_examples_environment_and_exit_codes(tmp_path: Path) -> None:
+    end = deskmate("--help", home=tmp_path)
+    assert (end.code, end.stderr) == (0, "")
+    for taught in ('deskmate run "', "resume", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "NO_COLOR", "130"):
+        assert taught in end.stdout
+    assert max(map(len, end.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", ["run", "resume"])
+def test_without_a_key_the_ways_to_set_one_are_told(tmp_path: Path, command: str) -> None:
+    end = deskmate(command, "x", home=tmp_path)
+    assert (end.code, end.stdout) == (2, "")
+    assert end.stderr.startswith("deskmate: no model can be asked")
+    for way in ("ANTHROPIC_API_KEY", "OPENAI_BASE_URL", str(tmp_path / ".config/deskmate/settings.toml")):
+        assert way in end.stderr

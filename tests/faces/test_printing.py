@@ -1,0 +1,218 @@
+"""Progress as people read it: in a pipe, and on a terminal with its live line."""
+
+import fcntl
+import io
+import os
+import select
+import struct
+import termios
+from collections.abc import Iterator
+from typing import TextIO
+
+import pytest
+
+from deskmate.core.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started
+from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.faces.cli.printing import Progress, progress_on
+from deskmate.faces.cli.texts import clean, cut, gist
+from deskmate.runtime.feed import Changed, Happening, Recorded, Streamed
+
+ERASE = "\r\x1b[K"
+
+
+def printed(*happenings: Happening, terminal: bool = False, colour: bool = False, cells: int = 60) -> str:
+    stream = io.StringIO()
+    progress = Progress(stream, terminal=terminal, colour=colour, cells=lambda: cells)
+    for happening in happenings:
+        progress.hear(happening)
+    progress.close()
+    return stream.getvalue()
+
+
+def said(number: int, *calls: tuple[str, dict[str, object]], text: str = "", member: str = "lead") -> Recorded:
+    return Recorded(member, number, Said(text=text, calls=tuple(Call(tool=t, arguments=a) for t, a in calls)))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "line"),
+    [
+        ("read_file", {"path": "src/a.py"}, "read_file src/a.py"),
+        ("write_file", {"content": "x = 1", "path": "src/a.py"}, "write_file src/a.py"),
+        ("bash", {"timeout": 9, "command": "make\n  test"}, "bash make test"),
+        ("Skill", {"depth": 3, "skill": "review"}, "Skill review"),
+        ("TaskList", {}, "TaskList"),
+    ],
+)
+def test_a_call_is_a_line_with_its_most_telling_argument(tool: str, arguments: dict[str, object], line: str) -> None:
+    assert printed(said(4, (tool, arguments)), Recorded("lead", 5, Began(calls=("lead:4.0",)))) == f"[lead] {line}\n"
+
+
+def test_a_call_is_printed_when_it_begins_and_again_only_when_it_fails() -> None:
+    assert (
+        printed(
+            said(4, ("grep", {"pattern": "x"}), ("bash", {"command": "make"}), text="Let me look.\nMore."),
+            Recorded("lead", 5, Began(calls=("lead:4.0",))),
+            Recorded("lead", 6, Did(call="lead:4.0", text="nothing")),
+            Recorded("lead", 7, Began(calls=("lead:4.1",))),
+            Recorded("lead", 8, Did(call="lead:4.1", text="cc a.c\na.c:1: error\nexit status 2", ok=False)),
+        )
+        == """[lead] Let me look. … More.
+[lead] grep x
+[lead] bash make
+[lead] bash make failed: cc a.c … exit status 2
+"""
+    )
+
+
+def test_a_call_from_before_is_printed_by_its_id() -> None:
+    assert printed(Recorded("lead", 9, Began(calls=("lead:4.0",)))) == "[lead] lead:4.0\n"
+
+
+def test_a_long_command_does_not_push_out_why_it_failed() -> None:
+    line = printed(
+        said(4, ("bash", {"command": "x" * 90})), Recorded("lead", 6, Did(call="lead:4.0", text="no", ok=False))
+    )
+    assert line == f"[lead] bash {'x' * 24}… failed: no\n"
+
+
+def test_the_rest_worth_a_line_is_one_line_each() -> None:
+    assert (
+        printed(
+            Recorded("lead", 1, Started(name="lead")),
+            Recorded("lead", 2, Heard(box="mail/lead", after=0, upto=1, damage=("record 1 is torn",))),
+            Streamed("lead", RetryDelta(4.2, "overloaded", "anthropic:m")),
+            Recorded("lead", 3, Compacted(upto=2, summary="long")),
+            Recorded("lead", 4, Ended(background="b1a2b3c", status="exit status 0")),
+            Changed("lead", "working"),
+            Changed("lead", "waiting", "permission"),
+            Changed("alice", "left"),
+            said(5, text="The answer, for stdout."),
+        )
+        == """[lead] could not read mail: record 1 is torn
+[lead] asks anthropic:m again in 4 s: overloaded
+[lead] made room: what came before is now a summary
+[lead] b1a2b3c ended: exit status 0
+[lead] waiting: permission
+[alice] left
+"""
+    )
+
+
+def test_a_pipe_sees_nothing_of_what_only_lives_for_a_moment() -> None:
+    assert (
+        printed(Streamed("lead", TextDelta("Hm")), Streamed("lead", CallDelta("bash")), Changed("lead", "idle")) == ""
+    )
+
+
+def test_a_terminal_shows_the_last_line_being_said_until_something_stays() -> None:
+    assert (
+        printed(
+            Streamed("lead", ThinkingDelta("well")),
+            Streamed("lead", TextDelta("First.\nSec")),
+            Streamed("lead", TextDelta("ond.\n\n")),
+            Streamed("lead", RetryDelta(1, "cut off", "m")),
+            Streamed("lead", TextDelta("Third.")),
+            said(4, text="Third."),
+            Streamed("lead", TextDelta("Fourth.")),
+            terminal=True,
+        )
+        == f"[lead] thinks{ERASE}[lead] Sec{ERASE}[lead] Second.{ERASE}[lead] asks m again in 1 s: cut off\n"
+        f"[lead] Third.{ERASE}[lead] Fourth.{ERASE}"
+    )
+
+
+def test_members_have_colours_of_their_own() -> None:
+    lines = printed(Changed("lead", "left"), Changed("bob", "left"), Changed("lead", "left"), colour=True).splitlines()
+    assert lines[0] == lines[2] == "\x1b[36m[lead]\x1b[0m left"
+    assert lines[1] == "\x1b[33m[bob]\x1b[0m left"
+
+
+def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
+    assert printed(Changed("lead", "parked", "x" * 99), cells=30) == f"[lead] parked: {'x' * 13}…\n"
+
+
+def test_a_stream_that_cannot_be_written_to_harms_nobody() -> None:
+    with open("/dev/full", "w") as full:
+        progress = Progress(full, terminal=False, colour=False, cells=lambda: 60)
+        progress.hear(Changed("lead", "left"))
+        progress.note("and on")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+# -- a real terminal ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[int, TextIO]]:
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 20, 0, 0))
+    with os.fdopen(ours, "rb", buffering=0) as near, os.fdopen(theirs, "w") as far:
+        yield near.fileno(), far
+
+
+def shown(near: int, upto: str) -> str:
+    """Return what a terminal shows, in whatever pieces it arrives."""
+    seen = b""
+    while not seen.endswith(upto.encode()):
+        assert select.select([near], [], [], 30)[0], f"only {seen!r} arrived"
+        seen += os.read(near, 1000)
+    return seen.decode()
+
+
+@pytest.mark.parametrize(("colour", "name"), [(True, "\x1b[36m[lead]\x1b[0m"), (False, "[lead]")])
+def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
+    terminal: tuple[int, TextIO], colour: bool, name: str
+) -> None:
+    near, far = terminal
+    progress = progress_on(far, colour=colour)
+    progress.hear(Streamed("lead", TextDelta("a long line of words")))
+    progress.hear(Changed("lead", "left"))
+    assert shown(near, upto="left\r\n") == f"{name} a long line…{ERASE}{name} left\r\n"
+
+
+def test_a_pipe_is_never_coloured() -> None:
+    stream = io.StringIO()
+    progress_on(stream, colour=True).hear(Changed("lead", "left"))
+    assert stream.getvalue() == "[lead] left\n"
+
+
+# -- texts ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("plain\n\ttext é 漢 👩‍🔧", "plain\n\ttext é 漢 👩‍🔧"),
+        ("a\x1b[1;31mb\x1b[0mc", "abc"),
+        ("a\x1b]8;;http://x\x1b\\b\x1b]8;;\x07c", "abc"),
+        ("a\x1b]0;never ended\nb", "a\nb"),
+        ("a\x9b31mb\x9dtitle\x9cc", "abc"),
+        ("a\x1bPq#0\x1b\\b\x1b(Bc\x1b7d\x1b", "abcd"),
+        ("a\rb\x08c\x7fd\x85e\x00f", "abcdef"),
+        ("a\u202eb\u2066c", "abc"),
+        ("a\udc80b", "a�b"),
+    ],
+)
+def test_clean_leaves_nothing_a_terminal_obeys(text: str, left: str) -> None:
+    assert clean(text) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "cells", "left"),
+    [
+        ("abcd", 4, "abcd"),
+        ("abcde", 4, "abc…"),
+        ("漢字漢", 5, "漢字…"),
+        ("漢字漢", 4, "漢…"),
+        ("e\u0301e\u0301", 2, "e\u0301e\u0301"),
+    ],
+)
+def test_cut_counts_the_cells_of_a_terminal(text: str, cells: int, left: str) -> None:
+    assert cut(text, cells) == left
+
+
+@pytest.mark.parametrize(
+    ("text", "left"), [("", ""), ("\n one \n", "one"), ("a\nb\n\nc\n", "a … c"), ("same\nsame", "same")]
+)
+def test_gist_is_the_first_line_and_the_last(text: str, left: str) -> None:
+    assert gist(text) == left
