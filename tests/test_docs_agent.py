@@ -1,0 +1,69 @@
+"""The pages about running an agent say what is so: tools, settings, options, exit codes and modes are the code's."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from deskmate import config as settings
+from deskmate.core.policy import Attempt, Effect, Mode, judge
+from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.faces.cli.commands import deskmate
+from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
+from deskmate.faces.cli.run import EXIT_CODES
+from deskmate.tools import tools_for
+from tests.test_docs import page, rows, section, snippets, ticked
+
+
+def names_in(text: str) -> list[str]:
+    return [name for row in rows(text) for name in ticked(row[0])]
+
+
+def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
+    agents = {"lead": (Kind.LEAD, AgentType.GENERAL), "subagent": (Kind.SUBAGENT, AgentType.GENERAL)}
+    has = {who: tools_of(*agent) for who, agent in {**agents, "Explore": (Kind.SUBAGENT, AgentType.EXPLORE)}.items()}
+    table = [row[:4] for row in rows(page("tools.md").partition("## Bounds")[0])]
+    assert table == [
+        [
+            f"`{tool.name}`",
+            ", ".join(who for who, tools in has.items() if tool.name in tools),
+            "run again" if TOOLS[tool.name].repeatable else "told as interrupted",
+            "yes" if TOOLS[tool.name].overlaps else "no",
+        ]
+        for tool in tools_for(Kind.LEAD, has["lead"])
+    ]
+
+
+def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path: Path) -> None:
+    text = page("settings.md")
+    tables = {"The file": settings._Written, "Prices": settings.Prices}
+    assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
+    assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]
+    assert names_in(section(text, "Models")) == [*settings.DEFAULT_MODELS, *settings.ModelSettings.model_fields]
+    assert names_in(section(text, "The environment")) == [*settings._VARIABLES]
+    assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*settings.DEFAULT_MODELS.values()]
+    (example,) = (snippet for snippet in snippets(text) if snippet.language == "toml")
+    file = settings.config_folder({"HOME": str(tmp_path)}) / "settings.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(example.text, encoding="utf-8")
+    assert settings.choose_fallback(settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
+
+
+def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -> None:
+    text = page("run.md")
+    options = {name for command in deskmate.commands.values() for param in command.params for name in param.opts}
+    assert set(names_in(section(text, "A run"))) == {name for name in options if name.startswith("--")}
+    codes = {USAGE, UNUSABLE, INTERRUPTED, *EXIT_CODES.values()}
+    assert {int(code) for code in names_in(section(text, "Exit codes"))} == codes
+    table = [
+        (ticked(row[0])[0], *(not cell.startswith("no") for cell in row[1:]))
+        for row in rows(section(text, "Permission"))
+    ]
+    assert sorted(table) == sorted((mode, *map(may(mode), ("read_file", "edit_file", "bash"))) for mode in Mode)
+
+
+def may(mode: Mode) -> Callable[[str], bool]:
+    def judged(tool: str) -> bool:
+        attempt = Attempt(tool, ("a.py",), inside=True)
+        verdict = judge(attempt, mode=mode, rules=(), traits=TOOLS, confined=False, attended=False)
+        return verdict.effect is Effect.ALLOW
+
+    return judged
