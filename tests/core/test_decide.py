@@ -222,14 +222,22 @@ class TestGoingOn:
     def test_over_a_cap_it_parks_and_stays_until_someone_writes_or_the_caps_change(self) -> None:
         world = idle()
         world.over = "money"
+        world.mail("bob", Plain(content="look"))
         assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
         world.caps = "more"
         assert decide(world.view) == Park("money")
         world.over = None
-        assert decide(world.view) == Rest()
+        assert decide(world.view) == Think()
         world.caps = "caps"
+        assert decide(world.view) == Rest("parked", "money")
         world.mail(USER, Plain(content="go on"))
         assert decide(world.view) == Think()
+
+    def test_over_a_cap_it_rests_where_nothing_is_owed_and_takes_no_task(self) -> None:
+        world = idle()
+        add_task(world)
+        world.over = "money"
+        assert decide(world.view) == Rest()
 
     def test_a_full_context_is_compacted_once_and_then_parks(self) -> None:
         world = idle()

@@ -68,23 +68,22 @@ def test_what_came_on_top_of_an_earlier_sum_is_the_sum_of_what_came_since(
 
 @pytest.mark.behaviour("budget", "S2")
 @pytest.mark.parametrize(
-    ("caps", "cost", "steps", "expected"),
+    ("caps", "cost", "steps", "words"),
     [
-        (Caps(), 1e9, 199, None),
-        (Caps(cost=2.0), 1.99, 0, None),
-        (Caps(cost=2.0), 2.0, 0, "budget: $2.00 of $2.00 is spent; go on with a higher --max-cost"),
-        (Caps(cost=2.0), 2.5, 500, "budget: $2.50 of $2.00 is spent; go on with a higher --max-cost"),
-        (Caps(steps=3), 0.0, 2, None),
-        (
-            Caps(steps=3),
-            0.0,
-            3,
-            "budget: 3 steps in one turn; go on with a higher --max-steps, or say what to do instead",
-        ),
+        (Caps(), 1e9, 199, []),
+        (Caps(cost=2.0), 1.99, 0, []),
+        (Caps(cost=2.0), 2.0, 0, ["budget: $2.00 of $2.00 is spent", "--max-cost"]),
+        (Caps(cost=2.0), 2.5, 500, ["budget: $2.50 of $2.00 is spent", "--max-cost"]),
+        (Caps(steps=3), 0.0, 2, []),
+        (Caps(steps=3), 0.0, 3, ["budget: 3 steps in one turn", "--max-steps"]),
     ],
 )
-def test_a_cap_is_reached_where_it_is_met(caps: Caps, cost: float, steps: int, expected: str | None) -> None:
-    assert over(caps, Spending(team=Sum(cost=cost)), steps) == expected
+def test_a_cap_is_reached_where_it_is_met_in_words_that_name_the_flag(
+    caps: Caps, cost: float, steps: int, words: list[str]
+) -> None:
+    reason = over(caps, Spending(team=Sum(cost=cost)), steps)
+    assert (reason is None) == (not words)
+    assert [word for word in words if word not in (reason or "")] == []
 
 
 def test_caps_that_differ_read_differently() -> None:

@@ -30,7 +30,7 @@ RESULT = {
     "model": "anthropic:claude-sonnet-5-5",
 }
 HEAD = "anthropic:claude-sonnet-5-5, permission mode default\n"
-SUM = "3 steps, 5,200 tokens in, 80 out, $0.0421\n"
+SUM = "team main: 3 steps, 5,200 tokens in, 80 out, $0.0421\n"
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def test_what_did_not_end_well_tells_why_and_how_to_go_on(env: Env, tmp_path: Pa
     outcome = Outcome("main-2", "So far.", word, "the cap of $2 is reached", 3, Usage(1200, 80, 4000), 0.0421)  # type: ignore[arg-type]
     end = typed("-C", str(tmp_path), "run", "x", app=ScriptedApp(outcome=outcome), env=env)
     told = f"deskmate: {word}: the cap of $2 is reached; go on with: deskmate -C {tmp_path} resume main-2\n"
-    assert end == Ended(code, "So far.\n", HEAD + SUM + told)
+    assert end == Ended(code, "So far.\n", HEAD + SUM.replace("main", "main-2") + told)
 
 
 @pytest.mark.parametrize(

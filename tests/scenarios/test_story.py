@@ -134,7 +134,7 @@ async def test_a_run_over_its_cost_is_parked_before_the_next_call_and_a_higher_c
         costs = [record["cost"] for record in await room.records(SPEND)]
         assert sum(costs[:-1]) < 20 <= sum(costs)
         assert (outcome.end, outcome.cost, len(provider.requests)) == ("parked", sum(costs), len(costs))
-        assert outcome.reason == f"budget: ${sum(costs):.2f} of $20.00 is spent; go on with a higher --max-cost"
+        assert outcome.reason == f"budget: ${sum(costs):.2f} of $20.00 is spent; raise --max-cost"
         assert (await room.statuses())[-1] == ("parked", outcome.reason)
 
         assert (await room.resume(provider, "anthropic", **by_the_call(20.0))).end == "parked"
@@ -153,7 +153,7 @@ async def test_a_run_over_its_steps_is_parked_before_the_next_call_and_a_higher_
     async with FakeProvider(tell) as provider:
         outcome = await room.run(provider, "anthropic", max_steps=steps)
         assert (outcome.end, outcome.steps, len(provider.requests)) == ("parked", steps, steps)
-        assert outcome.reason.startswith(f"budget: {steps} steps in one turn; go on with a higher --max-steps")
+        assert outcome.reason.startswith(f"budget: {steps} step")
         assert (await room.statuses())[-1] == ("parked", outcome.reason)
 
         outcome = await room.resume(provider, "anthropic")

@@ -15,8 +15,10 @@ from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
 from deskmate.core.names import LEAD
+from deskmate.core.prompts import Usage
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
+from deskmate.errors import BadSettings
 from deskmate.models.http import new_client
 from deskmate.models.limits import limits_of
 from deskmate.models.metered import Metered
@@ -81,6 +83,16 @@ class Furniture:
             notes_file=file,
             skills=self.skills.values(),
         )
+
+
+def check_model(settings: Settings) -> None:
+    """Raise BadSettings where no model can be asked, or a cap on its cost could never be reached."""
+    for name in (choose_model(settings), choose_fallback(settings)):
+        if name and settings.max_cost is not None and price(name, Usage(), settings.prices) is None:
+            raise BadSettings(
+                f"what {name} costs is not known, so --max-cost cannot hold; set its prices under "
+                f'[models."{name}"] in {settings.file}, or leave the cap out'
+            )
 
 
 @asynccontextmanager

@@ -34,12 +34,26 @@ def free_team(workspace: Path) -> str:
     return next(name for name in names if not os.path.lexists(workspace / TEAMS / name))
 
 
+def known_team(workspace: Path, name: str) -> str:
+    """Return the name of a team that is there; raise Refused, naming those that are."""
+    teams = sorted(path.name for path in _teams(workspace))
+    if name in teams:
+        return name
+    there = f"there is {', '.join(teams)}" if teams else "there is none yet; begin one with: deskmate run"
+    hint = f'; to say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
+    raise Refused(f"there is no team '{name[:80]}' in {workspace}; {there}{hint}")
+
+
 def latest_team(workspace: Path) -> str:
     """Return the team that was last written to; raise Refused where there is none."""
-    teams = [path for path in (workspace / TEAMS).glob("*") if _is_team(path)]
+    teams = _teams(workspace)
     if not teams:
         raise Refused(f"there is no team in {workspace}; begin one with: deskmate run")
     return max(teams, key=_written).name
+
+
+def _teams(workspace: Path) -> list[Path]:
+    return [path for path in (workspace / TEAMS).glob("*") if _is_team(path)]
 
 
 def _is_team(path: Path) -> bool:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deskmate.app.furnishing import furnished
-from deskmate.app.places import free_team, latest_team, workspace_of
-from deskmate.config import Settings, choose_model
+from deskmate.app.furnishing import check_model, furnished
+from deskmate.app.places import free_team, known_team, latest_team, workspace_of
+from deskmate.config import Settings
 from deskmate.core.decide import Rest, Stop
 from deskmate.core.members import PolicySet
 from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER, known_name, new_name
+from deskmate.core.names import LEAD, USER, new_name
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
 from deskmate.core.spending import Caps, Sum
-from deskmate.errors import Refused
+from deskmate.errors import Held, Refused
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
@@ -58,14 +58,9 @@ class Outcome:
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
     place = workspace_of(wanted.workspace or Path.cwd())
-    name = new_name(wanted.team, "team") if wanted.team else free_team(place)
     # Before anything is founded: settings that cannot be used leave nothing behind.
-    choose_model(wanted.settings)
-    async with _office(place, name, wanted.settings, feed, create=True) as office:
-        try:
-            await office.roster.found(name)
-        except Refused as error:
-            raise Refused(f"team '{name}' is there already; go on with it by: deskmate resume {name}") from error
+    check_model(wanted.settings)
+    async with _new_office(place, wanted, feed) as (name, office):
         await _permit(office, wanted.settings.permission_mode or Mode.DEFAULT)
         return await _play(place, name, wanted, office)
 
@@ -73,13 +68,31 @@ async def run(wanted: Wanted, feed: Feed) -> Outcome:
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
     """Go on with a team where it was left, the one last written to if none is named."""
     place = workspace_of(wanted.workspace or Path.cwd())
-    name = known_name(wanted.team, "team") if wanted.team else latest_team(place)
-    choose_model(wanted.settings)
+    name = known_team(place, wanted.team) if wanted.team else latest_team(place)
+    check_model(wanted.settings)
     async with _office(place, name, wanted.settings, feed, create=False) as office:
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
         await _permit(office, wanted.settings.permission_mode)
         return await _play(place, name, wanted, office)
+
+
+@asynccontextmanager
+async def _new_office(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[tuple[str, Office]]:
+    """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
+    async with AsyncExitStack() as stack:
+        while True:
+            name = new_name(wanted.team, "team") if wanted.team else free_team(place)
+            try:
+                office = await stack.enter_async_context(_office(place, name, wanted.settings, feed, create=True))
+                await office.roster.found(name)
+            except (Refused, Held) as error:
+                if wanted.team:
+                    raise Refused(f"team '{name}' is there already; go on by: deskmate resume {name}") from error
+                await stack.aclose()
+            else:
+                yield name, office
+                return
 
 
 @asynccontextmanager
@@ -120,7 +133,8 @@ def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
     return Outcome(
         team=team,
-        text=agent.last_words,
+        # An answer of before is no answer to what could not be done now.
+        text=agent.last_words if spent.calls or not parked else "",
         end="interrupted" if agent.interrupted else "parked" if parked else "answered",
         reason=end.detail if isinstance(end, Rest) else end.reason,
         steps=spent.calls,

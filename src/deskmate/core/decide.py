@@ -255,7 +255,8 @@ def _stay(view: View) -> Action | None:
 
 
 def _park(view: View) -> Action | None:
-    return Park(view.over) if view.over else None
+    """Park who has something to answer and must not; who has nothing to do is not in the way of any cap."""
+    return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
 
 
 def _think(view: View) -> Action | None:
@@ -330,7 +331,7 @@ def _settled(view: View, member: Member) -> bool:
 
 
 def _take(view: View) -> Action | None:
-    if view.me.kind is not Kind.TEAMMATE or view.memory.planning:
+    if view.me.kind is not Kind.TEAMMATE or view.memory.planning or view.over:
         return None
     task = _next_task(view, view.me)
     return Take(task.id) if task else None
@@ -352,7 +353,7 @@ def _next_task(view: View, member: Member) -> Task | None:
 
 def _nudge(view: View) -> Action | None:
     """Remind once, then tell the lead, unless the agent waits for someone or something."""
-    if view.me.kind is not Kind.TEAMMATE or view.memory.requests or view.memory.background:
+    if view.me.kind is not Kind.TEAMMATE or view.memory.requests or view.memory.background or view.over:
         return None
     for task in in_progress_of(view.board, view.me.name):
         stood = (task.id, task.epoch)

@@ -77,12 +77,14 @@ class Attempt:
 
     `subjects` is what patterns are held against. For a file tool: its path, resolved, parted by `/`, relative
     to the workspace or, outside of it, absolute. For bash: every command it would run. Empty for a tool that
-    has none, None where they cannot be told. `inside`: whether what it edits lies in the workspace.
+    has none, None where they cannot be told. `inside`: whether what it edits lies in the workspace. `flawed`: its
+    arguments cannot be read, so that it does nothing.
     """
 
     tool: str
     subjects: tuple[str, ...] | None
     inside: bool
+    flawed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ def judge(
 
     `confined`: commands run in a sandbox. `attended`: a person can answer; otherwise nothing is ever asked.
     """
+    if attempt.flawed:
+        return Verdict(Effect.ALLOW, "run, it only gets its error")
     verdict = _judge(attempt, mode, rules, traits.get(attempt.tool), confined)
     if verdict.effect is not Effect.ASK:
         return verdict

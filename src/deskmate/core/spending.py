@@ -126,9 +126,9 @@ def over(caps: Caps, spending: Spending, steps: int) -> str | None:
     """Return which cap is reached, in words, or nothing."""
     if caps.cost is not None and spending.team.cost >= caps.cost:
         spent = f"{_dollars(spending.team.cost)} of {_dollars(caps.cost)}"
-        return f"budget: {spent} is spent; go on with a higher --max-cost"
+        return f"budget: {spent} is spent; raise --max-cost"
     if steps >= caps.steps:
-        return f"budget: {steps} steps in one turn; go on with a higher --max-steps, or say what to do instead"
+        return f"budget: {steps} {'step' if steps == 1 else 'steps'} in one turn, and --max-steps allows no more"
     return None
 
 

@@ -4,8 +4,10 @@
 """
 
 import difflib
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,20 +92,21 @@ def _options(command: Command) -> Command:
 
 
 @deskmate.command()
-@click.argument("goal", required=False)
+@click.argument("goal", nargs=-1)
 @click.option("--team", metavar="NAME", help="The name of the new team. Else: main, main-2, ...")
 @_options
 @click.pass_context
-def run(ctx: click.Context, /, goal: str | None, team: str | None, output: str, **flags: object) -> int:
+def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: str, **flags: object) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
 
     Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, the answer alone to stdout; with
     --output json one object, with stream-json one for everything that happens and then the result.
     """
-    words = _from_stdin() if goal in (None, "-") else goal
+    words = _from_stdin() if goal in ((), ("-",)) else " ".join(goal)
     if not words or not words.strip():
         raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
-    from deskmate.faces.cli.run import Errand, carry_out
+    with _importing():
+        from deskmate.faces.cli.run import Errand, carry_out
 
     return carry_out(Errand("run", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
 
@@ -119,9 +122,21 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
     Without TEAM, the one that was last at work here. TEXT is said to it first; with - it is read from stdin.
     """
     words = _from_stdin() if text == "-" else text
-    from deskmate.faces.cli.run import Errand, carry_out
+    with _importing():
+        from deskmate.faces.cli.run import Errand, carry_out
 
     return carry_out(Errand("resume", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """Import without looking for garbage: what is imported stays, and to look through it makes every start longer."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def _from_stdin() -> str | None:

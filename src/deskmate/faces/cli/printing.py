@@ -96,7 +96,7 @@ class Progress:
             for id_ in entry.calls:
                 self._show(member, self._calls.get(id_, id_))
         elif entry.type == "did":
-            label = self._calls.pop(entry.call, entry.call)
+            label = self._calls.pop(entry.call, "a call from before")
             if not entry.ok:
                 # Half of the line is for why: a long command must not push it out.
                 self._show(member, f"{cut(one_line(label), self._cells() // 2)} failed: {gist(entry.text)}")

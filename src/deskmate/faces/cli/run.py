@@ -160,9 +160,11 @@ def _tell(outcome: Outcome, errand: Errand, progress: Progress) -> None:
 
 
 def _sum(outcome: Outcome) -> str:
+    if outcome.end == "answered" and not outcome.steps:
+        return f"team {outcome.team} had nothing left to do; this was its last answer"
     cost = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
     steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
-    return f"{steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
+    return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
 
 
 def _print(outcome: Outcome, model: str, output: str, stdout: Stdout) -> None:

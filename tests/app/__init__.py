@@ -1,0 +1,1 @@
+"""The app: where it works, and what it finds there."""
