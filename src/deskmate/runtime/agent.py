@@ -137,10 +137,10 @@ class Agent:
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
-        async with task_group() as tasks:
-            tasks.start_soon(self._office.roster.refresh)
-            tasks.start_soon(self._office.board.refresh)
-            tasks.start_soon(self._office.purse.refresh)
+        # One after the other: with nothing new, as mostly, three tasks cost more than the reads.
+        await self._office.roster.refresh()
+        await self._office.board.refresh()
+        await self._office.purse.refresh()
 
     async def _view(self) -> View:
         office, memory = self._office, self._transcript.memory
@@ -247,6 +247,8 @@ class Agent:
         await self._park(why)
 
     async def _park(self, reason: str) -> None:
+        # Whoever lets it go on may have made room; one try tells.
+        self._too_long = False
         await self._transcript.record(Parked(reason=reason, caps=str(self._office.purse.caps)))
         if not self._subagent:
             await self._office.board.give_back(self.name, note=f"{self.name} was parked: {reason}")

@@ -5,6 +5,7 @@ The families above derive theirs from `Described`. The texts stand in the `.md` 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -43,6 +44,7 @@ class Described:
         return Attempt(self.name, (), inside=True)
 
 
+@cache
 def texts(family: str) -> Mapping[str, str]:
     """Return what the model reads about each tool of a family, by name: the `## name` sections of its text."""
     page = files(__package__).joinpath(f"{family}.md").read_text(encoding="utf-8")
@@ -52,12 +54,18 @@ def texts(family: str) -> Mapping[str, str]:
 
 def spec(tool: Tool) -> ToolSpec:
     """Return a tool as a model is shown it, with a schema that says what it must and no more."""
-    schema = tool.arguments.model_json_schema()
-    compact = _compact(schema, schema.get("$defs", {}))
-    return ToolSpec(tool.name, tool.text, {key: value for key, value in compact.items() if key != "description"})
+    return ToolSpec(tool.name, tool.text, _schema(tool.arguments))
 
 
 _NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})
+
+
+# Making one takes longer than sending it, and every agent of a process has the same.
+@cache
+def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
+    schema = arguments.model_json_schema()
+    compact = _compact(schema, schema.get("$defs", {}))
+    return {key: value for key, value in compact.items() if key != "description"}
 
 
 def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,266 @@
+"""An office with a scripted lead in it: real streams, tools and furniture, the model and time as test inputs.
+
+`Floor` is one process of a team; `restarted` is the next one on the same streams. `Bench` is a workspace in memory
+whose commands do what a test says.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+
+from deskmate.app.furnishing import Furniture
+from deskmate.config import ModelSettings, Prices, Settings
+from deskmate.core.briefs import Environment
+from deskmate.core.decide import Rest, Stop
+from deskmate.core.entries import Did, Entry, read_entry
+from deskmate.core.facts import Foreign
+from deskmate.core.members import Idle, Parked, PolicySet, Waiting, Working, read_event
+from deskmate.core.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
+from deskmate.core.names import LEAD, ROSTER, USER, log, mail
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import Prompt, ResultBlock, TextBlock, Usage
+from deskmate.core.records import Record
+from deskmate.core.skills import Skill
+from deskmate.core.spending import Caps
+from deskmate.errors import ModelRejected
+from deskmate.models.scripted import Script, ScriptedModel, Speak, Step
+from deskmate.ports import Model, Ran, Store, Workspace
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.board import Board
+from deskmate.runtime.feed import Changed, Feed, Happening
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.memory import MemoryStore
+from deskmate.testing import FakeClock
+from tests.runtime import SOON, until
+from tests.tools import MemoryWorkspace
+
+# A dollar for each token that goes out, nothing for one that goes in.
+PRICED = "openai:priced"
+DOLLAR = Usage(output=1)
+_PRICES = {PRICED: ModelSettings(prices=Prices(input=0.0, output=1_000_000.0))}
+
+Deed = Callable[[], Awaitable[Ran]]
+
+
+async def for_ever() -> Ran:
+    await anyio.sleep_forever()
+    raise AssertionError("it never ends by itself")
+
+
+async def turns(count: int = 50) -> None:
+    """Let everyone else have that many turns, whatever is being cancelled meanwhile."""
+    with anyio.CancelScope(shield=True):
+        for _ in range(count):
+            await anyio.lowlevel.checkpoint()
+
+
+@dataclass
+class Bench(MemoryWorkspace):
+    """A workspace in memory. Commands do what `commands` says, others print `ran`; `running`: those not yet ended."""
+
+    commands: dict[str, Deed] = field(default_factory=dict)
+    running: list[str] = field(default_factory=list)
+
+    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+        self.running.append(command)
+        try:
+            if command in self.commands:
+                return await self.commands[command]()
+            return await super().run(command, timeout_seconds=timeout_seconds, blob=blob)
+        finally:
+            self.running.remove(command)
+
+
+@dataclass
+class Floor:
+    """One process of a team of one: its office, what it told, and the user's hand."""
+
+    model: Model
+    store: Store = field(default_factory=MemoryStore)
+    workspace: Workspace = field(default_factory=Bench)
+    clock: FakeClock = field(default_factory=FakeClock)
+    caps: Caps = field(default_factory=Caps)
+    skills: Mapping[str, Skill] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        pen, feed = Pen(self.store, self.clock), Feed()
+        self.office = Office(pen, Roster(pen), Board(pen), Purse(pen, self.caps), feed)
+        self.told: list[Happening] = []
+        feed.listen(self.told.append)
+
+    @classmethod
+    async def opened(
+        cls,
+        script: Script | Model,
+        *,
+        mode: Mode = Mode.BYPASS,
+        attended: bool = False,
+        store: Store | None = None,
+        workspace: Workspace | None = None,
+        caps: Caps | None = None,
+        skills: Mapping[str, Skill] | None = None,
+    ) -> "Floor":
+        """Found a team whose lead, and whose subagents, play a script."""
+        floor = cls(
+            _model(script), store or MemoryStore(), workspace or Bench(), caps=caps or Caps(), skills=skills or {}
+        )
+        await floor.office.roster.found("team")
+        await floor.permit(mode=mode, attended=attended)
+        return floor
+
+    def restarted(self, script: Script | Model, caps: Caps | None = None, store: Store | None = None) -> "Floor":
+        """Return the next process of this team."""
+        return replace(self, model=_model(script), caps=caps or self.caps, store=store or self.store)
+
+    @property
+    def scripted(self) -> ScriptedModel:
+        assert isinstance(self.model, ScriptedModel)
+        return self.model
+
+    @property
+    def bench(self) -> Bench:
+        assert isinstance(self.workspace, Bench)
+        return self.workspace
+
+    # -- the lead -----------------------------------------------------------------------------------
+
+    @property
+    def furniture(self) -> Furniture:
+        return Furniture(
+            team="team",
+            model=self.model,
+            settings=Settings(file=Path("settings.toml"), models=_PRICES),
+            office=self.office,
+            workspace=self.workspace,
+            environment=Environment(workspace=self.workspace.root),
+            notes=("AGENTS.md", ""),
+            skills=dict(self.skills),
+        )
+
+    async def lead(self) -> Agent:
+        return await Agent.seat(self.office, self.furniture.started(), self.furniture.lead)
+
+    async def turn(self, words: str | None = None) -> Rest | Stop:
+        """Let the lead play until it has nothing left to do, the user having said this."""
+        if words is not None:
+            await self.say(words)
+        with anyio.fail_after(SOON):
+            return await (await self.lead()).play(until_rest=True)
+
+    @asynccontextmanager
+    async def playing(self, words: str | None = None) -> AsyncIterator[Agent]:
+        """Let the lead play beside the test; at the end the process dies."""
+        if words is not None:
+            await self.say(words)
+        agent = await self.lead()
+        async with task_group() as tasks:
+            tasks.start_soon(agent.play)
+            yield agent
+            tasks.cancel_scope.cancel()
+
+    # -- the user -----------------------------------------------------------------------------------
+
+    async def send(self, message: Message, *, sender: str = USER, to: str = LEAD) -> None:
+        await Mailbox(sender, self.office.pen, self.office.roster).send(to, message)
+
+    async def say(self, words: str) -> None:
+        await self.send(Plain(content=words))
+
+    async def interrupt(self, sender: str = USER) -> None:
+        await self.send(Interrupt(), sender=sender)
+
+    async def answer(self, request_id: str, *, approve: bool, content: str = "") -> None:
+        await self.send(PermissionResponse(request_id=request_id, approve=approve, content=content))
+
+    async def permit(self, **policy: object) -> None:
+        await self.office.roster.permit(PolicySet.model_validate({"by": USER, "at": 0.0, **policy}))
+
+    # -- what stands in the streams -----------------------------------------------------------------
+
+    async def entries(self, name: str = LEAD) -> list[Entry]:
+        found = [read_entry(item.body) for item in await self.store.read(log(name)) if isinstance(item, Record)]
+        return [entry for entry in found if not isinstance(entry, Foreign)]
+
+    async def results(self, name: str = LEAD) -> list[tuple[str, bool, str]]:
+        """Return what the calls of an agent came to: id, whether it went well, text."""
+        return [(entry.call, entry.ok, entry.text) for entry in await self.entries(name) if isinstance(entry, Did)]
+
+    async def letters(self, name: str = USER) -> list[Envelope]:
+        found = [read_envelope(item.body) for item in await self.store.read(mail(name)) if isinstance(item, Record)]
+        return [envelope for envelope in found if not isinstance(envelope, Foreign)]
+
+    async def statuses(self) -> list[str]:
+        """Return what the roster was told that members are doing, in order."""
+        events = [read_event(item.body) for item in await self.store.read(ROSTER) if isinstance(item, Record)]
+        return [_status(event) for event in events if isinstance(event, Working | Idle | Waiting | Parked)]
+
+    # -- waiting for facts --------------------------------------------------------------------------
+
+    async def until_status(self, word: str, detail: str | None = None) -> None:
+        """Return once this is the lead's latest status, on the feed and on the roster."""
+
+        def told() -> bool:
+            changes = [told for told in self.told if isinstance(told, Changed) and told.member == LEAD]
+            return bool(changes) and changes[-1].word == word and detail in (None, changes[-1].detail)
+
+        await until(told)
+        with anyio.fail_after(SOON):
+            while (await self.office.roster.refresh()).members[LEAD].status.word != word:
+                await anyio.lowlevel.checkpoint()
+
+    async def passing_until(self, fact: Callable[[], object]) -> None:
+        """Let time pass until something holds."""
+        with anyio.fail_after(SOON):
+            while not fact():
+                await anyio.lowlevel.checkpoint()
+                if self.clock.sleeping and not fact():
+                    self.clock.advance(1.0)
+
+
+def _model(script: Script | Model) -> Model:
+    return ScriptedModel(script) if callable(script) or isinstance(script, Sequence) else script
+
+
+def _status(event: Working | Idle | Waiting | Parked) -> str:
+    match event:
+        case Waiting(on=on):
+            return f"waiting({on})"
+        case _:
+            return event.type.removeprefix("member_")
+
+
+# -- scripts ----------------------------------------------------------------------------------------
+
+
+def uses(tool: str, text: str = "", **arguments: object) -> Speak:
+    """Return a step that asks for one tool."""
+    return Speak(text, [(tool, arguments)])
+
+
+def is_errand(prompt: Prompt) -> bool:
+    return "sent on one errand" in prompt.system
+
+
+def cast(lead: Sequence[Step], errand: Sequence[Step]) -> Script:
+    """Return a script with a part for the lead and one for its subagents."""
+    parts = {False: iter(lead), True: iter(errand)}
+
+    def step(prompt: Prompt) -> Step:
+        who = is_errand(prompt)
+        return next(parts[who], ModelRejected(f"the part of the {'subagent' if who else 'lead'} is used up"))
+
+    return step
+
+
+def last_told(prompt: Prompt) -> list[str]:
+    """Return what the model was told last: results and words."""
+    return [block.text for block in prompt.passages[-1].blocks if isinstance(block, TextBlock | ResultBlock)]

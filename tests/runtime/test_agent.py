@@ -1,0 +1,318 @@
+"""The agent: it listens, decides, does one thing and records it; whatever happens, it rests or says why it cannot."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from deskmate.core.decide import Rest, Stop
+from deskmate.core.entries import Began, Did, Heard, Parked, Said, Started
+from deskmate.core.messages import ShutdownRequest
+from deskmate.core.names import LEAD, ROSTER, log
+from deskmate.core.prompts import CallDelta, Prompt, TextDelta
+from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
+from deskmate.models.scripted import Speak, Step
+from deskmate.runtime.feed import Changed, Recorded, Streamed
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import Meddled, fail, nothing, until
+from tests.runtime.conftest import Open
+from tests.runtime.desks import Bench, Floor, cast, for_ever, last_told, turns, uses
+
+pytestmark = pytest.mark.anyio
+
+
+async def never() -> Step:
+    await anyio.sleep_forever()
+    raise AssertionError("it never answers")
+
+
+# -- a life -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("loop")
+async def test_a_turn_goes_the_same_way_on_every_store(open_store: Open) -> None:
+    floor = await Floor.opened([uses("glob", "Looking.", pattern="*"), "None."], store=open_store())
+    assert await floor.turn("look") == Rest()
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, Said]
+    again = floor.restarted(["Still none."], store=open_store())
+    assert await again.turn("again") == Rest()
+    assert [type(entry) for entry in (await again.entries())[6:]] == [Heard, Said]
+    assert again.scripted.prompts[0].passages[:-1] == (
+        *floor.scripted.prompts[1].passages,
+        again.scripted.prompts[0].passages[-2],
+    )
+
+
+@pytest.mark.behaviour("loop")
+async def test_a_resting_agent_is_woken_by_words_and_costs_no_call_meanwhile() -> None:
+    floor = await Floor.opened(["One.", "Two."])
+    async with floor.playing("first") as agent:
+        await floor.until_status("idle")
+        await turns(200)
+        assert len(floor.scripted.prompts) == 1
+        await floor.say("second")
+        await until(lambda: agent.last_words == "Two.")
+    assert last_told(floor.scripted.prompts[1]) == ["second"]
+
+
+async def test_nothing_said_is_nothing_to_do() -> None:
+    floor = await Floor.opened([])
+    assert await floor.turn() == Rest()
+    assert await floor.statuses() == []
+
+
+async def test_an_agent_that_left_stops_and_gives_back_what_it_had() -> None:
+    floor = await Floor.opened([])
+    task = await floor.office.board.create(LEAD, "parse", owner=LEAD)
+    await floor.office.roster.leave(LEAD, "done", heard=0)
+    assert await floor.turn() == Stop("done", agreed=False)
+    assert (await floor.office.board.refresh()).tasks[task.id].owner is None
+
+
+# -- interrupts that come at odd moments ------------------------------------------------------------
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_that_comes_just_before_the_model_is_asked_cuts_that_call() -> None:
+    async def interrupted() -> None:
+        await floor.interrupt()
+        await turns()
+
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(lambda prompt: never(), store=wire)
+    # The lead has listened and decided to think: it shows that it works.
+    wire.at("before append", ROSTER, interrupted)
+    assert await floor.turn("go") == Rest()
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Heard]
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_that_comes_just_before_a_call_is_run_skips_it() -> None:
+    class Watched(Bench):
+        async def locate(self, path: str) -> tuple[str, bool]:
+            # Asked for by the permission rules, before the call begins.
+            await floor.interrupt()
+            await turns()
+            return await super().locate(path)
+
+    floor = await Floor.opened([uses("write_file", path="a", content="1")], workspace=Watched())
+    assert await floor.turn("go") == Rest()
+    assert [text for _, _, text in await floor.results()] == ["skipped: something more urgent came; read it first"]
+    assert floor.bench.files == {}
+
+
+class LateWatch(MemoryStore):
+    """A store that tells who watches one mailbox alone only once the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = anyio.Event()
+
+    async def changed(self, since: Mapping[str, int]) -> None:
+        if len(since) == 1:
+            await self.gate.wait()
+        await super().changed(since)
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_that_was_heard_cuts_nothing_that_began_after_it() -> None:
+    async def step(prompt: Prompt) -> Step:
+        store.gate.set()
+        await turns()
+        await anyio.lowlevel.checkpoint()
+        return "All of it."
+
+    store = LateWatch()
+    floor = await Floor.opened(step, store=store)
+    await floor.interrupt()
+    assert await floor.turn("go on") == Rest()
+    assert len(floor.scripted.prompts) == 1
+    assert (await floor.lead()).last_words == "All of it."
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_at_rest_is_recorded_and_wakes_nobody() -> None:
+    floor = await Floor.opened(["Hello."])
+    async with floor.playing("hello") as agent:
+        await floor.until_status("idle")
+        await floor.interrupt()
+        await until(lambda: agent.interrupted)
+        await turns(100)
+    assert len(floor.scripted.prompts) == 1
+    assert await floor.statuses() == ["working", "idle"]
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupted_agent_rests_over_a_restart_until_the_user_writes() -> None:
+    floor = await Floor.opened([uses("bash", command="hang")], workspace=Bench(commands={"hang": for_ever}))
+    async with floor.playing("go"):
+        await until(lambda: floor.bench.running)
+        await floor.interrupt()
+        await floor.until_status("idle")
+    again = floor.restarted(["Yes?"])
+    agent = await again.lead()
+    assert await agent.play(until_rest=True) == Rest()
+    assert (agent.interrupted, again.scripted.prompts) == (True, [])
+    assert await again.turn("go on") == Rest()
+    assert len(again.scripted.prompts) == 1
+
+
+# -- parked -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("P6", "retry")
+async def test_a_word_of_the_user_lets_a_parked_agent_try_again() -> None:
+    floor = await Floor.opened([ModelTrouble("overloaded"), "Here I am."])
+    assert await floor.turn("go") == Rest("parked", "overloaded")
+    assert await floor.turn() == Rest("parked", "overloaded")
+    assert await floor.turn("try again") == Rest()
+    assert last_told(floor.scripted.prompts[1]) == ["go", "try again"]
+    assert await floor.statuses() == ["working", "parked", "working", "idle"]
+
+
+@pytest.mark.behaviour("P6")
+async def test_a_parked_agent_hears_its_mail_and_stays_parked() -> None:
+    floor = await Floor.opened([ModelRejected("a wrong key")])
+    async with floor.playing("go"):
+        await floor.until_status("parked")
+        await floor.interrupt()
+        await turns(200)
+    assert len(floor.scripted.prompts) == 1
+    assert [type(entry) for entry in await floor.entries()][-2:] == [Parked, Heard]
+
+
+@pytest.mark.behaviour("P6")
+async def test_an_error_inside_deskmate_parks_the_agent_with_its_cause(caplog: pytest.LogCaptureFixture) -> None:
+    floor = await Floor.opened([ValueError("a defect"), "Mended."])
+    with caplog.at_level(logging.CRITICAL, "deskmate"):
+        end = await floor.turn("go")
+    assert end == Rest("parked", "an error in Deskmate itself, ValueError: a defect")
+    assert (await floor.office.roster.refresh()).members[LEAD].status.word == "parked"
+    assert await floor.turn("again") == Rest()
+
+
+@pytest.mark.behaviour("P6", "tools-errors")
+async def test_a_call_that_deskmate_itself_cannot_carry_out_is_settled_and_not_tried_for_ever() -> None:
+    class Broken(Bench):
+        async def keep(self, blob: str, data: bytes) -> str:
+            raise RuntimeError("a defect")
+
+    script = cast([uses("Task", prompt="tell me all"), "I see."], ["x" * 60_000])
+    floor = await Floor.opened(script, workspace=Broken())
+    assert await floor.turn("go") == Rest("parked", "an error in Deskmate itself, RuntimeError: a defect")
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, Parked]
+    assert await floor.turn("go on") == Rest()
+    assert last_told(floor.scripted.prompts[-1])[-1] == "go on"
+
+
+@pytest.mark.behaviour("P6")
+async def test_an_error_that_parking_does_not_end_ends_the_agent_instead_of_filling_its_transcript() -> None:
+    floor = await Floor.opened([])
+    # Agreeing to it needs no turn of the model, also from one that is parked; no envelope has such an id.
+    await floor.send(ShutdownRequest(request_id="r" * 500))
+    with pytest.raises(BadInput):
+        await floor.turn()
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Parked]
+
+
+@pytest.mark.behaviour("P6")
+async def test_a_store_that_fails_for_good_ends_the_agent_with_that_error() -> None:
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened([uses("read_file", path="a")], store=wire, workspace=Bench({"a": b"1"}))
+
+    async def corrupt() -> None:
+        raise StoreCorrupt("the file ends below record 7")
+
+    async def breaks() -> None:
+        wire.at("before append", log(LEAD), corrupt)
+
+    wire.at("after append", ROSTER, breaks)
+    with pytest.raises(StoreCorrupt, match="ends below"):
+        await floor.turn("go")
+
+
+async def test_a_store_that_fails_for_a_moment_changes_nothing() -> None:
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(["Hello.", uses("glob", pattern="*"), "None."], store=wire)
+    async with floor.playing("hello") as agent:
+        await floor.until_status("idle")
+        wire.at("before append", log(LEAD), fail, nothing, fail)
+        wire.at("after append", log(LEAD), fail, fail)
+        await floor.say("look")
+        await floor.passing_until(lambda: agent.last_words == "None.")
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Heard, Said, Began, Did, Said]
+
+
+# -- what is seen -----------------------------------------------------------------------------------
+
+
+async def test_each_status_stands_on_the_roster_once_for_each_change_also_over_a_restart() -> None:
+    steps = [uses("glob", pattern=f"{number}") for number in range(3)]
+    floor = await Floor.opened([*steps, "Done.", "Again."])
+    async with floor.playing("go"):
+        await floor.until_status("idle")
+        await floor.say("again")
+        await until(lambda: len(floor.scripted.prompts) == 5)
+        await floor.until_status("idle")
+    again = floor.restarted([])
+    assert await again.turn() == Rest()
+    assert await again.statuses() == ["working", "idle", "working", "idle"]
+    assert [told for told in again.told if isinstance(told, Changed)] == [Changed(LEAD, "idle")]
+
+
+async def test_the_idle_record_bears_the_last_words_and_how_much_was_heard() -> None:
+    floor = await Floor.opened(["All is well."])
+    await floor.turn("how is it?")
+    member = (await floor.office.roster.refresh()).members[LEAD]
+    assert (member.words, member.status.heard) == ("All is well.", 1)
+
+
+async def test_the_feed_tells_deltas_and_entries_in_the_order_they_happen() -> None:
+    floor = await Floor.opened([Speak("Hm, hmm.", [("glob", {"pattern": "*"})]), "No."])
+    await floor.turn("look")
+    told = [
+        type(one.entry) if isinstance(one, Recorded) else one.delta if isinstance(one, Streamed) else one
+        for one in floor.told
+    ]
+    words = [TextDelta(part) for part in ("Hm", ", ", "hm", "m.")]
+    assert told == [
+        Started,
+        Heard,
+        Changed(LEAD, "working"),
+        *words,
+        CallDelta("glob"),
+        Said,
+        Began,
+        Did,
+        *[TextDelta(part) for part in "No."],
+        Said,
+        Changed(LEAD, "idle"),
+    ]
+    numbers = [one.number for one in floor.told if isinstance(one, Recorded)]
+    assert numbers == [1, 2, 3, 4, 5, 6]
+
+
+async def test_what_is_read_back_is_not_told_again() -> None:
+    floor = await Floor.opened(["Hello."])
+    await floor.turn("hello")
+    again = floor.restarted([])
+    await again.turn()
+    assert [told for told in again.told if isinstance(told, Recorded)] == []
+
+
+# -- one member, two copies -------------------------------------------------------------------------
+
+
+async def test_a_second_copy_of_an_agent_ends_at_its_next_word(tmp_path: Path) -> None:
+    stores = [JsonlStore.open(tmp_path, "team", create=True) for _ in range(2)]
+    floor = await Floor.opened(["One."], store=stores[0])
+    agent = await floor.lead()
+    other = floor.restarted(["Two."], store=stores[1])
+    await other.turn("go")
+    with pytest.raises(Conflict):
+        await agent.play(until_rest=True)
+    for store in stores:
+        store.close()

@@ -1,0 +1,272 @@
+"""Background: started and not waited for, told of when it ends, and gone with the process."""
+
+import re
+from collections.abc import Callable
+
+import anyio
+import pytest
+
+from deskmate.core.decide import Rest
+from deskmate.core.entries import Did, Ended
+from deskmate.core.prompts import Prompt
+from deskmate.models.scripted import Speak, Step
+from deskmate.ports import Ran
+from deskmate.runtime.groups import task_group
+from tests.runtime import until
+from tests.runtime.desks import Bench, Floor, cast, for_ever, last_told, turns, uses
+
+pytestmark = pytest.mark.anyio
+
+ID = re.compile(r"[ab][0-9a-f]{6}")
+STILL = Speak("Meanwhile I rest.")
+
+
+def started(command: str) -> Speak:
+    return uses("bash", command=command, run_in_background=True)
+
+
+def known_id(prompt: Prompt) -> str:
+    """Return the first id of something in the background that a model was told."""
+    told = [getattr(block, "text", "") for passage in prompt.passages for block in passage.blocks]
+    return next(found[0] for text in told if (found := ID.search(text)))
+
+
+def about(tool: str, **more: object) -> Callable[[Prompt], Step]:
+    """Return a step that uses a tool on what was started."""
+    return lambda prompt: uses(tool, task_id=known_id(prompt), **more)
+
+
+def playing(*steps: Step | Callable[[Prompt], Step]) -> Callable[[Prompt], Step]:
+    """Return a script of steps, those that are functions made of the prompt."""
+    left = iter(steps)
+
+    def step(prompt: Prompt) -> Step:
+        one = next(left)
+        return one(prompt) if callable(one) else one
+
+    return step
+
+
+async def ended(floor: Floor) -> list[tuple[str, str]]:
+    return [(entry.status, entry.text) for entry in await floor.entries() if isinstance(entry, Ended)]
+
+
+class Gate:
+    """A command that ends when the test says so."""
+
+    def __init__(self, ran: Ran) -> None:
+        self._open, self._ran = anyio.Event(), ran
+
+    def open(self) -> None:
+        self._open.set()
+
+    async def __call__(self) -> Ran:
+        await self._open.wait()
+        return self._ran
+
+
+# -- told of its end --------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("background")
+async def test_its_id_comes_at_once_and_its_end_wakes_the_agent() -> None:
+    gate = Gate(Ran(0, "built"))
+    floor = await Floor.opened([started("make"), STILL, "It is built."], workspace=Bench(commands={"make": gate}))
+    async with floor.playing("build") as agent:
+        await floor.until_status("waiting", "background")
+        (did,) = [entry for entry in await floor.entries() if isinstance(entry, Did)]
+        id_ = did.background
+        assert id_ is not None
+        assert ID.fullmatch(id_)
+        assert did.text == f"started in the background as {id_}; look with TaskOutput, end it with TaskStop"
+        assert floor.bench.running == ["make"]
+        # By now it sleeps, and nothing but the end can wake it.
+        await turns(200)
+        gate.open()
+        await until(lambda: agent.last_words == "It is built.")
+        await floor.until_status("idle")
+    assert last_told(floor.scripted.prompts[2]) == [
+        f'<task-notification id="{id_}" status="completed">built</task-notification>'
+    ]
+    assert await floor.statuses() == ["working", "waiting(background)", "working", "idle"]
+
+
+@pytest.mark.behaviour("background")
+async def test_an_end_is_told_before_the_next_call_of_the_model_and_once() -> None:
+    gate = Gate(Ran(3, "broken"))
+
+    async def opens() -> Ran:
+        gate.open()
+        await until(lambda: workspace.running == ["look"])
+        return Ran(0, "seen")
+
+    workspace = Bench(commands={"make": gate, "look": opens})
+    floor = await Floor.opened([started("make"), uses("bash", command="look"), "It broke."], workspace=workspace)
+    assert await floor.turn("build") == Rest()
+    result, notification = last_told(floor.scripted.prompts[2])
+    assert result == "seen"
+    assert 'status="failed">broken\nexit status 3</task-notification>' in notification
+    assert await ended(floor) == [("failed", "broken\nexit status 3")]
+
+
+@pytest.mark.behaviour("background")
+async def test_one_that_ends_before_its_own_start_is_recorded_is_told_all_the_same() -> None:
+    floor = await Floor.opened([started("quick"), "Done.", "Heard."])
+    await floor.turn("go")
+    assert await ended(floor) == [("completed", "(no output)")]
+    kinds = [type(entry) for entry in await floor.entries() if isinstance(entry, Did | Ended)]
+    assert kinds == [Did, Ended]
+
+
+@pytest.mark.behaviour("background")
+async def test_one_that_crashes_is_told_as_failed() -> None:
+    async def crash() -> Ran:
+        raise RuntimeError("the disk is on fire")
+
+    floor = await Floor.opened([started("crash"), "Hm.", "I see."], workspace=Bench(commands={"crash": crash}))
+    await floor.turn("go")
+    ((status, text),) = await ended(floor)
+    assert status == "failed"
+    assert "RuntimeError: the disk is on fire" in text
+
+
+@pytest.mark.behaviour("background", "large-output")
+async def test_the_end_of_one_that_printed_much_says_where_all_of_it_is() -> None:
+    async def flood() -> Ran:
+        return Ran(0, "a" * 30_000 + "z")
+
+    floor = await Floor.opened([started("flood"), "Hm.", "I see."], workspace=Bench(commands={"flood": flood}))
+    await floor.turn("go")
+    (end,) = [entry for entry in await floor.entries() if isinstance(entry, Ended)]
+    assert (len(end.text) < 3_000, end.blob) == (True, f".teams/main/blobs/lead-{end.background}.txt")
+    assert floor.bench.blobs[str(end.blob)] == b"a" * 30_000 + b"z"
+    told = last_told(floor.scripted.prompts[-1])[-1]
+    assert f'output=".teams/main/blobs/lead-{end.background}.txt"' in told
+    assert "28,001 characters more" in told
+
+
+@pytest.mark.behaviour("background")
+async def test_a_turn_is_not_over_while_something_runs_in_the_background() -> None:
+    gate = Gate(Ran(0, "built"))
+    floor = await Floor.opened([started("make"), STILL, "Now it is over."], workspace=Bench(commands={"make": gate}))
+    ends: list[object] = []
+    async with task_group() as tasks:
+
+        async def play() -> None:
+            ends.append(await floor.turn("build"))
+
+        tasks.start_soon(play)
+        await floor.until_status("waiting", "background")
+        assert ends == []
+        gate.open()
+        await until(lambda: ends)
+    assert ends == [Rest()]
+
+
+@pytest.mark.behaviour("background")
+async def test_an_errand_can_be_sent_in_the_background() -> None:
+    task = uses("Task", prompt="look around", run_in_background=True)
+    floor = await Floor.opened(cast([task, STILL, "I see."], ["Nothing there."]))
+    assert await floor.turn("go") == Rest()
+    assert await ended(floor) == [("completed", "Nothing there.")]
+    ((_, ok, text),) = await floor.results()
+    assert ok
+    assert re.fullmatch(r"sent in the background as a[0-9a-f]{6}; .*", text)
+
+
+# -- looking at it and ending it --------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("background")
+async def test_its_output_can_be_looked_at_without_waiting_or_waited_for() -> None:
+    gate = Gate(Ran(0, "built"))
+
+    def opened(prompt: Prompt) -> Speak:
+        gate.open()
+        return uses("TaskOutput", task_id=known_id(prompt))
+
+    script = playing(
+        started("make"),
+        about("TaskOutput", block=False),
+        about("TaskOutput", timeout=0.01),
+        opened,
+        "It is built.",
+    )
+    floor = await Floor.opened(script, workspace=Bench(commands={"make": gate}))
+    await floor.turn("build")
+    (id_,) = {known_id(prompt) for prompt in floor.scripted.prompts[1:]}
+    assert [(ok, text) for _, ok, text in await floor.results()][1:] == [
+        (True, f"{id_} is still running"),
+        (True, f"{id_} is still running"),
+        (True, "built"),
+    ]
+    assert await ended(floor) == [("completed", "built")]
+
+
+@pytest.mark.behaviour("background")
+async def test_stopping_it_leaves_nothing_running() -> None:
+    script = playing(started("hang"), about("TaskStop"), about("TaskStop"), "Stopped.")
+    floor = await Floor.opened(script, workspace=Bench(commands={"hang": for_ever}))
+    await floor.turn("go")
+    (_, stopped, again) = await floor.results()
+    assert (stopped[1], stopped[2].endswith("is stopped")) == (True, True)
+    assert (again[1], "has ended already" in again[2]) == (False, True)
+    assert floor.bench.running == []
+    ((status, _),) = await ended(floor)
+    assert status == "stopped"
+
+
+@pytest.mark.behaviour("background", "tools-errors")
+@pytest.mark.parametrize("tool", ["TaskOutput", "TaskStop"])
+async def test_an_unknown_id_is_refused_with_those_there_are(tool: str) -> None:
+    floor = await Floor.opened([uses(tool, task_id="b000000"), "I see."])
+    await floor.turn("go")
+    assert await floor.results() == [
+        ("lead:3.0", False, "nothing in the background is called 'b000000'; there is none")
+    ]
+
+
+# -- cut off ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("background")
+async def test_a_restart_reports_what_it_cut_off() -> None:
+    floor = await Floor.opened([started("hang"), STILL], workspace=Bench(commands={"hang": for_ever}))
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "background")
+    assert floor.bench.running == []
+    again = floor.restarted(["I start it again, then."])
+    assert await again.turn() == Rest()
+    ((status, text),) = await ended(again)
+    assert (status, "cut off when Deskmate stopped" in text) == ("cut off", True)
+    assert 'status="cut off"' in last_told(again.scripted.prompts[0])[-1]
+
+
+@pytest.mark.behaviour("background", "urgent")
+async def test_an_interrupt_leaves_alone_what_runs_in_the_background() -> None:
+    commands = {"make": for_ever, "hang": for_ever}
+    steps = [started("make"), uses("bash", command="hang")]
+    floor = await Floor.opened(steps, workspace=Bench(commands=commands))
+    async with floor.playing("go"):
+        await until(lambda: sorted(floor.bench.running) == ["hang", "make"])
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert floor.bench.running == ["make"]
+    assert floor.bench.running == []
+
+
+@pytest.mark.behaviour("background", "urgent")
+async def test_the_end_of_a_job_does_not_wake_who_was_interrupted() -> None:
+    gate = Gate(Ran(0, "built"))
+    floor = await Floor.opened([started("make"), STILL, "Yes, built."], workspace=Bench(commands={"make": gate}))
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "background")
+        await floor.interrupt()
+        await floor.until_status("idle")
+        gate.open()
+        await until(lambda: not floor.bench.running)
+        await turns(100)
+        assert len(floor.scripted.prompts) == 2
+        await floor.say("is it built?")
+        await until(lambda: len(floor.scripted.prompts) == 3)
+    assert [text for text in last_told(floor.scripted.prompts[2]) if "built" in text][-1] == "is it built?"

@@ -1,0 +1,309 @@
+"""Duties: what an agent does between two steps of its model, among them asking a person to allow a call."""
+
+import pytest
+
+from deskmate.core.decide import Agree, Notice, Nudge, Report, Rest, Take
+from deskmate.core.entries import Agreed, Began, Did, Heard, Noticed, Nudged, Parked, Reported, Started, Took
+from deskmate.core.members import Joined, Member
+from deskmate.core.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.core.tasks import Status
+from deskmate.models.scripted import Speak
+from deskmate.runtime.duties import Duties, Duty
+from deskmate.runtime.feed import Recorded
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.transcript import Transcript
+from tests.runtime import until
+from tests.runtime.conftest import Open
+from tests.runtime.desks import Bench, Floor, last_told, uses
+
+pytestmark = pytest.mark.anyio
+
+CALL = "lead:3.0"
+LS = uses("bash", command="ls -l")
+WRITE = uses("write_file", path="new.txt", content="hello")
+NOBODY = "nobody is here to answer; do without it, or have the user start again with another --permission-mode"
+
+
+# -- nobody attends ---------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("permission", "P5")
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [(LS, "bash runs a command outside a sandbox"), (WRITE, "write_file edits files")],
+)
+async def test_in_the_default_mode_nobody_there_means_no_in_words_that_name_the_flag(step: Speak, reason: str) -> None:
+    floor = await Floor.opened([step, "I may not."], mode=Mode.DEFAULT)
+    assert await floor.turn("go") == Rest()
+    assert await floor.results() == [(CALL, False, f"{reason}, and {NOBODY}")]
+    assert (floor.bench.asked, floor.bench.files, await floor.letters()) == ([], {}, [])
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_plan_mode_only_reads() -> None:
+    tries = Speak(
+        "",
+        [
+            ("read_file", {"path": "a"}),
+            ("write_file", {"path": "a", "content": ""}),
+            ("bash", {"command": "rm a"}),
+            ("Task", {"prompt": "do it for me"}),
+        ],
+    )
+    floor = await Floor.opened([tries, "So be it."], mode=Mode.PLAN, workspace=Bench({"a": b"1"}))
+    await floor.turn("go")
+    assert [(ok, text.partition(";")[0]) for _, ok, text in await floor.results()] == [
+        (True, "1\t1"),
+        (False, "write_file does not work in plan mode"),
+        (False, "bash does not work in plan mode"),
+        (False, "Task does not work in plan mode"),
+    ]
+    assert (floor.bench.asked, floor.bench.files) == ([], {"a": b"1"})
+
+
+@pytest.mark.behaviour("permission")
+async def test_a_rule_that_denies_holds_in_every_mode() -> None:
+    floor = await Floor.opened([WRITE, "I may not."], mode=Mode.BYPASS)
+    await floor.permit(add_rules=("deny write_file(*.txt)",))
+    await floor.turn("go")
+    ((_, ok, text),) = await floor.results()
+    assert (ok, "the rule 'deny write_file(*.txt)'" in text, floor.bench.files) == (False, True, {})
+
+
+# -- a person attends -------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_who_attends_is_asked_by_mail_and_a_yes_runs_exactly_that_call(open_store: Open) -> None:
+    floor = await Floor.opened([LS, "Listed."], mode=Mode.DEFAULT, attended=True, store=open_store())
+    async with floor.playing("go") as agent:
+        await floor.until_status("waiting", "permission")
+        (letter,) = await floor.letters()
+        assert letter.sender == LEAD
+        assert letter.message == PermissionRequest(
+            request_id=CALL,
+            tool="bash",
+            arguments={"command": "ls -l"},
+            reason="bash runs a command outside a sandbox",
+        )
+        assert (len(floor.scripted.prompts), floor.bench.asked) == (1, [])
+        await floor.answer(CALL, approve=True)
+        await until(lambda: agent.last_words == "Listed.")
+        await floor.until_status("idle")
+    assert [asked[0] for asked in floor.bench.asked] == ["ls -l"]
+    assert await floor.statuses() == ["working", "waiting(permission)", "working", "idle"]
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_a_no_gives_the_model_its_reason_and_the_next_call_is_asked_about_again() -> None:
+    floor = await Floor.opened([LS, LS, "I give up."], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go") as agent:
+        await floor.until_status("waiting", "permission")
+        await floor.answer(CALL, approve=False, content="not in this folder")
+        await until(lambda: len(floor.scripted.prompts) == 2)
+        await floor.until_status("waiting", "permission")
+        await floor.answer("lead:7.0", approve=False)
+        await until(lambda: agent.last_words == "I give up.")
+    assert [(ok, text) for _, ok, text in await floor.results()] == [
+        (False, "not in this folder"),
+        (False, "the user refused this call; do not try it again in another form"),
+    ]
+    assert floor.bench.asked == []
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_an_answer_of_another_or_to_another_call_allows_nothing() -> None:
+    floor = await Floor.opened([LS], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+        await floor.answer("lead:3.1", approve=True)
+        await floor.send(Plain(content="yes, do it"), sender=LEAD)
+        await until(lambda: agent_heard(floor) == 3)
+        assert (await floor.results(), len(floor.scripted.prompts)) == ([], 1)
+    assert floor.bench.asked == []
+
+
+def agent_heard(floor: Floor) -> int:
+    """Return how much of its mail the lead has heard."""
+    return max(told.entry.upto for told in floor.told if isinstance(told, Recorded) and isinstance(told.entry, Heard))
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_a_question_outlives_a_restart_and_costs_no_call_of_the_model() -> None:
+    floor = await Floor.opened([LS], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+    again = floor.restarted(["Listed."])
+    async with again.playing() as agent:
+        await again.until_status("waiting", "permission")
+        assert again.scripted.prompts == []
+        await again.answer(CALL, approve=True)
+        await until(lambda: agent.last_words == "Listed.")
+    assert [letter.id for letter in await again.letters()] == [f"ask/{CALL}"]
+    assert [asked[0] for asked in again.bench.asked] == ["ls -l"]
+
+
+@pytest.mark.behaviour("permission", "urgent")
+async def test_other_words_of_the_user_withdraw_the_question() -> None:
+    floor = await Floor.opened([LS, "As you wish."], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go") as agent:
+        await floor.until_status("waiting", "permission")
+        await floor.say("never mind")
+        await until(lambda: agent.last_words == "As you wish.")
+        await floor.answer(CALL, approve=True)
+        await floor.until_status("idle")
+    assert await floor.results() == [(CALL, False, "withdrawn: something more urgent came")]
+    assert last_told(floor.scripted.prompts[1])[-1] == "never mind"
+    assert floor.bench.asked == []
+
+
+@pytest.mark.behaviour("permission")
+async def test_only_the_call_in_question_waits() -> None:
+    both = Speak("", [("bash", {"command": "ls"}), ("read_file", {"path": "a"})])
+    floor = await Floor.opened([both], mode=Mode.DEFAULT, attended=True, workspace=Bench({"a": b"1"}))
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+        assert await floor.results() == [("lead:3.1", True, "1\t1")]
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_what_is_too_large_to_be_asked_about_is_refused() -> None:
+    large = uses("write_file", path="a", content="x" * 300_000)
+    floor = await Floor.opened([large, "Smaller, then."], mode=Mode.DEFAULT, attended=True)
+    assert await floor.turn("go") == Rest()
+    ((_, ok, text),) = await floor.results()
+    assert (ok, "could not be asked about" in text, floor.bench.files) == (False, True, {})
+    assert [entry for entry in await floor.entries() if isinstance(entry, Parked | Began)] == []
+
+
+@pytest.mark.behaviour("permission", "tools-errors")
+async def test_nobody_is_asked_about_a_call_that_cannot_be_read() -> None:
+    floor = await Floor.opened([uses("bash", cmd="ls"), "I see."], mode=Mode.DEFAULT, attended=True)
+    assert await floor.turn("go") == Rest()
+    ((_, ok, text),) = await floor.results()
+    assert (ok, "command: Field required" in text, await floor.letters()) == (False, True, [])
+
+
+# -- of a teammate ----------------------------------------------------------------------------------
+
+
+class Alice:
+    """A teammate at her desk, with nothing but her duties."""
+
+    def __init__(self, floor: Floor, transcript: Transcript) -> None:
+        self.floor, self.transcript = floor, transcript
+        mailbox = Mailbox("alice", floor.office.pen, floor.office.roster)
+        self._duties = Duties(floor.office, transcript, mailbox)
+        self.mailbox = mailbox
+
+    @property
+    def member(self) -> Member:
+        return self.floor.office.roster.state.members["alice"]
+
+    async def do(self, *duties: Duty) -> None:
+        for duty in duties:
+            await self.floor.office.board.refresh()
+            await self._duties.do(duty, self.member)
+
+    def last(self, kind: type) -> object:
+        return next(entry for _, entry in reversed(self.transcript.entries) if isinstance(entry, kind))
+
+
+@pytest.fixture
+async def alice() -> Alice:
+    floor = await Floor.opened([])
+    await floor.office.roster.join(Joined(name="alice", at=0.0))
+    transcript = await Transcript.load(floor.office.pen, "alice")
+    await transcript.record(Started(name="alice"))
+    return Alice(floor, transcript)
+
+
+async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Alice) -> None:
+    board = alice.floor.office.board
+    await board.create(LEAD, "parse", description="the whole grammar", verify="make test")
+    await alice.do(Take(1))
+    task = board.state.tasks[1]
+    assert (task.owner, task.status) == ("alice", Status.IN_PROGRESS)
+    took = alice.last(Took)
+    assert isinstance(took, Took)
+    assert (took.task, took.epoch) == (1, task.epoch)
+    assert took.text.splitlines() == [
+        "Task #1 is yours now: parse",
+        "the whole grammar",
+        "Completing it runs `make test`, which must succeed.",
+    ]
+    assert alice.transcript.memory.tasks == {1: task.epoch}
+
+
+async def test_a_task_that_is_hers_already_is_only_taken_in(alice: Alice) -> None:
+    board = alice.floor.office.board
+    await board.create(LEAD, "parse")
+    claimed = await board.claim(alice.member, 1)
+    await alice.do(Take(1))
+    assert board.state.tasks[1] == claimed
+    assert alice.transcript.memory.tasks == {1: claimed.epoch}
+
+
+async def test_a_task_that_someone_else_was_faster_to_take_is_left(alice: Alice) -> None:
+    floor = alice.floor
+    await floor.office.board.create(LEAD, "parse")
+    await floor.office.board.refresh()
+    other = floor.restarted([])
+    bob = await other.office.roster.join(Joined(name="bob", at=0.0))
+    await other.office.board.claim(bob, 1)
+    await alice._duties.do(Take(1), alice.member)
+    assert alice.transcript.memory.tasks == {}
+    assert (await floor.office.board.refresh()).tasks[1].owner == "bob"
+
+
+async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(alice: Alice) -> None:
+    await alice.floor.office.board.create(LEAD, "parse")
+    await alice.do(Take(1), Nudge(1), Report(1))
+    nudged = alice.last(Nudged)
+    assert isinstance(nudged, Nudged)
+    assert "task #1 (parse) is still in progress" in nudged.text
+    reported = alice.last(Reported)
+    assert isinstance(reported, Reported)
+    assert (reported.task, reported.epoch) == (1, nudged.epoch)
+    # Done again, as after a crash before it was recorded, the lead hears it once.
+    await alice.do(Report(1))
+    letters = await alice.floor.letters(LEAD)
+    assert {letter.id for letter in letters} == {f"rests/1.{nudged.epoch}"}
+    assert letters[0].message == Plain(
+        content="I rest with task #1 (parse) unfinished.", summary="rests with #1 unfinished"
+    )
+
+
+async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> None:
+    board = alice.floor.office.board
+    await board.create(LEAD, "parse")
+    await alice.do(Take(1))
+    await board.assign(LEAD, 1, LEAD)
+    await alice.do(Notice((1,)))
+    noticed = alice.last(Noticed)
+    assert isinstance(noticed, Noticed)
+    assert (noticed.text, noticed.tasks) == ("Task #1 is no longer yours: it is lead's now. Leave it.", (1,))
+    assert alice.transcript.memory.tasks == {}
+
+
+async def test_a_digest_says_up_to_where_it_has_looked(alice: Alice) -> None:
+    await alice.floor.office.board.create(LEAD, "parse")
+    await alice.do(Notice())
+    noticed = alice.last(Noticed)
+    assert isinstance(noticed, Noticed)
+    state = alice.floor.office
+    assert (noticed.roster, noticed.board) == (state.roster.state.number, state.board.state.number)
+    assert "alice is working" in noticed.text
+
+
+async def test_agreeing_to_stop_answers_who_asked_and_is_recorded(alice: Alice) -> None:
+    await alice.floor.send(ShutdownRequest(request_id="lead:9.0"), sender=LEAD, to="alice")
+    await alice.mailbox.hear(alice.transcript)
+    await alice.do(Agree("lead:9.0"))
+    assert isinstance(alice.last(Agreed), Agreed)
+    assert alice.transcript.memory.stopping == "lead:9.0"
+    (letter,) = await alice.floor.letters(LEAD)
+    assert letter.message == ShutdownResponse(request_id="lead:9.0", approve=True)
+    assert not [entry for _, entry in alice.transcript.entries if isinstance(entry, Did)]

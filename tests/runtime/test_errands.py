@@ -1,0 +1,187 @@
+"""Errands: a subagent is the same agent with a fresh context and fewer tools; its last words are the result."""
+
+import anyio
+import pytest
+
+from deskmate.core.decide import Rest
+from deskmate.core.entries import Asked, Began, Did, Parked, Said, Started
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import Prompt, TextBlock
+from deskmate.errors import ModelRejected
+from deskmate.models.scripted import Speak, Step
+from deskmate.ports import Ran
+from deskmate.runtime.agent import CUT
+from deskmate.runtime.feed import Changed, Recorded, Streamed
+from tests.runtime import until
+from tests.runtime.conftest import Open
+from tests.runtime.desks import Bench, Floor, cast, for_ever, is_errand, last_told, uses
+
+pytestmark = pytest.mark.anyio
+
+CALL = "lead:3.0"
+BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
+
+
+def sent(prompt: str = "find the parser", **more: object) -> Speak:
+    return uses("Task", prompt=prompt, **more)
+
+
+@pytest.mark.behaviour("subagent")
+async def test_a_subagent_begins_afresh_and_its_last_text_is_the_result() -> None:
+    script = cast(
+        [sent(), "It is in parse.py."], [uses("glob", "Looking.", pattern="*"), "Found it:\n\nparse.py, line 7."]
+    )
+    floor = await Floor.opened(script)
+    assert await floor.turn("where is the parser?") == Rest()
+    assert await floor.results() == [(CALL, True, "Found it:\n\nparse.py, line 7.")]
+    first = next(prompt for prompt in floor.scripted.prompts if is_errand(prompt))
+    assert last_told(first) == ["find the parser"]
+    assert len(first.passages) == 1
+    kinds = [type(entry) for entry in await floor.entries(CALL)]
+    assert kinds == [Started, Said, Began, Did, Said]
+
+
+@pytest.mark.behaviour("subagent")
+@pytest.mark.parametrize(
+    ("agent_type", "tools"),
+    [
+        ("general-purpose", BASE),
+        ("Explore", ("read_file", "glob", "grep")),
+        ("Plan", ("read_file", "glob", "grep")),
+    ],
+)
+async def test_its_tools_are_as_narrow_as_its_type(agent_type: str, tools: tuple[str, ...]) -> None:
+    floor = await Floor.opened(cast([sent(subagent_type=agent_type), "Done."], ["Done."]))
+    await floor.turn("go")
+    (errand,) = [prompt for prompt in floor.scripted.prompts if is_errand(prompt)]
+    assert tuple(spec.name for spec in errand.tools) == tools
+
+
+@pytest.mark.behaviour("subagent")
+async def test_an_explorer_that_tries_to_run_something_is_told_that_it_cannot() -> None:
+    tries = Speak("", [("bash", {"command": "rm -rf ."}), ("write_file", {"path": "a", "content": "b"})])
+    floor = await Floor.opened(cast([sent(subagent_type="Explore"), "Done."], [tries, "I may not."]))
+    await floor.turn("go")
+    assert [(ok, text[:27]) for _, ok, text in await floor.results(CALL)] == [
+        (False, "there is no tool 'bash' for"),
+        (False, "there is no tool 'write_fil"),
+    ]
+    assert (floor.bench.asked, floor.bench.files) == ([], {})
+
+
+@pytest.mark.behaviour("subagent")
+async def test_a_subagent_can_send_no_other() -> None:
+    floor = await Floor.opened(cast([sent(), "Done."], [sent("you do it"), "By myself, then."]))
+    await floor.turn("go")
+    ((_, ok, text),) = await floor.results(CALL)
+    assert (ok, text) == (False, "there is no tool 'Task' for you now; use one of those you were given")
+    assert await floor.results() == [(CALL, True, "By myself, then.")]
+
+
+@pytest.mark.behaviour("subagent")
+async def test_several_go_at_once_each_under_its_own_call() -> None:
+    met = 0
+
+    async def meet() -> Ran:
+        nonlocal met
+        met += 1
+        await until(lambda: met == 2)
+        return Ran(0, "met")
+
+    both = Speak("", [("Task", {"prompt": "one"}), ("Task", {"prompt": "two"})])
+
+    def step(prompt: Prompt) -> Step:
+        if not is_errand(prompt):
+            return both if len(prompt.passages) == 1 else "Both back."
+        (words,) = [block.text for block in prompt.passages[0].blocks if isinstance(block, TextBlock)]
+        return uses("bash", command="meet") if len(prompt.passages) == 1 else f"{words} is back"
+
+    floor = await Floor.opened(step, workspace=Bench(commands={"meet": meet}))
+    assert await floor.turn("go") == Rest()
+    assert sorted(await floor.results()) == [(CALL, True, "one is back"), ("lead:3.1", True, "two is back")]
+
+
+@pytest.mark.behaviour("subagent")
+async def test_one_that_ends_without_a_word_says_so() -> None:
+    floor = await Floor.opened(cast([sent(), "Hm."], [""]))
+    await floor.turn("go")
+    assert await floor.results() == [(CALL, True, "(the subagent ended without a word)")]
+
+
+@pytest.mark.behaviour("subagent", "P6")
+async def test_one_that_is_parked_is_a_failed_call_and_the_sender_goes_on() -> None:
+    floor = await Floor.opened(cast([sent(), "By myself, then."], [ModelRejected("no such model")]))
+    assert await floor.turn("go") == Rest()
+    assert await floor.results() == [(CALL, False, "the subagent could not go on: no such model")]
+    assert [type(entry) for entry in await floor.entries(CALL)] == [Started, Parked]
+    assert await floor.statuses() == ["working", "idle"]
+
+
+@pytest.mark.behaviour("subagent")
+async def test_after_a_restart_it_goes_on_where_it_was(open_store: Open) -> None:
+    workspace = Bench(commands={"hang": for_ever})
+    looks = uses("glob", "Looking.", pattern="*")
+    script = cast([sent()], [looks, uses("bash", command="hang")])
+    floor = await Floor.opened(script, store=open_store(), workspace=workspace)
+    async with floor.playing("go"):
+        await until(lambda: workspace.running)
+    again = floor.restarted(cast(["It says so."], ["I looked, then was cut."]), store=open_store())
+    assert await again.turn() == Rest()
+    first = again.scripted.prompts[0]
+    assert is_errand(first)
+    assert last_told(first) == ["interrupted; outcome unknown: look before you do it again"]
+    assert first.system == next(prompt.system for prompt in floor.scripted.prompts if is_errand(prompt))
+    assert await again.results() == [(CALL, True, "I looked, then was cut.")]
+    assert len([entry for entry in await again.entries(CALL) if isinstance(entry, Started)]) == 1
+
+
+@pytest.mark.behaviour("subagent")
+async def test_one_that_had_ended_is_not_asked_again_after_a_restart() -> None:
+    floor = await Floor.opened(cast([sent()], ["Found it."]))
+    async with floor.playing("go"):
+        await until(lambda: Changed(CALL, "idle") in floor.told)
+    assert await floor.results() == []
+    again = floor.restarted(cast(["I know now."], []))
+    assert await again.turn() == Rest()
+    assert await again.results() == [(CALL, True, "Found it.")]
+
+
+@pytest.mark.behaviour("subagent", "urgent")
+async def test_an_interrupt_of_the_sender_cuts_its_subagent_and_what_that_one_runs() -> None:
+    script = cast([sent()], [uses("bash", command="hang")])
+    floor = await Floor.opened(script, workspace=Bench(commands={"hang": for_ever}))
+    async with floor.playing("go"):
+        await until(lambda: floor.bench.running)
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert floor.bench.running == []
+        assert await floor.results() == [(CALL, False, CUT)]
+
+
+async def test_what_it_does_is_told_under_its_own_name_and_not_on_the_roster() -> None:
+    floor = await Floor.opened(cast([sent(), "Done."], ["Hm."]))
+    await floor.turn("go")
+    told = {type(one) for one in floor.told if one.member == CALL}
+    assert told == {Streamed, Recorded, Changed}
+    assert list((await floor.office.roster.refresh()).members) == [LEAD]
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_the_mode_of_the_sender_holds_for_its_subagents() -> None:
+    script = cast([sent(), "Done."], [uses("bash", command="ls"), "I may not."])
+    floor = await Floor.opened(script, mode=Mode.DEFAULT)
+    await floor.turn("go")
+    ((_, ok, text),) = await floor.results(CALL)
+    assert (ok, "--permission-mode" in text, floor.bench.asked) == (False, True, [])
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_what_a_subagent_would_have_to_ask_for_is_refused() -> None:
+    script = cast([sent(), "Done."], [uses("bash", command="ls"), "I may not."])
+    floor = await Floor.opened(script, mode=Mode.DEFAULT, attended=True)
+    with anyio.fail_after(10):
+        await floor.turn("go")
+    ((_, ok, text),) = await floor.results(CALL)
+    assert (ok, "could not be asked about" in text, floor.bench.asked) == (False, True, [])
+    assert [entry for entry in await floor.entries(CALL) if isinstance(entry, Asked | Parked)] == []

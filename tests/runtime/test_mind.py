@@ -1,0 +1,322 @@
+"""The mind: what a model is asked, what becomes of its answer, and how room is made when it no longer fits."""
+
+from collections.abc import AsyncGenerator, Callable
+
+import anyio
+import pytest
+
+from deskmate.core.compaction import LEFT_OUT
+from deskmate.core.decide import Rest
+from deskmate.core.entries import Cleared, Compacted, Entry, Said
+from deskmate.core.messages import PermissionResponse
+from deskmate.core.names import LEAD, log
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.rendering import CLEARED, GO_ON_WHERE_CUT
+from deskmate.core.skills import Skill
+from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.models.retrying import Retrying
+from deskmate.models.scripted import ScriptedModel, Speak, Step
+from deskmate.ports import Limits
+from deskmate.runtime.feed import Streamed
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import Meddled, nothing, until
+from tests.runtime.desks import Bench, Floor, last_told, turns, uses
+
+pytestmark = pytest.mark.anyio
+
+SUMMARY = "We read a file and must go on with the next."
+TOO_LONG = PromptTooLong("the prompt has more tokens than the window")
+
+
+def is_summary(prompt: Prompt) -> bool:
+    return "about to be replaced by your summary" in last_told(prompt)[-1]
+
+
+def only(entries: list[Entry], *kinds: type[Entry]) -> list[Entry]:
+    return [entry for entry in entries if isinstance(entry, kinds)]
+
+
+async def never() -> Step:
+    await anyio.sleep_forever()
+    raise AssertionError("it never answers")
+
+
+# -- an answer cut short ----------------------------------------------------------------------------
+
+
+async def paced(speak: Speak, *more: Step) -> Floor:
+    """Return a floor whose model takes a second for each part of its answer."""
+    floor = await Floor.opened([])
+    model = ScriptedModel([speak, *more], pause_seconds=1.0, clock=floor.clock)
+    return floor.restarted(model)
+
+
+def streamed(floor: Floor, delta: object) -> Callable[[], bool]:
+    return lambda: Streamed(LEAD, delta) in floor.told
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_cuts_the_model_and_keeps_the_words_that_were_whole() -> None:
+    floor = await paced(uses("glob", "Looking.", pattern="*"), "As you wish.")
+    async with floor.playing("go") as agent:
+        await floor.passing_until(streamed(floor, CallDelta("glob")))
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert agent.interrupted
+        assert [(entry.text, entry.calls) for entry in await floor.entries() if isinstance(entry, Said)] == [
+            ("Looking.", ())
+        ]
+        assert floor.clock.sleeping <= 1
+        await floor.say("do something else")
+        await floor.passing_until(lambda: agent.last_words == "As you wish.")
+    assert len(floor.scripted.prompts) == 2
+
+
+@pytest.mark.behaviour("urgent")
+async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_the_user_writes() -> None:
+    floor = await paced(Speak("Half a sentence.", thinking="Hm."), "Hello again.")
+    async with floor.playing("go") as agent:
+        await floor.passing_until(streamed(floor, TextDelta("Half")))
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert only(await floor.entries(), Said) == []
+        await floor.send(PermissionResponse(request_id="lead:3.0", approve=True))
+        await turns(100)
+        assert len(floor.scripted.prompts) == 1
+        await floor.say("hello?")
+        await floor.passing_until(lambda: agent.last_words == "Hello again.")
+    assert last_told(floor.scripted.prompts[1]) == ["go", "hello?"]
+
+
+class Unending(ScriptedModel):
+    """A model that says these parts and then nothing, for ever."""
+
+    def __init__(self, *parts: Delta) -> None:
+        super().__init__([])
+        self._parts = parts
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        for part in self._parts:
+            yield part
+        await anyio.sleep_forever()
+
+
+@pytest.mark.behaviour("urgent")
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([TextDelta("Fir"), TextDelta("st."), ThinkingDelta("hm"), TextDelta("Second.")], ["First.\n\nSecond."]),
+        ([TextDelta("Void."), CallDelta("y"), RetryDelta(1.0, "overloaded", "m")], []),
+    ],
+)
+async def test_of_a_cut_answer_each_text_that_was_whole_is_kept_unless_it_was_void(
+    parts: list[Delta], kept: list[str]
+) -> None:
+    floor = await Floor.opened(Unending(*parts, CallDelta("x")))
+    async with floor.playing("go"):
+        await until(streamed(floor, CallDelta("x")))
+        await floor.interrupt()
+        await floor.until_status("idle")
+    assert [entry.text for entry in await floor.entries() if isinstance(entry, Said)] == kept
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_answer_that_is_whole_is_recorded_though_an_interrupt_comes_with_it() -> None:
+    async def interrupted() -> None:
+        with anyio.CancelScope(shield=True):
+            await floor.interrupt()
+            await turns(50)
+
+    wire = Meddled(MemoryStore())
+    # The third entry is the answer.
+    wire.at("before append", log(LEAD), nothing, nothing, interrupted)
+    floor = await Floor.opened(["All of it."], store=wire)
+    assert await floor.turn("go") == Rest()
+    assert [entry.text for entry in await floor.entries() if isinstance(entry, Said)] == ["All of it."]
+
+
+# -- what becomes of an answer ----------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("retry")
+async def test_an_answer_that_ran_out_of_room_goes_on_where_it_stopped() -> None:
+    floor = await Floor.opened([Speak("One, two,", end="length"), "three."])
+    await floor.turn("count")
+    assert last_told(floor.scripted.prompts[1]) == [GO_ON_WHERE_CUT]
+    assert (await floor.lead()).last_words == "three."
+
+
+async def test_a_call_larger_than_any_record_is_not_run_and_its_model_is_told_why() -> None:
+    floor = await Floor.opened([Speak("x", [("write_file", {"path": "a", "content": "y" * 600_000})]), "Smaller."])
+    assert await floor.turn("write") == Rest()
+    ((_, ok, text),) = await floor.results()
+    assert not ok
+    assert "do it in smaller parts" in text
+    assert floor.bench.files == {}
+
+
+@pytest.mark.behaviour("prompt")
+async def test_system_prompt_and_tools_are_the_same_bytes_at_every_step_and_after_a_restart() -> None:
+    floor = await Floor.opened([uses("glob", pattern="*"), "None."])
+    await floor.turn("look")
+    again = floor.restarted(["Still none."])
+    again.skills = {"new": Skill("new", "came later", "", "")}
+    await again.turn("again")
+    prompts = [*floor.scripted.prompts, *again.scripted.prompts]
+    assert {prompt.system for prompt in prompts} == {prompts[0].system}
+    assert [prompt.tools for prompt in prompts[:2]] == [floor.furniture.lead.specs] * 2
+    assert again.scripted.prompts[0].passages[: len(prompts[1].passages)] == prompts[1].passages
+
+
+@pytest.mark.behaviour("skills")
+async def test_a_skill_stands_in_the_prompt_as_a_line_and_its_body_comes_as_a_result() -> None:
+    skills = {"tidy": Skill("tidy", "tidies up", "Sweep first.", "/skills/tidy")}
+    floor = await Floor.opened([uses("Skill", skill="tidy"), "Tidied."], skills=skills)
+    await floor.turn("tidy up")
+    first, second = floor.scripted.prompts
+    assert "- tidy: tidies up" in first.system
+    assert "Sweep first." not in first.system
+    assert last_told(second) == ["skill tidy, its files are in /skills/tidy\n\nSweep first."]
+
+
+# -- making room ------------------------------------------------------------------------------------
+
+
+def reading(count: int, tokens: int) -> tuple[Bench, list[Step]]:
+    """Return a workspace with that many files of about so many tokens, and the steps that read them one by one."""
+    files = {f"f{number}": b"words and more of them \n" * (tokens // 8) for number in range(count)}
+    return Bench(dict(files)), [uses("read_file", path=path) for path in files]
+
+
+@pytest.mark.behaviour("compact-micro")
+async def test_a_full_context_is_first_made_smaller_by_clearing_old_results() -> None:
+    workspace, steps = reading(7, 8_000)
+    floor = await Floor.opened([*steps, "All read."], workspace=workspace)
+    floor = floor.restarted(ScriptedModel([*steps, "All read."], limits=Limits(60_000, 4_000)))
+    assert await floor.turn("read them all") == Rest()
+    assert [type(entry) for entry in only(await floor.entries(), Cleared, Compacted)] == [Cleared]
+    told = [getattr(passage.blocks[0], "text", "") for passage in floor.scripted.prompts[-1].passages]
+    assert told.count(CLEARED) >= 2
+    assert [text.startswith("1\twords") for text in last_told(floor.scripted.prompts[-1])] == [True]
+
+
+def summarising(steps: list[Step]) -> Callable[[Prompt], Step]:
+    left = iter(steps)
+    return lambda prompt: SUMMARY if is_summary(prompt) else next(left, ModelRejected("no more steps"))
+
+
+@pytest.mark.behaviour("compact-auto", "C3")
+async def test_where_clearing_frees_too_little_the_model_sums_up_and_goes_on_from_there() -> None:
+    workspace, steps = reading(3, 9_000)
+    model = ScriptedModel(summarising([*steps, "All read."]), limits=Limits(36_000, 4_000))
+    floor = await Floor.opened(model, workspace=workspace)
+    await floor.office.board.create(LEAD, "read everything", owner=LEAD)
+    assert await floor.turn("read them all") == Rest()
+    (compacted,) = only(await floor.entries(), Cleared, Compacted)
+    assert isinstance(compacted, Compacted)
+    for kept in (SUMMARY, "from user: read them all", "read everything", "f2"):
+        assert kept in compacted.summary
+    before, after = model.prompts[-2:]
+    assert is_summary(before)
+    assert after.system == before.system
+    assert len(after.passages) < len(before.passages)
+    assert SUMMARY in last_told(after)[0]
+    again = floor.restarted(["Here I am."])
+    await again.turn("still there?")
+    assert again.scripted.prompts[0].passages[0] == after.passages[0]
+
+
+@pytest.mark.behaviour("compact-auto", "retry")
+async def test_a_prompt_that_the_provider_finds_too_long_is_compacted_once_and_asked_again() -> None:
+    floor = await Floor.opened([TOO_LONG, SUMMARY, "Now it fits."])
+    assert await floor.turn("go") == Rest()
+    assert [is_summary(prompt) for prompt in floor.scripted.prompts] == [False, True, False]
+    assert len(only(await floor.entries(), Compacted)) == 1
+
+
+@pytest.mark.behaviour("compact-auto")
+async def test_a_summary_that_does_not_fit_either_is_asked_of_the_newer_half() -> None:
+    floor = await Floor.opened([TOO_LONG, TOO_LONG, TOO_LONG, SUMMARY, "Now it fits."])
+    await floor.say("one " * 1000)
+    assert await floor.turn("go") == Rest()
+    summaries = [prompt for prompt in floor.scripted.prompts if is_summary(prompt)]
+    sizes = [sum(map(len, last_told(prompt))) for prompt in summaries]
+    assert sizes == sorted(sizes, reverse=True)
+    assert [last_told(prompt)[0] == LEFT_OUT for prompt in summaries] == [False, True, True]
+    (compacted,) = only(await floor.entries(), Compacted)
+    assert isinstance(compacted, Compacted)
+    assert "from user: go" in compacted.summary
+
+
+@pytest.mark.behaviour("compact-auto")
+async def test_what_is_still_too_large_after_a_summary_parks_the_agent() -> None:
+    floor = await Floor.opened([TOO_LONG, SUMMARY, TOO_LONG])
+    assert await floor.turn("go") == Rest("parked", "context: still too large after compaction")
+
+
+@pytest.mark.behaviour("compact-auto")
+async def test_a_word_of_the_user_lets_it_try_once_more_whether_its_context_fits() -> None:
+    floor = await Floor.opened([TOO_LONG, SUMMARY, TOO_LONG, TOO_LONG, "Now it fits."])
+    async with floor.playing("go") as agent:
+        await floor.until_status("parked")
+        await floor.say("try again")
+        await until(lambda: len(floor.scripted.prompts) == 4)
+        await floor.until_status("parked")
+        await floor.say("and again")
+        await until(lambda: agent.last_words == "Now it fits.")
+
+
+@pytest.mark.behaviour("compact-auto", "P6")
+async def test_a_conversation_that_cannot_even_be_summed_up_parks_the_agent() -> None:
+    floor = await Floor.opened(lambda prompt: TOO_LONG)
+    end = await floor.turn("go")
+    assert end == Rest("parked", "the conversation is too long even to be summarised; start a new one")
+    assert len(floor.scripted.prompts) == 9
+
+
+@pytest.mark.behaviour("compact-auto")
+async def test_a_summary_is_paid_for_and_counted() -> None:
+    floor = await Floor.opened([TOO_LONG, Speak(SUMMARY, usage=Usage(output=7)), "Now it fits."])
+    await floor.turn("go")
+    assert (await floor.office.purse.refresh()).members[LEAD].usage.output == 7
+
+
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupt_cuts_a_summary_too() -> None:
+    def step(prompt: Prompt) -> object:
+        return never() if is_summary(prompt) else TOO_LONG
+
+    floor = await Floor.opened(step)
+    async with floor.playing("go"):
+        await until(lambda: any(map(is_summary, floor.scripted.prompts)))
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert only(await floor.entries(), Compacted, Said) == []
+
+
+# -- trouble ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("retry", "P6")
+@pytest.mark.parametrize("error", [ModelRejected("no such model"), ModelTrouble("overloaded")])
+async def test_a_model_that_gives_no_answer_parks_the_agent_and_frees_its_task(error: Exception) -> None:
+    floor = await Floor.opened([error])
+    task = await floor.office.board.create(LEAD, "parse", owner=LEAD)
+    assert await floor.turn("go") == Rest("parked", str(error))
+    freed = (await floor.office.board.refresh()).tasks[task.id]
+    assert (freed.owner, freed.notes) == (None, (f"lead was parked: {error}",))
+    status = (await floor.office.roster.refresh()).members[LEAD].status
+    assert (status.word, status.detail) == ("parked", str(error))
+
+
+@pytest.mark.behaviour("retry")
+async def test_waiting_for_the_next_try_is_seen_on_the_roster() -> None:
+    floor = await Floor.opened([], mode=Mode.DEFAULT)
+    trouble = ModelTrouble("overloaded", retry_after=5.0)
+    model = Retrying(ScriptedModel([trouble, trouble, "At last."]), floor.clock, silence_seconds=1e9)
+    floor = floor.restarted(model)
+    async with floor.playing("go") as agent:
+        await floor.passing_until(lambda: agent.last_words == "At last.")
+        await floor.until_status("idle")
+    assert await floor.statuses() == ["working", "waiting(retry)", "working", "idle"]
