@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks import claims, growth, mail, waking
+from benchmarks import agents, claims, commands, growth, mail, waking
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -22,7 +22,16 @@ from benchmarks.report import Answer, Table, as_json, targets_table
 Ask = Callable[[Path, Size, Callable[[str], None]], Answer]
 
 OWN_FOLDER = Path(".bench")
-QUESTIONS: dict[str, Ask] = {"mail": mail.ask, "growth": growth.ask, "wake": waking.ask, "claims": claims.ask}
+QUESTIONS: dict[str, Ask] = {
+    "mail": mail.ask,
+    "growth": growth.ask,
+    "wake": waking.ask,
+    "claims": claims.ask,
+    "start": commands.ask_start,
+    "overhead": agents.ask_overhead,
+    "history": agents.ask_history,
+    "memory": commands.ask_memory,
+}
 
 
 def main() -> int:

@@ -35,6 +35,11 @@ class Size:
     workers: int = 8
     tasks: int = 200
     rounds: int = 5
+    starts: int = 15
+    runs: int = 30  # of each agent runtime, in each pass
+    installs: bool = True  # peers that are not there yet
+    conversations: tuple[int, ...] = (10, 100, 1_000)
+    steps: int = 20
 
 
 QUICK = Size(
@@ -47,6 +52,11 @@ QUICK = Size(
     wakes=15,
     tasks=40,
     rounds=1,
+    starts=2,
+    runs=3,
+    installs=False,
+    conversations=(10, 100),
+    steps=3,
 )
 
 

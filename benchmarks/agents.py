@@ -1,0 +1,236 @@
+"""What does an agent cost beside its model? A run of two steps next to other runtimes, and a step as a talk grows."""
+
+import http.client
+import json
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from benchmarks.desk import TEAM, desk
+from benchmarks.measure import Size, alone, percentile, times
+from benchmarks.ours import Unsynced
+from benchmarks.peers import PEERS, Times
+from benchmarks.peers.timed import timed
+from benchmarks.report import Answer, Column, Table, Target, below
+from benchmarks.stub import CALLS, CONTENT, FILE, TALKS, Stub, stub
+from deskmate.core.entries import Began, Call, Did, Said
+from deskmate.core.names import LEAD, call_id
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.memory import MemoryStore
+
+PROMPT = f"What does {FILE} say?"
+# Each message is looked at, encoded and sent; nothing more than once.
+MESSAGE_MICROSECONDS = 20.0
+RESULT = "1\tA line such as one finds in a source file, of middling length.\n" * 8
+
+Run = Callable[[Stub, Path, int], Times]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Who runs, and whether it takes the answers in pieces, as who shows them at once must, or whole."""
+
+    name: str
+    streams: bool
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one runtime came to, in milliseconds a run."""
+
+    runtime: Runtime
+    version: str
+    p50: float
+    p99: float
+    cpu: float
+
+
+OURS, RAW = Runtime("deskmate", True), Runtime("raw", False)
+MANNERS = (True, False)
+
+
+# -- overhead -------------------------------------------------------------------------------------
+
+
+def ask_overhead(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
+    """Measure every runtime that is there, in turns, against one stand-in."""
+    peers = [peer for peer in PEERS if (peer.install(say) if size.installs else peer.installed)]
+    runtimes: dict[Runtime, Run] = {
+        OURS: partial(_ours, on_disk=True),
+        Runtime("deskmate, in memory", True): partial(_ours, on_disk=False),
+        **{Runtime(peer.name, streams): partial(peer.run, streamed=streams) for peer in peers for streams in MANNERS},
+        RAW: _raw,
+    }
+    taken: dict[Runtime, list[Times]] = defaultdict(list)
+    with stub() as at:
+        for number in range(size.passes):
+            for runtime, run in runtimes.items():
+                say(f"overhead: {runtime.name}, {'streamed' if runtime.streams else 'whole'}, pass {number + 1}")
+                home = _home(folder / f"{runtime.name}-{runtime.streams}-{number}")
+                taken[runtime].append(run(at, home, size.runs))
+    figures = [_figures(runtime, found) for runtime, found in taken.items()]
+    missing = [peer.name for peer in PEERS if peer not in peers]
+    return Answer([_overhead_table(figures, missing)], _overhead_targets(figures, {peer.name for peer in peers}))
+
+
+def _figures(runtime: Runtime, taken: list[Times]) -> Figures:
+    wall = [nanoseconds for one in taken for nanoseconds in one.wall]
+    cpu = [nanoseconds for one in taken for nanoseconds in one.cpu]
+    return Figures(runtime, taken[0].version, percentile(wall, 0.5), percentile(wall, 0.99), percentile(cpu, 0.5))
+
+
+def _home(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / FILE).write_text(CONTENT)
+    return folder
+
+
+def _ours(at: Stub, home: Path, runs: int, *, on_disk: bool) -> Times:
+    return alone(partial(anyio.run, _run_ours, at, home, runs, on_disk))
+
+
+async def _run_ours(at: Stub, home: Path, runs: int, on_disk: bool) -> Times:
+    with closing(JsonlStore.open(home, TEAM, create=True)) as store:
+        async with desk(home, store if on_disk else MemoryStore(), at, CALLS) as ours:
+            return _times(await timed(ours.prepare(PROMPT), runs))
+
+
+def _raw(at: Stub, home: Path, runs: int) -> Times:
+    return alone(partial(anyio.run, _run_raw, at, home, runs))
+
+
+async def _run_raw(at: Stub, home: Path, runs: int) -> Times:
+    """Do the same by hand: two requests on one connection, and the file read in between."""
+    connection = http.client.HTTPConnection("127.0.0.1", at.port)
+
+    def post(*messages: dict[str, object]) -> dict[str, object]:
+        connection.request("POST", "/v1/chat/completions", json.dumps({"model": CALLS, "messages": messages}))
+        message: dict[str, object] = json.loads(connection.getresponse().read())["choices"][0]["message"]
+        return message
+
+    async def once() -> str:
+        asked: dict[str, object] = {"role": "user", "content": PROMPT}
+        said = post(asked)
+        answer = post(asked, said, {"role": "tool", "content": (home / FILE).read_text()})
+        return str(answer["content"])
+
+    return _times(await timed(once, runs))
+
+
+def _times(taken: dict[str, list[int]]) -> Times:
+    return Times(taken["wall"], taken["cpu"])
+
+
+def _overhead_table(figures: list[Figures], missing: list[str]) -> Table:
+    columns = [
+        Column("runtime"),
+        Column("version"),
+        Column("streams"),
+        Column("p50 ms", "{:.2f}"),
+        Column("p99 ms", "{:.2f}"),
+        Column("CPU p50 ms", "{:.2f}"),
+        Column("x raw", "{:.2f}"),
+        Column("x deskmate", "{:.2f}"),
+    ]
+    p50 = {one.runtime: one.p50 for one in figures}
+    rows = [
+        (
+            one.runtime.name,
+            one.version,
+            "yes" if one.runtime.streams else "no",
+            *(one.p50, one.p99, one.cpu),
+            times(one.p50, p50[RAW]),
+            times(one.p50, p50[OURS]),
+        )
+        for one in figures
+    ]
+    notes = [
+        "Deskmate's first row writes every step to disk and syncs it as it always does; the others keep nothing.",
+        "Tracing and telemetry of the others are off, by their own switches. `raw` is two requests and no agent.",
+        *([f"Not installed, so not measured: {', '.join(missing)}."] if missing else []),
+    ]
+    return Table("Overhead: a run of two steps and one call, with a model that answers at once", columns, rows, notes)
+
+
+def _overhead_targets(figures: list[Figures], peers: set[str]) -> list[Target]:
+    ours = next(one.p50 for one in figures if one.runtime == OURS)
+    found = []
+    for streams, words in ((True, "every peer that streams too"), (False, "every peer that does not stream")):
+        theirs = [one for one in figures if one.runtime.name in peers and one.runtime.streams is streams]
+        if theirs:
+            best = min(theirs, key=lambda one: one.p50)
+            found.append(below(f"overhead: below {words} ({best.runtime.name})", ours, round(best.p50, 2), "ms"))
+    return found
+
+
+# -- history --------------------------------------------------------------------------------------
+
+
+def ask_history(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
+    """Measure one step with little and with much said before."""
+    taken: dict[int, float] = {}
+    with stub() as at:
+        for messages in size.conversations:
+            say(f"history: {messages:,} messages")
+            home = _home(folder / str(messages))
+            alone(partial(anyio.run, _converse, home, at, messages))
+            taken[messages] = percentile(alone(partial(anyio.run, _steps, home, at, size.steps)), 0.5)
+    return Answer([_history_table(taken)], _history_targets(taken))
+
+
+async def _converse(home: Path, at: Stub, messages: int) -> None:
+    """Leave a talk of so many messages in a folder: calls and their results."""
+    with closing(JsonlStore.open(home, TEAM, create=True)) as store:
+        async with desk(home, Unsynced(store), at, TALKS) as ours:
+            await ours.lead()
+            transcript = await Transcript.load(Pen(Unsynced(store), SystemClock()), LEAD)
+            for number in range(messages // 2):
+                call = Call(tool="read_file", arguments={"path": f"src/module_{number}.py"})
+                said = await transcript.record(Said(text="Let me look at the next file.", calls=(call,)))
+                await transcript.record(Began(calls=(call_id(LEAD, said, 0),)))
+                await transcript.record(Did(call=call_id(LEAD, said, 0), text=RESULT))
+
+
+async def _steps(home: Path, at: Stub, steps: int) -> list[int]:
+    """Return the processor time of single steps, each in a fresh copy, so that the talk is as long for all."""
+    return [await _step(shutil.copytree(home, home / f"copy-{number}", ignore=_copies), at) for number in range(steps)]
+
+
+def _copies(_: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith("copy-")]
+
+
+async def _step(home: Path, at: Stub) -> int:
+    with closing(JsonlStore.open(home, TEAM)) as store:
+        async with desk(home, store, at, TALKS) as ours:
+            lead = await ours.lead()
+            # The first step renders what was loaded and opens the connection; the next is like all that follow.
+            await ours.tell(PROMPT)
+            await lead.play(until_rest=True)
+            await ours.tell(PROMPT)
+            worked = time.process_time_ns()
+            await lead.play(until_rest=True)
+            return time.process_time_ns() - worked
+
+
+def _history_table(taken: dict[int, float]) -> Table:
+    first = min(taken)
+    columns = [Column("messages", "{:,}"), Column("CPU p50 ms", "{:.2f}"), Column(f"x {first}", "{:.2f}")]
+    rows = [(messages, spent, times(spent, taken[first])) for messages, spent in taken.items()]
+    return Table("History: the processor time of one step, by what was said before", columns, rows)
+
+
+def _history_targets(taken: dict[int, float]) -> list[Target]:
+    few, many = min(taken), max(taken)
+    slope = (taken[many] - taken[few]) / (many - few) * 1000
+    return [below(f"history: each message, {few} to {many:,}", slope, MESSAGE_MICROSECONDS, "µs of CPU a step")]

@@ -1,0 +1,83 @@
+"""Deskmate's agent in this process, put together as the app does it: what `agents` asks its questions of."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from benchmarks.stub import Stub
+from deskmate.app.furnishing import Furniture, furnished
+from deskmate.config import load
+from deskmate.core.members import Member, PolicySet, Status
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, USER
+from deskmate.core.policy import Mode
+from deskmate.core.roles import AgentType, Kind
+from deskmate.core.spending import Caps
+from deskmate.ports import Store
+from deskmate.runtime.agent import Agent, Kit
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+
+TEAM = "bench"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """An office with one lead, whose model is the stand-in."""
+
+    office: Office
+    furniture: Furniture
+
+    def prepare(self, prompt: str) -> Callable[[], Awaitable[str]]:
+        """Return one run: a fresh agent with one tool goes to its end, in a transcript of its own; its words."""
+        kit, first = self.furniture.subagent(f"{LEAD}:1.0", prompt, AgentType.GENERAL)
+        kit, numbers = _with_one_tool(kit), count(1)
+
+        async def once() -> str:
+            name = f"{LEAD}:{next(numbers)}.0"
+            member = Member(name, Kind.SUBAGENT, AgentType.GENERAL, "", "", None, Status("working"))
+            started = first.model_copy(update={"name": name})
+            agent = await Agent.seat(self.office, started, kit, member)
+            await agent.play(until_rest=True)
+            return agent.last_words
+
+        return once
+
+    async def lead(self) -> Agent:
+        """Return the lead, its transcript as it stands."""
+        return await Agent.seat(self.office, self.furniture.started(), _with_one_tool(self.furniture.lead))
+
+    async def tell(self, words: str) -> None:
+        """Say something to the lead."""
+        await Mailbox(USER, self.office.pen, self.office.roster).send(LEAD, Plain(content=words))
+
+
+@asynccontextmanager
+async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterator[Desk]:
+    """Lend a desk in a folder, its team founded there unless it was before; the lead's seat is held meanwhile."""
+    settings = load({"HOME": str(folder), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{at.url}/v1"})
+    pen = Pen(store, SystemClock())
+    office = Office(pen, Roster(pen), Board(pen), Purse(pen, Caps(steps=settings.max_steps)), Feed())
+    async with store.hold(LEAD, f"process {os.getpid()}"):
+        if not (await office.roster.refresh()).team:
+            await office.roster.found(TEAM)
+            policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=pen.clock.timestamp())
+            await office.roster.permit(policy)
+        chosen = settings.model_copy(update={"model": f"openai:{model}"})
+        async with furnished(folder, TEAM, chosen, office) as furniture:
+            yield Desk(office, furniture)
+
+
+def _with_one_tool(kit: Kit) -> Kit:
+    """Return a kit with as many tools as the peers have."""
+    name = "read_file"
+    return replace(kit, tools={name: kit.tools[name]}, specs=tuple(spec for spec in kit.specs if spec.name == name))
