@@ -105,7 +105,7 @@ async def furnished(
     """
     workspace = LocalWorkspace(place, team, LEAD)
     await workspace.sweep()
-    async with new_client() as client:
+    async with new_client(secure=_secure(settings)) as client:
         yield Furniture(
             team=team,
             model=_model(settings, client, office),
@@ -116,6 +116,11 @@ async def furnished(
             notes=notes_for(folder or place, place),
             skills=skills_in(settings.skills_folder),
         )
+
+
+def _secure(settings: Settings) -> bool:
+    names = filter(None, (choose_model(settings), choose_fallback(settings)))
+    return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
 
 
 def _model(settings: Settings, client: httpx2.AsyncClient, office: Office) -> Model:

@@ -21,12 +21,14 @@ DRAIN_SECONDS = 1.0
 BODY_CAP = 64 * 1024
 
 
-def new_client(silence_seconds: float = SILENCE_SECONDS) -> httpx2.AsyncClient:
+def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True) -> httpx2.AsyncClient:
     """Return a client to share between models; who made it closes it.
 
     A provider that says nothing for `silence_seconds` counts as lost, and so does a wait that long for a connection.
+    Without `secure` it is for addresses that begin with http:// alone, and does not spend 20 ms on certificates.
     """
     return httpx2.AsyncClient(
+        verify=secure,
         timeout=httpx2.Timeout(
             connect=CONNECT_SECONDS, read=silence_seconds, write=WRITE_SECONDS, pool=silence_seconds
         ),

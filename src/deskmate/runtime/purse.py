@@ -28,7 +28,8 @@ class Purse:
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply came to: paid for, whatever becomes of it and of who asked."""
         with anyio.CancelScope(shield=True):
-            await self._pen.append(SPEND, Spent.of(member, reply, self._pen.clock.timestamp()).body(), sync=False)
+            spent = Spent.of(member, reply, self._pen.clock.timestamp())
+            self._folded.follow(await self._pen.append(SPEND, spent.body(), sync=False))
 
     def over(self, steps: int) -> str | None:
         """Return which cap is reached by the team, or by an agent that is so many steps into its turn."""

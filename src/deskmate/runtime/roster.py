@@ -40,7 +40,7 @@ class Roster:
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
         """Say what a member is doing."""
-        await self._pen.append(ROSTER, event.body(), sync=False)
+        self._folded.follow(await self._pen.append(ROSTER, event.body(), sync=False))
 
     async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:
         """Record that a member left for good, and how much mail it had heard; raise Refused if it had left before."""

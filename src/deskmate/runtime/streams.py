@@ -141,14 +141,17 @@ class Folded(Generic[S]):
             return make(state)
 
         record = await pen.decide(self.stream, before.number, body)
-        if record is None:
-            self._keep(state)
-        elif record.number == state.number + 1:
-            self._keep(self._fold(state, [record]))
-        else:
+        self._keep(state)
+        if record and not self.follow(record):
             # Something stands between, as a loss that is told by its gap: live and read again must be the same.
             await self.refresh()
         return record
+
+    def follow(self, record: Record) -> bool:
+        """Take in a record that was appended, and tell whether that could be done without reading."""
+        if record.number == self.state.number + 1:
+            self._keep(self._fold(self.state, [record]))
+        return record.number <= self.state.number
 
     def _keep(self, state: S) -> S:
         """Keep the further one: two may have refreshed at once."""

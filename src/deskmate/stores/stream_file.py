@@ -161,6 +161,23 @@ class StreamFile:
         finally:
             os.close(fd)
 
+    def has_no_news(self, after: int, *, sync: bool) -> bool:
+        """Tell, without waiting, whether `read` would find nothing and leave all as it is; where in doubt, no."""
+        try:
+            found = os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return after == 0
+        except OSError:
+            return False
+        known = self._end
+        is_known = known.last == after and (found.st_ino, found.st_size) == (self._inode, known.offset)
+        return is_known and (not sync or self._is_told(known))
+
+    def _is_told(self, known: Position) -> bool:
+        """Tell whether all up to there outlives a power loss, and other processes know."""
+        lasts = self._entered and not self._sync_failed and known.offset <= self._synced
+        return lasts and known.highest <= self._told
+
     def last(self) -> int:
         """Return the number of the last line, 0 for none."""
         try:

@@ -1,0 +1,37 @@
+"""What agents are given follows from the settings alone."""
+
+from pathlib import Path
+
+import pytest
+
+from deskmate.app.furnishing import _secure, check_model
+from deskmate.config import load
+from deskmate.errors import BadSettings
+
+KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "DESKMATE_MODEL": "anthropic:claude-sonnet-5-5"}
+HERE = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    ("environ", "fallback", "secure"),
+    [
+        ({}, None, True),
+        ({"ANTHROPIC_BASE_URL": HERE}, None, False),
+        ({"ANTHROPIC_BASE_URL": "https://gate.example"}, None, True),
+        ({"ANTHROPIC_BASE_URL": HERE}, "openai:gpt-5.5", True),
+        ({"ANTHROPIC_BASE_URL": HERE, "OPENAI_BASE_URL": HERE}, "openai:gpt-5.5", False),
+    ],
+)
+def test_certificates_are_checked_unless_every_model_is_asked_in_the_clear(
+    tmp_path: Path, environ: dict[str, str], fallback: str | None, secure: bool
+) -> None:
+    flags = {"fallback_model": fallback} if fallback else {}
+    assert _secure(load({"HOME": str(tmp_path), **KEYS, **environ}, flags)) is secure
+
+
+@pytest.mark.behaviour("S2")
+def test_a_cap_that_could_never_be_reached_is_refused(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), **KEYS, "DESKMATE_MODEL": "openai:llama-of-my-own"}
+    check_model(load(environ))
+    with pytest.raises(BadSettings, match="max-cost cannot hold"):
+        check_model(load(environ, {"max_cost": 1.0}))
