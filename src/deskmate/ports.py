@@ -4,19 +4,23 @@ Adapters (`stores/`, `models/`, `tools/`, `workspaces/`, and later `launchers/`)
 above and never knows which one it has. `Desk` is the other way round: what the runtime lets a tool touch.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from deskmate.core.members import Joined, Member, Roster
+from deskmate.core.memory import Memory
+from deskmate.core.messages import Envelope, Message
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.core.records import Item, Json
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
+from deskmate.core.tasks import Board, Receipt, Task
 
 
 class Seat(Protocol):
@@ -181,12 +185,126 @@ class Background(Protocol):
         """End it; raise ToolError for an unknown id or one that has ended."""
 
 
+class Tasks(Protocol):
+    """The board, as a tool may use it. Every change carries the cause that makes a repeat of it do nothing.
+
+    Raises TaskRefused, saying which rule; returns the task as it is then.
+    """
+
+    @property
+    def state(self) -> Board:
+        """The board as last read."""
+
+    async def refresh(self) -> Board:
+        """Read what is new and return the board."""
+
+    async def create(
+        self,
+        by: str,
+        subject: str,
+        *,
+        description: str = "",
+        active_form: str = "",
+        blocked_by: Iterable[int] = (),
+        owner: str | None = None,
+        role: str | None = None,
+        verify: str | None = None,
+        cause: str | None = None,
+    ) -> Task:
+        """Put a task on the board."""
+
+    async def edit(
+        self,
+        by: str,
+        task: int,
+        *,
+        subject: str | None = None,
+        description: str | None = None,
+        active_form: str | None = None,
+        add_blocked_by: Iterable[int] = (),
+        remove_blocked_by: Iterable[int] = (),
+        add_blocks: Iterable[int] = (),
+        cause: str | None = None,
+    ) -> Task:
+        """Change a task's words and edges."""
+
+    async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
+        """Take a task and begin it."""
+
+    async def assign(self, by: str, task: int, owner: str, *, cause: str | None = None) -> Task:
+        """Put a task in someone's queue."""
+
+    async def release(self, by: str, task: int, epoch: int, *, note: str = "", cause: str | None = None) -> Task:
+        """Give a task back."""
+
+    async def complete(
+        self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
+    ) -> Task:
+        """Mark a task as done."""
+
+    async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
+        """Drop a task and every edge to and from it."""
+
+
+class Delivered(Protocol):
+    """Whom a broadcast reached."""
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """Those whose mailbox has it."""
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """Those it did not reach."""
+
+
+class Mail(Protocol):
+    """The agent's own mailbox, for sending: the runtime stamps the sender."""
+
+    async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
+        """Send; raise UnknownRecipient, naming who is here, or TooLarge."""
+
+    async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivered:
+        """Send to each, once; a repeat goes on with the rest."""
+
+
 class Desk(Protocol):
     """All that a tool may touch while it runs one call."""
 
     @property
     def call(self) -> str:
         """The id of the call."""
+
+    @property
+    def again(self) -> bool:
+        """Whether the call began before, in a process that was killed."""
+
+    @property
+    def me(self) -> Member:
+        """Who calls."""
+
+    @property
+    def memory(self) -> Memory:
+        """What the agent knows."""
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What the tool fixed of this call in the journal before it first ran."""
+
+    @property
+    def board(self) -> Tasks:
+        """The team's board."""
+
+    @property
+    def roster(self) -> Roster:
+        """The team's roster as last read."""
+
+    @property
+    def mail(self) -> Mail:
+        """The agent's mailbox."""
+
+    async def join(self, joined: Joined) -> Member:
+        """Add a teammate; raise Refused for a name that is reserved or was ever used. A repeated cause adds nobody."""
 
     @property
     def workspace(self) -> Workspace:
@@ -223,8 +341,11 @@ class Tool(Protocol):
     def arguments(self) -> type[BaseModel]:
         """The class of its arguments, unknown ones forbidden."""
 
-    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
         """Return what the permission rules see of a call."""
+
+    def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
+        """Return what must be the same if the call is run again, such as whom a broadcast reaches; mostly nothing."""
 
     async def run(self, arguments: Any, desk: Desk) -> Result:
         """Do it. Raises ToolError for a wrong step of the model. Cancelled, it leaves nothing running."""

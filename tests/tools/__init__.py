@@ -121,7 +121,7 @@ class PlainDesk:
     async def attempt(self, name: str, **arguments: Any) -> Attempt:
         """Return what the permission rules see of a call."""
         tool = self.tool(name)
-        return await tool.attempt(tool.arguments.model_validate(arguments), self.workspace)
+        return await tool.attempt(tool.arguments.model_validate(arguments), self)
 
     def tool(self, name: str) -> Tool:
         """Return the tool of that name."""

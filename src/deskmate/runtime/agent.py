@@ -104,7 +104,15 @@ class Agent:
         async with task_group() as tasks:
             self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring)
             self._calls = Calls(
-                self._transcript, self._kit.tools, self._kit.workspace, self._kit.skills, self._jobs, self._errand
+                self._office,
+                lambda: self._member,
+                self._mailbox,
+                self._transcript,
+                self._kit.tools,
+                self._kit.workspace,
+                self._kit.skills,
+                self._jobs,
+                self._errand,
             )
             tasks.start_soon(self._watch)
             end = await self._go_on(until_rest)

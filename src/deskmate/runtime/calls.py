@@ -11,15 +11,20 @@ from typing import Any
 import anyio
 from pydantic import BaseModel, ValidationError
 
+from deskmate.core import members
 from deskmate.core.entries import Began
-from deskmate.core.memory import OpenCall
+from deskmate.core.members import Joined, Member
+from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
-from deskmate.errors import ToolError
+from deskmate.errors import BadInput, Refused, ToolError
 from deskmate.ports import Background, Tool, Workspace
+from deskmate.runtime.board import Board
 from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
 RESULT_CAP = 50_000
@@ -33,11 +38,35 @@ class CallDesk:
     """The desk of one call."""
 
     call: str
+    again: bool
+    fixed: tuple[str, ...]
+    me: Member
+    office: Office
+    mail: Mailbox
     workspace: Workspace
     skills: Mapping[str, Skill]
     background: Background
     transcript: Transcript
     errands: Errand
+
+    @property
+    def memory(self) -> Memory:
+        """What the agent knows, as of now."""
+        return self.transcript.memory
+
+    @property
+    def board(self) -> Board:
+        """The team's board."""
+        return self.office.board
+
+    @property
+    def roster(self) -> members.Roster:
+        """The team's roster as last read."""
+        return self.office.roster.state
+
+    async def join(self, joined: Joined) -> Member:
+        """Add a teammate."""
+        return await self.office.roster.join(joined)
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -54,6 +83,9 @@ class Calls:
 
     def __init__(
         self,
+        office: Office,
+        me: Callable[[], Member],
+        mail: Mailbox,
         transcript: Transcript,
         tools: Mapping[str, Tool],
         workspace: Workspace,
@@ -61,9 +93,25 @@ class Calls:
         background: Background,
         errands: Errand,
     ) -> None:
+        self._office, self._me, self._mail = office, me, mail
         self._transcript, self._tools, self._workspace = transcript, tools, workspace
         self._skills, self._background, self._errands = skills, background, errands
         self._attempts: dict[str, Attempt] = {}
+
+    def _desk(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallDesk:
+        return CallDesk(
+            call=call.id,
+            again=call.began,
+            fixed=fixed,
+            me=self._me(),
+            office=self._office,
+            mail=self._mail,
+            workspace=self._workspace,
+            skills=self._skills,
+            background=self._background,
+            transcript=self._transcript,
+            errands=self._errands,
+        )
 
     async def attempts(self) -> Mapping[str, Attempt]:
         """Return the open calls as the permission rules see them; one that cannot be read is left out."""
@@ -80,7 +128,7 @@ class Calls:
         except ToolError:
             return Attempt(call.tool, (), inside=True, flawed=True)
         try:
-            return await tool.attempt(arguments, self._workspace)
+            return await tool.attempt(arguments, self._desk(call))
         except Exception:
             # Whatever it is, nothing can be told of such a call; run, it gets its error as a result.
             _LOG.debug("%s cannot tell what a call touches", call.tool, exc_info=True)
@@ -89,12 +137,27 @@ class Calls:
     async def run(self, ids: tuple[str, ...]) -> None:
         """Run calls together and record a result for each. Cancelled, those without one have begun and not ended."""
         calls = [self._transcript.memory.calls[id_] for id_ in ids]
-        fresh = tuple(call.id for call in calls if not call.began)
+        fresh = [call for call in calls if not call.began]
         if fresh:
-            await self._transcript.record(Began(calls=fresh))
+            fixed = {call.id: list(names) for call in fresh if (names := self._fixed(call))}
+            await self._transcript.record(Began(calls=tuple(call.id for call in fresh), fixed=fixed))
         async with task_group() as tasks:
             for call in calls:
                 tasks.start_soon(self._run, call)
+
+    def _fixed(self, call: OpenCall) -> tuple[str, ...]:
+        """Return what is to be fixed in the journal of a call."""
+        try:
+            tool, arguments = self._read(call)
+        except ToolError:
+            return ()
+        return tool.fix(arguments, self._desk(call))
+
+    def _journalled(self, id_: str) -> tuple[str, ...]:
+        """Return what the journal fixed of a call."""
+        began = (entry for _, entry in reversed(self._transcript.entries) if isinstance(entry, Began))
+        found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
+        return tuple(found)
 
     async def settle(self, ids: tuple[str, ...], text: str) -> None:
         """Give calls a result without running them."""
@@ -108,12 +171,11 @@ class Calls:
             await self._transcript.record(result.did(call.id))
 
     async def _result(self, call: OpenCall) -> Result:
-        desk = CallDesk(call.id, self._workspace, self._skills, self._background, self._transcript, self._errands)
         try:
             tool, arguments = self._read(call)
         except ToolError as error:
             return Result(str(error), ok=False)
-        return await outcome(call.tool, tool.run(arguments, desk))
+        return await outcome(call.tool, tool.run(arguments, self._desk(call, self._journalled(call.id))))
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:
@@ -147,7 +209,7 @@ async def outcome(what: str, work: Awaitable[Result]) -> Result:
     """Return what work comes to; an error is a result that the model can read, whatever it is."""
     try:
         return await work
-    except ToolError as error:
+    except (ToolError, Refused, BadInput) as error:
         return Result(str(error), ok=False)
     except Exception as error:
         _LOG.exception("%s failed", what)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import ToolSpec
-from deskmate.ports import Tool, Workspace
+from deskmate.ports import Desk, Tool
 
 
 class Arguments(BaseModel):
@@ -39,9 +39,13 @@ class Described:
     text: str
     arguments: type[Arguments]
 
-    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
         """Return what the permission rules see of a call."""
         return Attempt(self.name, (), inside=True)
+
+    def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
+        """Return nothing: a call of this kind is the same whenever it runs."""
+        return ()
 
 
 @cache

@@ -57,9 +57,9 @@ class EditArguments(PathArguments):
 class FileTool(Described):
     """A tool that is about one file."""
 
-    async def attempt(self, arguments: PathArguments, workspace: Workspace) -> Attempt:
+    async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
         """Return the file a call is about."""
-        path, inside = await workspace.locate(arguments.path)
+        path, inside = await desk.workspace.locate(arguments.path)
         return Attempt(self.name, (path,), inside)
 
 

@@ -32,7 +32,7 @@ class LeadBashArguments(BashArguments):
 class Bash(Described):
     """Runs commands."""
 
-    async def attempt(self, arguments: Any, workspace: Workspace) -> Attempt:
+    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
         """Return that what a command touches cannot be told."""
         return Attempt(self.name, None, inside=False)
 
