@@ -50,7 +50,9 @@ AGENT: dict[str, str] = {
     "background": "bash and Task go on by themselves; the agent is told when they end, also that they were cut off",
     "skills": "a line each in the prompt, the body on demand",
     "resume": "after a kill the lead goes on where it was; what was cut off is told to its model",
+    "task-tools": 'TaskCreate, TaskGet, TaskUpdate, TaskList for lead and teammates; ids as 3, "3" or "#3"',
     "budget": "a cap that is reached parks the agent with a clear word; a higher one lets it go on",
+    "spawn": "Task with a name makes a teammate that stays; a name is never used twice",
 }
 
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.

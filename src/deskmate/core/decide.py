@@ -300,6 +300,11 @@ def _notable(view: View) -> list[int]:
     return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
 
 
+def unnoticed_words(roster: Roster, seen: int) -> bool:
+    """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
+    return any(member.only_words and member.status.number > seen for member in roster.teammates)
+
+
 def _worth_a_turn(member: Member, asking: bool, heard_out: bool) -> bool:
     match member.status.word:
         case "parked":

@@ -13,11 +13,26 @@ from typing import TypeAlias
 import anyio
 
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import Act, Action, Compact, Park, Rest, Settle, Stop, Think, View, decide
+from deskmate.core.decide import (
+    BATCH_SECONDS,
+    DEADLINE_SECONDS,
+    WORDS,
+    Act,
+    Action,
+    Compact,
+    Park,
+    Rest,
+    Settle,
+    Stop,
+    Think,
+    View,
+    decide,
+    unnoticed_words,
+)
 from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Member, Status
-from deskmate.core.messages import Interrupt, read_envelope
-from deskmate.core.names import BOARD, ROSTER, USER, mail
+from deskmate.core.messages import Envelope, Interrupt, Message, ShutdownRequest, read_envelope
+from deskmate.core.names import BOARD, IN_CHARGE, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.records import Item, Record
 from deskmate.core.results import Result
@@ -30,14 +45,18 @@ from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.groups import task_group
+from deskmate.runtime.headless import Headless
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
 from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.waits import Waits
 
-CUT = "interrupted by the user; outcome unknown: look before you do it again"
+CUT = "interrupted; outcome unknown: look before you do it again"
+# How long a shutdown request may lie unheard before it cuts what runs.
+UNHEARD_SECONDS = 150.0
 _LOG = logging.getLogger(__name__)
 
 
@@ -69,8 +88,11 @@ class Agent:
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
         self._scope = anyio.CancelScope()
-        self._interrupt = 0
+        self._waits = Waits(office.pen.clock)
+        self._alarm_scope = anyio.CancelScope()
+        self._cut_at = 0
         self._too_long = False
+        self._headless = Headless(office, transcript, self._mailbox)
 
     @classmethod
     async def seat(cls, office: Office, started: Started, kit: Kit, subagent: Member | None = None) -> "Agent":
@@ -114,6 +136,7 @@ class Agent:
                 self._jobs,
                 self._errand,
             )
+            self._tasks = tasks
             tasks.start_soon(self._watch)
             end = await self._go_on(until_rest)
             tasks.cancel_scope.cancel()
@@ -124,7 +147,9 @@ class Agent:
     async def _go_on(self, until_rest: bool) -> Rest | Stop:
         while True:
             await self._listen()
-            action = decide(await self._view())
+            view = await self._view()
+            self._set_alarm(view)
+            action = decide(view)
             match action:
                 case Stop(reason=reason, agreed=agreed):
                     office = self._office
@@ -133,7 +158,10 @@ class Agent:
                 case Rest(word=word, detail=detail):
                     await self._presence.show(word, detail)
                     if until_rest and word != "waiting":
-                        return action
+                        if word == "parked" or view.memory.interrupted or not self._headless.company(view):
+                            return action
+                        if await self._headless.went_on(view):
+                            continue
                     await self._wait()
                 case _:
                     await self._do(action)
@@ -159,11 +187,46 @@ class Agent:
             board=office.board.state,
             roster=office.roster.state,
             attempts=await self._calls.attempts(),
+            waited=self._waits.look(self._open_things()),
+            unheard=await self._unheard(),
             over=office.purse.over(memory.steps),
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._kit.confined,
         )
+
+    def _open_things(self) -> list[str]:
+        memory, roster = self._transcript.memory, self._office.roster.state
+        words = [WORDS] if self._is_lead and unnoticed_words(roster, memory.noticed[0]) else []
+        return [*memory.requests, *memory.demands, *words]
+
+    async def _unheard(self) -> frozenset[str]:
+        """Return, for the lead of a team where nobody works, who has mail that was not heard."""
+        roster, store = self._office.roster.state, self._office.pen.store
+        here = [member for member in roster.teammates if member.here] if self._is_lead else []
+        if any(member.status.word == "working" for member in here):
+            return frozenset()
+        unheard = [member.name for member in here if await store.read(mail(member.name), member.status.heard)]
+        return frozenset(unheard)
+
+    def _set_alarm(self, view: View) -> None:
+        """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
+        self._alarm_scope.cancel()
+        due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
+        batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
+        if soon := [seconds for seconds in (*due, *batch) if seconds > 0]:
+            self._tasks.start_soon(self._alarm, min(soon), min(soon) in due)
+
+    async def _alarm(self, seconds: float, cuts: bool) -> None:
+        with anyio.CancelScope() as self._alarm_scope:
+            await self._office.pen.clock.sleep(seconds)
+            self._ring()
+            if cuts:
+                self._scope.cancel()
+
+    @property
+    def _is_lead(self) -> bool:
+        return self._subagent is None and self._member.kind is Kind.LEAD
 
     @property
     def _member(self) -> Member:
@@ -269,20 +332,32 @@ class Agent:
             yield self._scope
 
     def _heed(self) -> None:
-        """Cut what runs if there is an interrupt that was not heard; one that was had its effect."""
-        if self._interrupt > self._transcript.memory.cursors.get(mail(self.name), 0):
+        """Cut what runs if there is something that cuts and was not heard; what was had its effect."""
+        if self._cut_at > self._transcript.memory.cursors.get(mail(self.name), 0):
             self._scope.cancel()
 
     async def _watch(self) -> None:
-        """Cut what runs when the user interrupts."""
+        """Cut what runs when the user interrupts, and when a shutdown request lies unheard for too long."""
         box, store = mail(self.name), self._office.pen.store
         seen = self._transcript.memory.cursors.get(box, 0)
         while True:
             await store.changed({box: seen})
             items = await store.read(box, seen)
-            self._interrupt = max([self._interrupt, *(item.number for item in items if _is_interrupt(item))])
-            self._heed()
+            for item in items:
+                match _message_in(item):
+                    case (sender, Interrupt()) if sender == USER:
+                        self._cut(item.number)
+                    case (sender, ShutdownRequest()) if sender in IN_CHARGE:
+                        self._tasks.start_soon(self._cut_late, item.number)
             seen = items[-1].number if items else seen
+
+    def _cut(self, number: int) -> None:
+        self._cut_at = max(self._cut_at, number)
+        self._heed()
+
+    async def _cut_late(self, number: int) -> None:
+        await self._office.pen.clock.sleep(UNHEARD_SECONDS)
+        self._cut(number)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
         """Let a subagent run to its end, going on where it was if it began before."""
@@ -296,6 +371,6 @@ class Agent:
         return Result(agent.last_words or "(the subagent ended without a word)")
 
 
-def _is_interrupt(item: Item) -> bool:
+def _message_in(item: Item) -> tuple[str, Message] | None:
     envelope = read_envelope(item.body) if isinstance(item, Record) else None
-    return getattr(envelope, "sender", None) == USER and isinstance(getattr(envelope, "message", None), Interrupt)
+    return (envelope.sender, envelope.message) if isinstance(envelope, Envelope) else None

@@ -6,6 +6,11 @@ files        read_file, write_file, edit_file  files.md
   edits        the one place a text is replaced in
   diffs        what changed, for a screen
 search       glob, grep                        search.md
+tasks        TaskCreate, TaskGet, TaskUpdate,  tasks.md
+               TaskList
+  updates      what a TaskUpdate does, step by step
+mail         SendMessage                       mail.md
+plan         ExitPlanMode                      plan.md
 errands      Task                              errands.md
 background   TaskOutput, TaskStop              background.md
 skill        Skill                             skill.md
@@ -19,7 +24,7 @@ from collections.abc import Iterable
 
 from deskmate.core.roles import Kind
 from deskmate.ports import Tool
-from deskmate.tools import background, errands, files, search, shell, skill
+from deskmate.tools import background, errands, files, mail, plan, search, shell, skill, tasks
 from deskmate.tools.described import spec
 
 __all__ = ["spec", "tools_for"]
@@ -38,6 +43,9 @@ def _every(kind: Kind) -> Iterable[Tool]:
     yield from shell.tools(may_background=kind is Kind.LEAD)
     yield from files.tools()
     yield from search.tools()
+    yield from tasks.tools()
+    yield from mail.tools()
+    yield from plan.tools()
     yield from errands.tools()
     yield from background.tools()
     yield from skill.tools()

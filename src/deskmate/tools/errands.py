@@ -1,33 +1,92 @@
-"""Task: send a subagent on an errand. The runtime below plays it, with a fresh context; its last words come back."""
+"""Task: send a subagent on an errand, or, with a name, make a teammate that stays.
 
+The runtime below plays both: a subagent's last words come back, a teammate is a record on the roster and writes mail.
+"""
+
+import time
 from collections.abc import Iterable
 
 from pydantic import Field
 
+from deskmate.core.members import Joined
+from deskmate.core.names import agent_id, new_name
+from deskmate.core.policy import Mode
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
+from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.tools.described import Arguments, Described, texts
 
+_NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
+_ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
+
 
 class ErrandArguments(Arguments):
-    """What to send a subagent for."""
+    """What to send a subagent for, or whom to make a teammate."""
 
     description: str = Field("", description="a few words for the screen")
     prompt: str = Field(min_length=1, description="all it needs to know")
     subagent_type: AgentType = AgentType.GENERAL
     run_in_background: bool = Field(False, description="return at once")
+    name: str = Field("", description="make a teammate of this name")
+    team_name: str = ""
+    role: str = Field("", max_length=120, description="it takes tasks of this role")
+    model: str = Field("", description="another than yours")
+    mode: Mode | None = Field(None, description="no wider than yours")
+    plan_mode_required: bool = Field(False, description="you approve its plan first")
 
 
 class Errand(Described):
-    """Sends subagents."""
+    """Sends subagents and makes teammates."""
 
     async def run(self, arguments: ErrandArguments, desk: Desk) -> Result:
-        """Return what the subagent said last, or start it and return its id."""
+        """Return what the subagent said last, or start it and return its id; with a name, who has joined."""
+        if arguments.name:
+            return await _spawn(arguments, desk)
+        if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
+            raise ToolError(f"{', '.join(only)} is for a teammate; give it a name, or leave that out for a subagent")
         if not arguments.run_in_background:
             return await desk.errand(arguments.prompt, arguments.subagent_type)
         id_ = desk.background.start("a", lambda _: desk.errand(arguments.prompt, arguments.subagent_type))
         return Result(f"sent in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
+
+
+async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
+    team = desk.roster.team
+    if arguments.run_in_background:
+        raise ToolError("a teammate always works beside you; leave run_in_background out, or name out for a subagent")
+    if arguments.team_name not in ("", team):
+        raise ToolError(f"there is no team '{arguments.team_name[:80]}' for you to add to; your team is '{team}'")
+    joined = Joined(
+        name=new_name(arguments.name),
+        agent_type=arguments.subagent_type,
+        role=arguments.role,
+        prompt=arguments.prompt,
+        model=arguments.model or None,
+        mode=_mode(arguments, desk),
+        at=time.time(),
+        cause=desk.call,
+    )
+    member = await desk.join(joined)
+    first = "it plans first and hands in its plan to you" if joined.mode is Mode.PLAN else "it works now"
+    return Result(
+        f"agent_id {agent_id(member.name, team)}\n"
+        f"{first}; it writes to you by mail, and you are told when it rests. Do not wait or poll."
+    )
+
+
+def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
+    """Return the mode a teammate starts in, never wider than that of who makes it; None: whatever the team's is."""
+    mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
+    if asked and _wider(asked, mine):
+        raise ToolError(f"mode {asked} is wider than your own, {mine}; ask for {mine} or less, or leave it out")
+    if arguments.plan_mode_required:
+        return Mode.PLAN
+    return mine if asked is None and _wider(desk.roster.mode, mine) else asked
+
+
+def _wider(one: Mode, other: Mode) -> bool:
+    return _NARROW_TO_WIDE.index(one) > _NARROW_TO_WIDE.index(other)
 
 
 def tools() -> Iterable[Tool]:

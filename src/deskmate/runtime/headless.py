@@ -1,0 +1,52 @@
+"""Headless: a run without a person ends only after every teammate has left.
+
+A lead that rests on a quiet team is reminded once; if it rests again, all are asked to stop in its name, and it has one
+last word.
+"""
+
+from deskmate.core.decide import View, quiet
+from deskmate.core.entries import Noticed
+from deskmate.core.messages import ShutdownRequest
+from deskmate.core.names import ROSTER
+from deskmate.core.roles import Kind
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.transcript import Transcript
+
+REMINDER = (
+    "Your team is quiet, and nobody is here to answer you. Give out what is left to do, or ask each teammate to stop "
+    "(SendMessage, type shutdown_request) and, once they have left, give your final answer."
+)
+
+
+class Headless:
+    """How the lead of a run comes to its end."""
+
+    def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
+        self._office, self._transcript, self._mailbox = office, transcript, mailbox
+        self._reminded = False
+
+    def company(self, view: View) -> bool:
+        """Tell whether the agent is a lead with teammates that have not left."""
+        return view.me.kind is Kind.LEAD and any(member.here for member in view.roster.teammates)
+
+    async def went_on(self, view: View) -> bool:
+        """Do the next thing towards the end on a quiet team, and tell whether there was one."""
+        if not quiet(view):
+            return False
+        if self._reminded:
+            await self._dismiss()
+        else:
+            self._reminded = True
+            await self._transcript.record(Noticed(text=REMINDER, roster=view.roster.number, board=view.board.number))
+        return True
+
+    async def _dismiss(self) -> None:
+        """Ask everyone to stop, and return once they have: each must, within its deadline."""
+        roster, store = self._office.roster, self._office.pen.store
+        for member in (await roster.refresh()).teammates:
+            if member.here:
+                request = f"headless/{member.name}"
+                await self._mailbox.send(member.name, ShutdownRequest(request_id=request), id_=request)
+        while any(member.here for member in (await roster.refresh()).teammates):
+            await store.changed({ROSTER: roster.state.number})

@@ -1,0 +1,19 @@
+"""Waits: how long this process has seen each open thing last. Monotonic, and zero after a restart."""
+
+from collections.abc import Iterable, Mapping
+
+from deskmate.ports import Clock
+
+
+class Waits:
+    """Counts from when something was first seen to be open until it no longer is."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since: dict[str, float] = {}
+
+    def look(self, open_: Iterable[str]) -> Mapping[str, float]:
+        """Return for each thing that is open how many seconds it has been seen so."""
+        now = self._clock.monotonic()
+        self._since = {id_: self._since.get(id_, now) for id_ in open_}
+        return {id_: now - since for id_, since in self._since.items()}

@@ -1,0 +1,164 @@
+"""SendMessage: words to one member or to all, and both sides of a handshake.
+
+The mailbox below stamps the sender. Every letter bears the id of its call, so that a call run again after a crash sends
+nothing twice.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, TypeAlias, assert_never
+
+from pydantic import Field
+
+from deskmate.core.entries import Answered, Opened
+from deskmate.core.handshakes import Shake
+from deskmate.core.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
+from deskmate.core.names import USER, is_call, local_name
+from deskmate.core.results import Result
+from deskmate.core.roles import Kind
+from deskmate.errors import ToolError
+from deskmate.ports import Desk, Tool
+from deskmate.tools.described import Arguments, Described, texts
+
+Letter: TypeAlias = Literal["message", "broadcast", "shutdown_request", "shutdown_response", "plan_approval_response"]
+
+_NEEDS: Mapping[Letter, frozenset[str]] = {
+    "message": frozenset({"recipient", "content"}),
+    "broadcast": frozenset({"content"}),
+    "shutdown_request": frozenset({"recipient"}),
+    "shutdown_response": frozenset({"request_id", "approve"}),
+    "plan_approval_response": frozenset({"recipient", "request_id", "approve"}),
+}
+# Left out of a letter that has no place for them, a yes or no would be lost without a word.
+_ONLY_IN_ANSWERS = frozenset({"request_id", "approve"})
+_ONLY_BY_LEAD = frozenset({"shutdown_request", "plan_approval_response"})
+
+
+class MailArguments(Arguments):
+    """What to send to whom."""
+
+    type: Letter = "message"
+    recipient: str = Field("", description="a name; not for broadcast and shutdown_response")
+    content: str = ""
+    summary: str = Field("", description="5-10 words")
+    request_id: str = Field("", description="the request you answer")
+    approve: bool | None = None
+    team_name: str = ""
+
+
+class SendMessage(Described):
+    """Sends mail."""
+
+    def fix(self, arguments: MailArguments, desk: Desk) -> tuple[str, ...]:
+        """Return whom a broadcast goes to: every other agent that is here."""
+        if arguments.type != "broadcast":
+            return ()
+        return tuple(name for name, member in desk.roster.members.items() if member.here and name != desk.me.name)
+
+    async def run(self, arguments: MailArguments, desk: Desk) -> Result:
+        """Send it, and say to whom it went."""
+        _check(arguments, desk)
+        match arguments.type:
+            case "message":
+                return await _message(arguments, desk)
+            case "broadcast":
+                return await _broadcast(arguments, desk)
+            case "shutdown_request":
+                return await _ask_to_stop(arguments, desk)
+            case "shutdown_response":
+                return await _answer_to_stop(arguments, desk)
+            case "plan_approval_response":
+                return await _answer_plan(arguments, desk)
+            case unreachable:
+                assert_never(unreachable)
+
+
+def _check(arguments: MailArguments, desk: Desk) -> None:
+    """Raise ToolError unless the letter has what its type needs, nothing it has no place for, and may be sent."""
+    kind = arguments.type
+    if arguments.team_name and arguments.team_name != desk.roster.team:
+        raise ToolError(
+            f"you are in team '{desk.roster.team}', not in '{arguments.team_name[:80]}'; leave team_name out"
+        )
+    if kind in _ONLY_BY_LEAD and desk.me.kind is not Kind.LEAD:
+        raise ToolError(f"only the lead may send a {kind}; write a message to lead instead")
+    given = _given(arguments)
+    if missing := sorted(_NEEDS[kind] - given):
+        raise ToolError(f"a {kind} needs {' and '.join(missing)}; send it again with that")
+    if extra := sorted((_ONLY_IN_ANSWERS & given) - _NEEDS[kind]):
+        raise ToolError(f"a {kind} has no {' and no '.join(extra)}; to answer a request, set the type of the answer")
+    if arguments.approve is False and "content" not in given:
+        raise ToolError("a refusal needs content: say why")
+
+
+def _given(arguments: MailArguments) -> frozenset[str]:
+    values = ((name, getattr(arguments, name)) for name in MailArguments.model_fields)
+    return frozenset(name for name, value in values if (value.strip() if isinstance(value, str) else value is not None))
+
+
+async def _message(arguments: MailArguments, desk: Desk) -> Result:
+    recipient = _recipient(arguments, desk)
+    summary = summarise(arguments.content, arguments.summary)
+    await desk.mail.send(recipient, Plain(content=arguments.content, summary=summary), id_=desk.call)
+    return Result(f"sent to {recipient}")
+
+
+async def _broadcast(arguments: MailArguments, desk: Desk) -> Result:
+    if not desk.fixed:
+        raise ToolError("nobody else is on the team; there is no one to broadcast to")
+    message = Broadcast(content=arguments.content, summary=summarise(arguments.content, arguments.summary))
+    delivered = await desk.mail.broadcast(desk.fixed, message, id_=desk.call)
+    reached, missed = delivered.reached, delivered.missed
+    sent = f"sent to {len(reached)} of {len(desk.fixed)}: {', '.join(reached) or 'nobody'}"
+    return Result(f"{sent}; not reached: {', '.join(missed)}" if missed else sent, ok=bool(reached))
+
+
+async def _ask_to_stop(arguments: MailArguments, desk: Desk) -> Result:
+    teammate = _teammate(arguments, desk)
+    await desk.mail.send(teammate, ShutdownRequest(request_id=desk.call, content=arguments.content), id_=desk.call)
+    opened = Opened(request_id=desk.call, shake=Shake.SHUTDOWN, asked=teammate)
+    return Result(f"asked {teammate} to shut down (request {desk.call}); you will be told, do not wait", opened=opened)
+
+
+async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
+    request_id, approve, demands = arguments.request_id, bool(arguments.approve), desk.memory.demands
+    if request_id not in demands:
+        there_are = f"open are {', '.join(demands)}" if demands else "none is open"
+        raise ToolError(f"there is no open shutdown request '{request_id[:80]}'; {there_are}")
+    asker = demands[request_id]
+    if arguments.recipient and _recipient(arguments, desk) != asker:
+        raise ToolError(f"request '{request_id}' was made by {asker}; leave recipient out")
+    response = ShutdownResponse(request_id=request_id, approve=approve, content=arguments.content)
+    await desk.mail.send(asker, response, id_=desk.call)
+    text = "agreed: you leave the team now" if approve else f"refused: {asker} will read why; go on"
+    return Result(text, answered=Answered(request_id=request_id, approve=approve))
+
+
+async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
+    teammate, request_id, approve = _teammate(arguments, desk), arguments.request_id, bool(arguments.approve)
+    planner = request_id.partition(":")[0]
+    if is_call(request_id) and planner != teammate:
+        raise ToolError(f"request '{request_id}' was made by {planner}, not by {teammate}; answer who asked")
+    response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
+    await desk.mail.send(teammate, response, id_=desk.call)
+    text = "approved" if approve else "refused; another plan may follow"
+    # Whether it is open only its asker knows; the first answer is the one that counts.
+    return Result(f"told {teammate}: {text}. It counts if request '{request_id[:80]}' is still open")
+
+
+def _recipient(arguments: MailArguments, desk: Desk) -> str:
+    name = local_name(arguments.recipient.strip(), desk.roster.team)
+    if name == desk.me.name:
+        raise ToolError(f"'{name}' is you; write to someone else")
+    return name
+
+
+def _teammate(arguments: MailArguments, desk: Desk) -> str:
+    name = _recipient(arguments, desk)
+    if name == USER:
+        raise ToolError(f"a {arguments.type} goes to a teammate, not to the user; name the teammate")
+    return name
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tool of this family."""
+    return [SendMessage("SendMessage", texts("mail")["SendMessage"], MailArguments)]

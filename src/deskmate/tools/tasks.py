@@ -1,0 +1,189 @@
+"""TaskCreate, TaskGet, TaskUpdate, TaskList: the team's board as a model uses it.
+
+What a TaskUpdate does, and in which order, stands in `updates`; whether it may, in `core.claims`. Every change bears
+the id of its call, so that a repeat after a crash changes nothing twice.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
+
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
+from deskmate.errors import ToolError
+from deskmate.ports import Desk, Tool
+from deskmate.tools import updates
+from deskmate.tools.clips import MAX_LINES, clip, counted, cut
+from deskmate.tools.described import Arguments, Described, texts
+
+_NOTES_SHOWN = 10
+_OUTPUT_SHOWN = 200
+
+TaskId = Annotated[int, BeforeValidator(parse_id)]
+TaskIds = tuple[TaskId, ...]
+
+
+class BoardArguments(Arguments):
+    """What every task tool takes. `team_name` is for those used to naming their team; no schema shows it."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    team_name: SkipJsonSchema[str | None] = Field(None, alias="team_name")
+
+    def check_team(self, desk: Desk) -> None:
+        """Raise ToolError where a team is named that is not the caller's."""
+        if self.team_name not in (None, desk.roster.team):
+            named = cut(ascii(self.team_name), 80)
+            raise ToolError(f"your team is '{desk.roster.team}', not {named}; its board is the only one you can use")
+
+
+class CreateArguments(BoardArguments):
+    """A task to be."""
+
+    subject: str = Field(min_length=1)
+    description: str = ""
+    active_form: str = Field("", description="how it reads while under way, as Writing tests")
+    blocked_by: TaskIds = Field((), description="numbers of tasks it waits for")
+    owner: str | None = None
+    role: str | None = Field(None, description="only who has this role or name may take it")
+    verify: str | None = Field(None, description="command that must exit 0 before it counts as completed")
+
+
+class GetArguments(BoardArguments):
+    """Which task."""
+
+    task_id: TaskId
+
+
+class UpdateArguments(GetArguments):
+    """What to change of a task."""
+
+    status: Status | None = None
+    owner: str | None = None
+    subject: str | None = None
+    description: str | None = None
+    active_form: str | None = None
+    add_blocks: TaskIds = ()
+    add_blocked_by: TaskIds = ()
+    remove_blocked_by: TaskIds = ()
+
+
+class TaskCreate(Described):
+    """Puts a task on the board."""
+
+    async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
+        """Create it and tell its number and what it waits for."""
+        arguments.check_team(desk)
+        await desk.board.refresh()
+        owner = arguments.owner or None
+        updates.check_owner(desk, owner, desk.call)
+        task = await desk.board.create(
+            desk.me.name,
+            arguments.subject,
+            description=arguments.description,
+            active_form=arguments.active_form,
+            blocked_by=arguments.blocked_by,
+            owner=owner,
+            role=arguments.role,
+            verify=arguments.verify,
+            cause=desk.call,
+        )
+        waits = blockers(desk.board.state, task)
+        return Result(
+            f"created #{task.id} {one_line(task.subject)}" + (f"; it waits for {ids(waits)}" if waits else "")
+        )
+
+
+class TaskGet(Described):
+    """Reads one task."""
+
+    async def run(self, arguments: GetArguments, desk: Desk) -> Result:
+        """Return all there is to know of it."""
+        arguments.check_team(desk)
+        board = await desk.board.refresh()
+        return Result("\n".join(_told(board, updates.found(board, arguments.task_id))))
+
+
+class TaskUpdate(Described):
+    """Changes one task."""
+
+    async def attempt(self, arguments: UpdateArguments, desk: Desk) -> Attempt:
+        """Return a bash call where completing the task runs a command, or may by the time it is completed."""
+        if arguments.status is Status.COMPLETED:
+            task = (await desk.board.refresh()).tasks.get(arguments.task_id)
+            # One that is not there yet may come, with a command, from a call before this one.
+            if task is None or task.verify is not None:
+                return Attempt("bash", None, inside=False)
+        return Attempt(self.name, (), inside=True)
+
+    async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
+        """Change it and tell what it is now."""
+        arguments.check_team(desk)
+        given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
+        if not given:
+            known = "status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
+            raise ToolError(f"nothing to change; give at least one of {known}")
+        status, owner = given.pop("status", None), given.pop("owner", None)
+        return await updates.update(desk, updates.Update(arguments.task_id, given, owner, status))
+
+
+class TaskList(Described):
+    """Shows the board."""
+
+    async def run(self, arguments: BoardArguments, desk: Desk) -> Result:
+        """Return a line for each task; where there are too many, those that are completed go first."""
+        arguments.check_team(desk)
+        board = await desk.board.refresh()
+        tasks = [task for task in board.tasks.values() if task.status is not Status.DELETED]
+        listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
+        lines = [clip([line(board, task) for task in listed], "TaskGet reads any of them")] if listed else []
+        if over := len(tasks) - len(listed):
+            lines.append(f"({counted(over, 'completed task')} not listed)")
+        return Result("\n".join(lines) or "the board is empty")
+
+
+def _told(board: Board, task: Task) -> Iterator[str]:
+    """Yield what is known of a task; its description last, since that may look like anything."""
+    yield f"#{task.id} {' '.join(task.subject.split())}"
+    yield f"status: {task.status.replace('_', ' ')}"
+    yield f"owner: {task.owner or 'nobody'}"
+    yield from _edges(board, task)
+    if task.role:
+        yield f"only for: {one_line(task.role)}"
+    if task.verify:
+        yield f"verified by: {task.verify}"
+    if task.receipt:
+        yield _proof(task.receipt)
+    yield from (f"note: {one_line(note)}" for note in task.notes[-_NOTES_SHOWN:])
+    if task.active_form:
+        yield f"while under way: {one_line(task.active_form)}"
+    if task.description:
+        yield f"description:\n{task.description}"
+
+
+def _edges(board: Board, task: Task) -> Iterator[str]:
+    if task.blocked_by:
+        waits = blockers(board, task)
+        yield f"blocked by: {ids(sorted(task.blocked_by))}" + (f"; still waits for {ids(waits)}" if waits else "")
+    if waiting := blocks(board, task.id):
+        yield f"blocks: {ids(sorted(waiting))}"
+
+
+def _proof(receipt: Receipt) -> str:
+    printed = " ".join(receipt.output[-_OUTPUT_SHOWN:].split())
+    return f"receipt: exit {receipt.exit} in {receipt.workspace}" + (f", it printed … {printed}" if printed else "")
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tools of this family."""
+    text = texts("tasks")
+    return [
+        TaskCreate("TaskCreate", text["TaskCreate"], CreateArguments),
+        TaskGet("TaskGet", text["TaskGet"], GetArguments),
+        TaskUpdate("TaskUpdate", text["TaskUpdate"], UpdateArguments),
+        TaskList("TaskList", text["TaskList"], BoardArguments),
+    ]

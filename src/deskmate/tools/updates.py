@@ -1,0 +1,198 @@
+"""What a TaskUpdate does: words and edges first, then the owner, then the status. Each is an append with its own cause.
+
+Models say more than they change: whatever holds already is no error. `tasks` above reads the arguments; the board
+below has the rules.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from deskmate.core.claims import refusal
+from deskmate.core.members import recipient_refusal
+from deskmate.core.names import IN_CHARGE
+from deskmate.core.results import Result
+from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line, one_line
+from deskmate.errors import Refused, ToolError
+from deskmate.ports import Desk, Ran
+from deskmate.tools.clips import blob_of
+
+VERIFY_SECONDS = 600.0
+_OUTPUT_BYTES = 4 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is to become of a task: `edits` as the board takes them."""
+
+    task: int
+    edits: Mapping[str, Any]
+    owner: str | None
+    status: Status | None
+
+
+async def update(desk: Desk, wanted: Update) -> Result:
+    """Carry out all that is wanted, as far as the rules allow; say what the task is then.
+
+    Raises ToolError or Refused where nothing of it was done.
+    """
+    found(await desk.board.refresh(), wanted.task)
+    done = ""
+    try:
+        for step in (_edit, _hand_over, _set_status):
+            done = ", ".join(filter(None, (done, await step(desk, wanted))))
+    except (ToolError, Refused) as error:
+        if not done:
+            raise
+        # What was done stands: a model told of the refusal alone would do it once more.
+        return _result(desk, wanted, f"{done}; the rest was refused: {error}", ok=False)
+    return _result(desk, wanted, done or "it was so before", ok=True)
+
+
+def found(board: Board, id_: int) -> Task:
+    """Return a task; raise ToolError where there is none of this number."""
+    if id_ not in board.tasks:
+        raise ToolError(f"there is no task #{id_}; TaskList shows those there are")
+    return board.tasks[id_]
+
+
+def check_owner(desk: Desk, owner: str | None, cause: str) -> None:
+    """Raise ToolError, naming who is here, unless a task can be given to this owner or was before."""
+    why = recipient_refusal(desk.roster, owner) if owner is not None else None
+    if why and cause not in desk.board.state.causes:
+        raise ToolError(why)
+
+
+def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
+    """Return what the task is now. The agent knows it as its own while it has it in progress, and no longer."""
+    task = _task(desk, wanted)
+    tasks: dict[int, int | None] = {}
+    if _is_under_way(desk, task):
+        tasks = {task.id: task.epoch}
+    elif wanted.owner is not None or wanted.status is not None:
+        tasks = {task.id: None}
+    return Result(f"{line(desk.board.state, task)}\n{said}", ok=ok, tasks=tasks)
+
+
+def _task(desk: Desk, wanted: Update) -> Task:
+    return desk.board.state.tasks[wanted.task]
+
+
+def _is_under_way(desk: Desk, task: Task) -> bool:
+    return task.owner == desk.me.name and task.status is Status.IN_PROGRESS
+
+
+async def _edit(desk: Desk, wanted: Update) -> str:
+    if not wanted.edits:
+        return ""
+    await desk.board.edit(desk.me.name, wanted.task, **wanted.edits, cause=f"{desk.call}/edit")
+    return "edited"
+
+
+async def _hand_over(desk: Desk, wanted: Update) -> str:
+    """Give the task to its new owner; a teammate that gives it to itself claims it."""
+    task, owner, me, cause = _task(desk, wanted), wanted.owner, desk.me.name, f"{desk.call}/owner"
+    if owner is None:
+        return ""
+    check_owner(desk, owner, cause)
+    if owner == me and me not in IN_CHARGE:
+        return await _claim(desk, task, cause)
+    if owner == task.owner:
+        return ""
+    await desk.board.assign(me, task.id, owner, cause=cause)
+    return f"given to '{owner}'"
+
+
+async def _claim(desk: Desk, task: Task, cause: str) -> str:
+    if _is_under_way(desk, task):
+        return ""
+    await desk.board.claim(desk.me, task.id, cause=cause)
+    return "claimed"
+
+
+async def _set_status(desk: Desk, wanted: Update) -> str:
+    cause = f"{desk.call}/status"
+    match wanted.status:
+        case None:
+            return ""
+        case Status.PENDING:
+            return await _release(desk, wanted, cause)
+        case Status.IN_PROGRESS:
+            return await _begin(desk, wanted, cause)
+        case Status.COMPLETED:
+            return await _complete(desk, wanted, cause)
+        case Status.DELETED:
+            freed = freed_by(desk.board.state, wanted.task)
+            await desk.board.delete(desk.me.name, wanted.task, cause=cause)
+            return _ended("deleted", freed)
+        case unreachable:
+            assert_never(unreachable)
+
+
+async def _begin(desk: Desk, wanted: Update, cause: str) -> str:
+    if wanted.owner not in (None, desk.me.name):
+        return f"to be begun by '{wanted.owner}'"
+    return await _claim(desk, _task(desk, wanted), cause)
+
+
+async def _release(desk: Desk, wanted: Update, cause: str) -> str:
+    task = _task(desk, wanted)
+    # Given to someone in this very call, it waits for them: to release it would undo that.
+    if task.status is Status.PENDING and (wanted.owner is not None or task.owner is None):
+        return ""
+    await desk.board.release(desk.me.name, task.id, _epoch(desk, wanted), cause=cause)
+    return "released"
+
+
+async def _complete(desk: Desk, wanted: Update, cause: str) -> str:
+    if cause in desk.board.state.causes:
+        return "completed"
+    epoch = _epoch(desk, wanted)
+    receipt = await _verify(desk, _task(desk, wanted), epoch)
+    freed = freed_by(await desk.board.refresh(), wanted.task)
+    await desk.board.complete(desk.me.name, wanted.task, epoch, receipt=receipt, cause=cause)
+    return _ended("completed", freed)
+
+
+def _epoch(desk: Desk, wanted: Update) -> int:
+    """Return the epoch the caller means: the one it was told of, or what the board has if it has just changed that."""
+    epoch = _task(desk, wanted).epoch
+    return epoch if wanted.owner is not None else desk.memory.tasks.get(wanted.task, epoch)
+
+
+def _ended(word: str, freed: Iterable[Task]) -> str:
+    unblocked = ids(task.id for task in freed)
+    return f"{word}, which unblocked {unblocked}" if unblocked else word
+
+
+# -- verifying ------------------------------------------------------------------------------------
+
+
+async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
+    """Run the command that verifies a task, if it has one, and return its receipt; raise ToolError if it fails."""
+    if task.verify is None:
+        return None
+    receipt = Receipt(command=task.verify, workspace=desk.workspace.root, exit=0, output="")
+    ending = Completed(by=desk.me.name, at=0.0, task=task.id, epoch=epoch, receipt=receipt)
+    # Nothing runs for a task that could not be completed even if all went well.
+    if why := refusal(desk.board.state, ending):
+        raise ToolError(why)
+    if desk.again:
+        raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
+    ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=blob_of(desk.call, ".txt"))
+    if ran.exit != 0:
+        raise ToolError(_failure(task, ran))
+    return receipt.model_copy(update={"output": _tail(ran.output)})
+
+
+def _failure(task: Task, ran: Ran) -> str:
+    how = ran.ended or f"exit status {ran.exit}"
+    rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
+    told = f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then complete it"
+    return "\n".join([told, _tail(ran.output) or "(no output)", *rest])
+
+
+def _tail(output: str) -> str:
+    """Return the end of what a command printed: there it says what is wrong."""
+    data = output.strip().encode()
+    return data.decode() if len(data) <= _OUTPUT_BYTES else f"…{data[-_OUTPUT_BYTES:].decode(errors='ignore')}"

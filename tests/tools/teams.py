@@ -1,0 +1,113 @@
+"""A team at its desks: one board and one roster for all, and what each has been told of its tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from deskmate.core import members
+from deskmate.core.members import Joined, Member
+from deskmate.core.memory import Memory
+from deskmate.core.names import BOARD
+from deskmate.core.policy import Attempt
+from deskmate.core.records import Json, Record
+from deskmate.core.results import Result
+from deskmate.core.roles import Kind
+from deskmate.core.tasks import Task
+from deskmate.errors import Refused, ToolError
+from deskmate.ports import Tool
+from deskmate.runtime.board import Board
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.memory import MemoryStore
+from deskmate.testing import FakeClock
+from deskmate.tools import tools_for
+from tests.tools import MemoryWorkspace
+
+
+class Desks:
+    """The team `web`: its lead and who has joined, each at a desk of its own."""
+
+    def __init__(self) -> None:
+        self.pen = Pen(MemoryStore(), FakeClock())
+        self.roster, self.board = Roster(self.pen), Board(self.pen)
+        self._sat: dict[str, TeamDesk] = {}
+
+    async def open(self, *names: str) -> None:
+        await self.roster.found("web")
+        for name in names:
+            await self.roster.join(Joined(name=name, role=f"{name}'s role", at=self.pen.clock.timestamp()))
+
+    def __getitem__(self, name: str) -> "TeamDesk":
+        return self._sat.setdefault(name, TeamDesk(self, name))
+
+    def task(self, id_: int) -> Task:
+        return self.board.state.tasks[id_]
+
+    async def events(self) -> list[Json]:
+        """Return all that was ever written to the board."""
+        return [item.body for item in await self.pen.store.read(BOARD) if isinstance(item, Record)]
+
+
+@dataclass
+class TeamDesk:
+    """A member's desk. It remembers the tasks of each result, as a transcript would."""
+
+    desks: Desks
+    name: str
+    workspace: MemoryWorkspace = field(default_factory=MemoryWorkspace)
+    memory: Memory = field(default_factory=Memory)
+    call: str = ""
+    again: bool = False
+    said: "count[int]" = field(default_factory=lambda: count(1))
+
+    @property
+    def me(self) -> Member:
+        return self.roster.members[self.name]
+
+    @property
+    def board(self) -> Board:
+        return self.desks.board
+
+    @property
+    def roster(self) -> members.Roster:
+        return self.desks.roster.state
+
+    async def use(self, name: str, **arguments: Any) -> Result:
+        """Run a tool in a new call."""
+        self.call, self.again = f"{self.name}:{next(self.said)}.0", False
+        return await self._run(name, arguments)
+
+    async def use_again(self, name: str, **arguments: Any) -> Result:
+        """Run a tool in the last call, as after a crash that left it without a result."""
+        self.again = True
+        return await self._run(name, arguments)
+
+    async def attempt(self, name: str, **arguments: Any) -> Attempt:
+        """Return what the permission rules see of a call."""
+        tool = self.tool(name)
+        return await tool.attempt(tool.arguments.model_validate(arguments), self)
+
+    def tool(self, name: str) -> Tool:
+        (tool,) = tools_for(Kind.LEAD if self.name == "lead" else Kind.TEAMMATE, [name])
+        return tool
+
+    async def _run(self, name: str, arguments: Mapping[str, Any]) -> Result:
+        tool = self.tool(name)
+        try:
+            result = await tool.run(tool.arguments.model_validate(arguments), self)
+        except (ToolError, Refused) as error:
+            return Result(str(error), ok=False)
+        told = {**self.memory.tasks, **result.tasks}
+        tasks = {task: epoch for task, epoch in told.items() if epoch is not None}
+        self.memory = replace(self.memory, tasks=tasks)
+        return result
+
+
+async def add(desks: Desks, *subjects: str, **arguments: Any) -> None:
+    for subject in subjects:
+        await desks["lead"].use("TaskCreate", subject=subject, **arguments)
+
+
+def refused(text: str) -> Result:
+    return Result(text, ok=False)

@@ -1,0 +1,250 @@
+"""TaskUpdate: words and edges, owners and status, and what the model reads of each."""
+
+from typing import Any
+
+import pytest
+
+from deskmate.core.memory import Memory
+from deskmate.core.results import Result
+from deskmate.core.tasks import Status
+from tests.tools.teams import Desks, add, refused
+
+pytestmark = pytest.mark.anyio
+
+
+# -- words and edges ------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("task-tools")
+async def test_an_update_without_a_change_says_what_can_be_changed(desks: Desks) -> None:
+    await add(desks, "parse")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, team_name="web", addBlocks=[])
+    assert told == refused(
+        "nothing to change; give at least one of "
+        "status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
+    )
+
+
+@pytest.mark.behaviour("task-tools")
+async def test_words_are_changed_where_they_are_given(desks: Desks) -> None:
+    await add(desks, "parse", description="old", activeForm="Parsing")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, subject="parse all", description="")
+    assert told == Result("#1 [pending] parse all\nedited")
+    task = desks.task(1)
+    assert (task.subject, task.description, task.active_form) == ("parse all", "", "Parsing")
+    await desks["alice"].use("TaskUpdate", taskId=1, activeForm="Parsing all")
+    assert desks.task(1).active_form == "Parsing all"
+
+
+@pytest.mark.behaviour("task-deps")
+async def test_edges_are_added_and_taken_away(desks: Desks) -> None:
+    await add(desks, "one", "two", "three")
+    told = await desks["lead"].use("TaskUpdate", taskId=2, addBlockedBy=["1"], addBlocks=["#3"])
+    assert told == Result("#2 [pending] two (blocked by #1)\nedited")
+    assert [sorted(task.blocked_by) for task in desks.board.state.tasks.values()] == [[], [1], [2]]
+    assert await desks["lead"].use("TaskUpdate", taskId=2, removeBlockedBy=[1]) == Result("#2 [pending] two\nedited")
+
+
+@pytest.mark.behaviour("task-deps")
+@pytest.mark.parametrize(
+    ("edges", "why"),
+    [
+        (
+            {"addBlockedBy": [3]},
+            "task #1 would wait for itself: #1 -> #3 -> #2 -> #1; take one of these edges away first",
+        ),
+        ({"addBlockedBy": [1]}, "task #1 cannot block itself; leave #1 out"),
+        ({"addBlocks": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+    ],
+)
+async def test_edges_that_cannot_be_are_refused(desks: Desks, edges: dict[str, Any], why: str) -> None:
+    await add(desks, "one")
+    await add(desks, "two", blockedBy=[1])
+    await add(desks, "three", blockedBy=[2])
+    assert await desks["lead"].use("TaskUpdate", taskId=1, status="deleted", **edges) == refused(why)
+    assert desks.task(1).status is Status.PENDING
+
+
+# -- taking, giving and giving back ---------------------------------------------------------------
+
+
+@pytest.mark.behaviour("claim")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"status": "in_progress"},
+        {"owner": "alice"},
+        {"owner": "alice", "status": "in_progress"},
+    ],
+)
+@pytest.mark.parametrize("queued", [False, True])
+async def test_a_teammate_takes_a_free_task_or_one_of_its_queue(
+    desks: Desks, arguments: dict[str, str], queued: bool
+) -> None:
+    await add(desks, "parse", **({"owner": "alice"} if queued else {}))
+    told = await desks["alice"].use("TaskUpdate", taskId=1, **arguments)
+    assert told == Result("#1 [in progress] parse @alice\nclaimed", tasks={1: desks.task(1).epoch})
+    assert len(await desks.events()) == 2
+
+
+@pytest.mark.behaviour("claim")
+async def test_of_two_who_want_a_task_one_is_told_who_has_it(desks: Desks) -> None:
+    await add(desks, "parse")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    why = refused("task #1 is owned by 'alice'; ask alice or pick another")
+    assert await desks["bob"].use("TaskUpdate", taskId=1, status="in_progress") == why
+    assert await desks["bob"].use("TaskUpdate", taskId=1, owner="bob") == why
+    assert desks["bob"].memory.tasks == {}
+
+
+@pytest.mark.behaviour("claim")
+async def test_what_is_blocked_or_for_others_or_a_second_one_cannot_be_taken(desks: Desks) -> None:
+    await add(desks, "one")
+    await add(desks, "two", blockedBy=[1])
+    await add(desks, "three", role="bob")
+    alice = desks["alice"]
+    blocked = await alice.use("TaskUpdate", taskId=2, status="in_progress")
+    assert blocked == refused("task #2 is blocked by #1; wait until nothing blocks it or pick another")
+    others = await alice.use("TaskUpdate", taskId=3, status="in_progress")
+    assert others == refused("task #3 is for 'bob', not for 'alice'; pick another")
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    await add(desks, "four")
+    second = await alice.use("TaskUpdate", taskId=4, status="in_progress")
+    assert second == refused("'alice' has #1 in progress; complete or release it before claiming #4")
+
+
+async def test_beginning_what_is_under_way_is_no_error(desks: Desks) -> None:
+    await add(desks, "parse")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, owner="alice", status="in_progress")
+    assert told == Result("#1 [in progress] parse @alice\nit was so before", tasks={1: 1})
+    assert len(await desks.events()) == 2
+
+
+async def test_a_repeated_claim_takes_nothing_back_from_who_has_it_since(desks: Desks) -> None:
+    await add(desks, "parse")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    desks["alice"].memory = Memory()
+    await desks["lead"].use("TaskUpdate", taskId=1, owner="bob")
+    before = await desks.events()
+    told = await desks["alice"].use_again("TaskUpdate", taskId=1, status="in_progress")
+    assert told == Result("#1 [pending] parse @bob\nclaimed", tasks={1: None})
+    assert await desks.events() == before
+
+
+@pytest.mark.behaviour("assign")
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ({}, "given to 'bob'"),
+        ({"status": "pending"}, "given to 'bob'"),
+        ({"status": "in_progress"}, "given to 'bob', to be begun by 'bob'"),
+    ],
+)
+async def test_the_lead_puts_a_task_in_a_queue_whatever_status_it_says_with_it(
+    desks: Desks, status: dict[str, str], said: str
+) -> None:
+    await add(desks, "parse")
+    told = await desks["lead"].use("TaskUpdate", taskId=1, owner="bob", **status)
+    assert told == Result(f"#1 [pending] parse @bob\n{said}", tasks={1: None})
+    again = await desks["lead"].use("TaskUpdate", taskId=1, owner="bob")
+    assert again == Result("#1 [pending] parse @bob\nit was so before", tasks={1: None})
+
+
+@pytest.mark.behaviour("assign")
+async def test_the_lead_can_take_a_task_itself(desks: Desks) -> None:
+    await add(desks, "parse", owner="bob")
+    told = await desks["lead"].use("TaskUpdate", taskId=1, owner="lead", status="in_progress")
+    assert told == Result("#1 [in progress] parse @lead\ngiven to 'lead', claimed", tasks={1: desks.task(1).epoch})
+
+
+@pytest.mark.behaviour("assign")
+async def test_a_teammate_gives_no_task_to_another(desks: Desks) -> None:
+    await add(desks, "parse")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, owner="bob")
+    assert told == refused("only lead and user assign; ask the lead to give #1 to 'bob'")
+
+
+@pytest.mark.behaviour("release")
+async def test_an_owner_gives_its_task_back(desks: Desks) -> None:
+    await add(desks, "parse")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    others = await desks["bob"].use("TaskUpdate", taskId=1, status="pending")
+    assert others == refused("task #1 is owned by 'alice'; ask alice or pick another")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, status="pending")
+    assert told == Result("#1 [pending] parse\nreleased", tasks={1: None})
+    assert desks["alice"].memory.tasks == {}
+    again = await desks["alice"].use_again("TaskUpdate", taskId=1, status="pending")
+    assert again == Result("#1 [pending] parse\nit was so before", tasks={1: None})
+
+
+@pytest.mark.behaviour("release", "complete")
+@pytest.mark.parametrize("status", ["pending", "completed"])
+async def test_who_has_lost_a_task_can_no_longer_end_it(desks: Desks, status: str) -> None:
+    await add(desks, "parse")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    await desks["lead"].use("TaskUpdate", taskId=1, status="pending")
+    # Alice has not noticed: what counts is the claim she was told of.
+    await desks["lead"].use("TaskUpdate", taskId=1, owner="alice")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, status=status)
+    assert told == refused("your claim of #1 has ended: it is now owned by 'alice'; leave it and pick another")
+
+
+# -- ending ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("complete", "task-deps")
+async def test_completing_tells_what_it_unblocked(desks: Desks) -> None:
+    await add(desks, "one", "two")
+    await add(desks, "three", "four", blockedBy=[1])
+    await add(desks, "five", blockedBy=[1, 2])
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, status="completed")
+    assert told == Result("#1 [completed] one @alice\ncompleted, which unblocked #3, #4", tasks={1: None})
+    assert (await desks["bob"].use("TaskUpdate", taskId=3, status="in_progress")).ok
+
+
+@pytest.mark.behaviour("complete")
+async def test_only_owner_or_lead_complete(desks: Desks) -> None:
+    await add(desks, "one", "two")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    others = await desks["bob"].use("TaskUpdate", taskId=1, status="completed")
+    assert others == refused("task #1 is owned by 'alice'; ask alice or pick another")
+    free = await desks["bob"].use("TaskUpdate", taskId=2, status="completed")
+    assert free == refused("task #2 is not yours; claim it first")
+    assert (await desks["lead"].use("TaskUpdate", taskId=1, status="completed")).ok
+    assert (await desks["bob"].use("TaskUpdate", taskId=2, owner="bob", status="completed")).ok
+
+
+@pytest.mark.behaviour("task-deps")
+async def test_deleting_takes_the_edges_away_and_tells_what_it_unblocked(desks: Desks) -> None:
+    await add(desks, "one")
+    await add(desks, "two", blockedBy=[1])
+    told = await desks["lead"].use("TaskUpdate", taskId=1, status="deleted")
+    assert told == Result("#1 [deleted] one\ndeleted, which unblocked #2", tasks={1: None})
+    assert desks.task(2).blocked_by == set()
+
+
+async def test_a_repeated_update_does_nothing_twice(desks: Desks) -> None:
+    await add(desks, "one", "two")
+    wanted: dict[str, Any] = {"taskId": 1, "owner": "alice", "subject": "all", "addBlocks": [2], "status": "completed"}
+    first = await desks["alice"].use("TaskUpdate", **wanted)
+    before = await desks.events()
+    assert [event["cause"] for event in before[2:]] == ["alice:1.0/edit", "alice:1.0/owner", "alice:1.0/status"]
+    again = await desks["alice"].use_again("TaskUpdate", **wanted)
+    assert first == Result("#1 [completed] all @alice\nedited, claimed, completed, which unblocked #2", tasks={1: None})
+    # What it unblocked has gone on since; the rest is as it was.
+    assert again == Result("#1 [completed] all @alice\nedited, claimed, completed", tasks={1: None})
+    assert await desks.events() == before
+
+
+async def test_what_was_done_before_a_refusal_is_told_with_it(desks: Desks) -> None:
+    await add(desks, "one", "two")
+    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    told = await desks["alice"].use("TaskUpdate", taskId=2, subject="more", status="in_progress")
+    assert told == Result(
+        "#2 [pending] more\nedited; the rest was refused: "
+        "'alice' has #1 in progress; complete or release it before claiming #2",
+        ok=False,
+        tasks={2: None},
+    )

@@ -1,0 +1,127 @@
+"""TaskUpdate on tasks with a command: completed only once it has passed."""
+
+from typing import Any
+
+import pytest
+
+from deskmate.core.policy import Attempt
+from deskmate.core.results import Result
+from deskmate.core.tasks import Receipt, Status
+from deskmate.ports import Ran
+from tests.tools import MemoryWorkspace
+from tests.tools.teams import Desks, add, refused
+
+pytestmark = pytest.mark.anyio
+
+PLAIN = Attempt("TaskUpdate", (), inside=True)
+AS_BASH = Attempt("bash", None, inside=False)
+
+
+class Killed(Exception):
+    """The process died at this point."""
+
+
+class FatalWorkspace(MemoryWorkspace):
+    """One in which every command is the last thing that happens."""
+
+    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+        raise Killed
+
+
+@pytest.mark.behaviour("complete")
+async def test_a_verified_task_is_completed_with_the_receipt_of_its_command(desks: Desks) -> None:
+    await add(desks, "parse", verify="make test")
+    alice = desks["alice"]
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    alice.workspace.ran = Ran(0, f"{'ä' * 3_000}\nok\n")
+    told = await alice.use("TaskUpdate", taskId=1, status="completed")
+    assert told == Result("#1 [completed] parse @alice\ncompleted", tasks={1: None})
+    assert alice.workspace.asked == [("make test", 600, "alice-2-0.txt")]
+    output = f"…{'ä' * 2_046}\nok"
+    assert desks.task(1).receipt == Receipt(command="make test", workspace="/desk", exit=0, output=output)
+
+
+@pytest.mark.behaviour("complete")
+@pytest.mark.parametrize(
+    ("ran", "why"),
+    [
+        (Ran(2, "1 failed\n"), "exit status 2; mend it, then complete it\n1 failed"),
+        (Ran(None, "", ended="ended after 600 s"), "ended after 600 s; mend it, then complete it\n(no output)"),
+        (
+            Ran(1, "no", blob="b/alice-2-0.txt"),
+            "exit status 1; mend it, then complete it\nno\nall of the output is in b/alice-2-0.txt",
+        ),
+    ],
+)
+async def test_a_task_whose_command_fails_stays_with_its_owner(desks: Desks, ran: Ran, why: str) -> None:
+    await add(desks, "parse", verify="make test")
+    alice = desks["alice"]
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    alice.workspace.ran = ran
+    told = await alice.use("TaskUpdate", taskId=1, status="completed")
+    assert told == refused(f"task #1 is not done: `make test` failed with {why}")
+    assert (desks.task(1).status, desks.task(1).receipt) == (Status.IN_PROGRESS, None)
+    assert alice.memory.tasks == {1: 1}
+
+
+@pytest.mark.behaviour("claim", "complete")
+async def test_a_task_that_was_taken_and_failed_its_command_in_one_call_is_known_as_taken(desks: Desks) -> None:
+    await add(desks, "parse", verify="make test")
+    alice = desks["alice"]
+    alice.workspace.ran = Ran(1, "no")
+    assert not (await alice.use("TaskUpdate", taskId=1, owner="alice", status="completed")).ok
+    assert alice.memory.tasks == {1: 1}
+
+
+@pytest.mark.behaviour("complete")
+async def test_a_command_that_was_interrupted_is_not_run_again_unasked(desks: Desks) -> None:
+    await add(desks, "parse", verify="deploy")
+    alice = desks["alice"]
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    alice.workspace = FatalWorkspace()
+    with pytest.raises(Killed):
+        await alice.use("TaskUpdate", taskId=1, status="completed")
+    alice.workspace = MemoryWorkspace()
+    told = await alice.use_again("TaskUpdate", taskId=1, status="completed")
+    assert told == refused("interrupted while verifying #1; complete it again")
+    assert alice.workspace.asked == []
+    assert (await alice.use("TaskUpdate", taskId=1, status="completed")).ok
+    assert alice.workspace.asked == [("deploy", 600, "alice-3-0.txt")]
+
+
+@pytest.mark.behaviour("complete")
+async def test_a_verified_completion_that_was_recorded_before_the_crash_is_told_as_done(desks: Desks) -> None:
+    await add(desks, "parse", verify="make test")
+    alice = desks["alice"]
+    await alice.use("TaskUpdate", taskId=1, owner="alice", status="completed")
+    told = await alice.use_again("TaskUpdate", taskId=1, owner="alice", status="completed")
+    assert told == Result("#1 [completed] parse @alice\nclaimed, completed", tasks={1: None})
+    assert len(alice.workspace.asked) == 1
+
+
+@pytest.mark.behaviour("complete")
+async def test_no_command_runs_for_a_task_that_could_not_be_completed_anyway(desks: Desks) -> None:
+    await add(desks, "parse", verify="make test")
+    told = await desks["bob"].use("TaskUpdate", taskId=1, status="completed")
+    assert told == refused("task #1 is not yours; claim it first")
+    assert desks["bob"].workspace.asked == []
+
+
+@pytest.mark.behaviour("complete")
+@pytest.mark.parametrize(
+    ("arguments", "attempt"),
+    [
+        ({"taskId": 1, "status": "completed"}, PLAIN),
+        ({"taskId": 2, "status": "completed"}, AS_BASH),
+        ({"taskId": 2, "status": "in_progress"}, PLAIN),
+        ({"taskId": 2, "subject": "b"}, PLAIN),
+        # By the time it runs, a call before it may have made that task, with a command.
+        ({"taskId": 3, "status": "completed"}, AS_BASH),
+    ],
+)
+async def test_the_rules_see_a_completion_that_may_run_a_command_as_bash(
+    desks: Desks, arguments: dict[str, Any], attempt: Attempt
+) -> None:
+    await add(desks, "plain")
+    await add(desks, "verified", verify="make test")
+    assert await desks["alice"].attempt("TaskUpdate", **arguments) == attempt
