@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.furnishing import Furniture, furnished
+from deskmate.app.furnishing import Furniture, connected, furnished
 from deskmate.config import load
 from deskmate.core.members import Member, PolicySet, Status
 from deskmate.core.messages import Plain
@@ -73,8 +73,8 @@ async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterato
             policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=pen.clock.timestamp())
             await office.roster.permit(policy)
         chosen = settings.model_copy(update={"model": f"openai:{model}"})
-        async with furnished(folder, TEAM, chosen, office) as furniture:
-            yield Desk(office, furniture)
+        async with connected(chosen) as client:
+            yield Desk(office, await furnished(folder, TEAM, chosen, office, client))
 
 
 def _with_one_tool(kit: Kit) -> Kit:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.furnishing import furnished
-from deskmate.app.places import free_team, latest_team, notes_for, skills_in, workspace_of
+from deskmate.app.furnishing import connected, furnished
+from deskmate.app.places import branch_of, free_team, latest_team, notes_for, skills_in, workspace_of
 from deskmate.config import load
-from deskmate.core.briefs import brief
+from deskmate.core.briefs import NOTES_CAP, brief
 from deskmate.core.skills import Skill
 from deskmate.core.spending import Caps
 from deskmate.errors import Refused, UnsafeFolder
@@ -148,8 +148,38 @@ def test_notes_that_cannot_be_read_are_passed_over_with_a_warning(
     (root / "a/AGENTS.md").unlink()
     # A file that is there and gives an error to whoever reads it, root included.
     (root / "a/AGENTS.md").symlink_to("/proc/self/mem")
-    assert notes_for(root / "a", root) == ("AGENTS.md", "of AGENTS.md")
+    assert notes_for(root / "a", Path("/")) == ("AGENTS.md", "of AGENTS.md")
     assert "a/AGENTS.md cannot be read (Input/output error) and is left out" in caplog.text
+
+
+def test_notes_that_lead_out_of_the_workspace_are_passed_over_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = made(tmp_path.resolve(), "secret", "w/AGENTS.md", "w/a/NOTES.md")
+    (root / "w/b").mkdir()
+    (root / "w/b/AGENTS.md").symlink_to("../../secret")
+    (root / "w/a/AGENTS.md").symlink_to("NOTES.md")
+    assert notes_for(root / "w/b", root / "w") == ("AGENTS.md", "of w/AGENTS.md")
+    assert "w/b/AGENTS.md leads out of the workspace and is left out" in caplog.text
+    assert notes_for(root / "w/a", root / "w") == ("AGENTS.md", "of w/a/NOTES.md")
+
+
+def test_of_endless_notes_only_the_beginning_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "AGENTS.md").open("wb") as file:
+        file.truncate(10**12)
+    assert len(notes_for(tmp_path.resolve(), tmp_path.resolve())[1]) == NOTES_CAP + 1
+
+
+def test_the_branch_is_found_in_a_worktree_and_below_the_top(tmp_path: Path) -> None:
+    (tmp_path / "repo/.git/worktrees/w").mkdir(parents=True)
+    (tmp_path / "repo/.git/HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "repo/.git/worktrees/w/HEAD").write_text("ref: refs/heads/side/way\n")
+    (tmp_path / "repo/deep/er").mkdir(parents=True)
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/.git").write_text(f"gitdir: {tmp_path}/repo/.git/worktrees/w\n")
+    (tmp_path / "none").mkdir()
+    found = [branch_of(tmp_path / place) for place in ("repo", "repo/deep/er", "w", "none")]
+    assert found == ["main", "main", "side/way", None]
 
 
 @pytest.mark.anyio
@@ -162,7 +192,8 @@ async def test_an_agent_is_given_the_notes_of_the_folder_that_was_meant(
     pen = Pen(MemoryStore(), FakeClock())
     office = Office(pen, Roster(pen), Board(pen), Purse(pen, Caps()), Feed())
     settings = load({"HOME": str(root), "ANTHROPIC_API_KEY": "sk-test"}, {})
-    async with furnished(root / "w", "main", settings, office, folder=root / "w/a") as furniture:
+    async with connected(settings) as client:
+        furniture = await furnished(root / "w", "main", settings, office, client, folder=root / "w/a")
         text = brief(furniture.started().made_of)
     assert "of w/a/AGENTS.md" in text
     assert "elsewhere" not in text

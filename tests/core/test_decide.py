@@ -142,6 +142,12 @@ class TestCalls:
         says(world, "TeamCreate")
         assert isinstance(decide(world.view), Settle)
 
+    def test_a_tool_with_an_endless_name_is_refused_in_few_words(self) -> None:
+        world = idle()
+        (call,) = says(world, "x" * 100_000)
+        told = f"there is no tool '{'x' * 80}' for you now; use one of those you were given"
+        assert decide(world.view) == Settle((call,), told)
+
     @pytest.mark.parametrize(("tool", "again"), [("read_file", True), ("SendMessage", True), ("bash", False)])
     def test_after_a_crash_what_may_be_repeated_is_and_all_else_is_reported(self, tool: str, again: bool) -> None:
         world = idle()

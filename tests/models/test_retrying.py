@@ -333,3 +333,20 @@ async def test_cancelling_it_closes_the_model_and_asks_nobody_else(attempt: Atte
         listener.scope.cancel()
     assert listener.scope.cancelled_caught
     assert (model.closed, other.prompts) == (1, [])
+
+
+async def test_the_time_that_failed_tries_took_is_waited_too() -> None:
+    clock, tries = PassingClock(), 0
+
+    async def slow_to_fail(prompt: Prompt) -> ModelTrouble:
+        nonlocal tries
+        tries += 1
+        clock.advance(120)
+        return ModelTrouble("kept silent too long")
+
+    model = Retrying(
+        ScriptedModel(slow_to_fail), clock, budget_seconds=600, silence_seconds=SILENCE, random=lambda: 0.0
+    )
+    with pytest.raises(ModelTrouble):
+        await parts_of(model)
+    assert tries == 5

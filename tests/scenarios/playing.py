@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run
-from deskmate.app.furnishing import furnished
+from deskmate.app.furnishing import connected, furnished
 from deskmate.core.compaction import summary_request
 from deskmate.core.decide import Rest, Stop
 from deskmate.core.entries import Did, Entry, Said, read_entry
@@ -176,7 +176,8 @@ class Room:
                 policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=clock.timestamp())
                 await office.roster.permit(policy)
                 await Mailbox(USER, pen, office.roster).send(LEAD, Plain(content=GOAL))
-                async with furnished(self.place, TEAM, settings, office) as furniture:
+                async with connected(settings) as client:
+                    furniture = await furnished(self.place, TEAM, settings, office, client)
                     agent = await Agent.seat(office, furniture.started(), furniture.lead)
                     return await agent.play(until_rest=True)
 

@@ -28,6 +28,8 @@ class MemoryWorkspace:
 
     async def locate(self, path: str) -> tuple[str, bool]:
         whole = posixpath.normpath(posixpath.join(self.root, path))
+        if whole == self.root:
+            return ".", True
         inside = whole.startswith(f"{self.root}/")
         return whole.removeprefix(f"{self.root}/"), inside
 

@@ -101,5 +101,13 @@ def test_a_huge_change_is_shown_as_replaced_and_bounded() -> None:
     assert (len(rest), rest[-1]) == (198, "… 5,790 lines more; see the file itself")
 
 
+def test_a_change_of_many_characters_is_shown_as_replaced_too() -> None:
+    long = "x" * 500_000
+    cut_off = f"{'x' * 499}… (+499,501 characters)"
+    assert diff("f", f"a\n{long}\nb\n", f"c\n{long}\nd\n") == (
+        f"--- f\n+++ f\n@@ -1,3 +1,3 @@\n-a\n-{cut_off}\n-b\n+c\n+{cut_off}\n+d"
+    )
+
+
 def test_a_long_line_is_cut_in_a_diff() -> None:
     assert diff("f", "", "x" * 1000) == f"--- f\n+++ f\n@@ -0,0 +1,1 @@\n+{'x' * 499}… (+501 characters)"

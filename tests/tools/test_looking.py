@@ -2,8 +2,9 @@
 
 import pytest
 
-from deskmate.core.policy import Attempt
+from deskmate.core.policy import Attempt, Effect, Mode, Rule, judge
 from deskmate.core.results import Result
+from deskmate.core.roles import TOOLS
 from deskmate.core.skills import Skill
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
@@ -59,6 +60,50 @@ async def test_a_search_that_was_ended_says_why_and_shows_what_it_found(
 ) -> None:
     workspace.ran = Ran(None, output, ended="ended after 30 s")
     assert await desk.use("grep", pattern="x") == result
+
+
+async def test_what_is_found_by_a_pattern_or_in_a_folder_cannot_be_told(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    workspace.files["keys/a"] = b"secret"
+    assert await desk.attempt("glob", pattern="keys/a") == Attempt("glob", None, inside=True)
+    assert await desk.attempt("grep", pattern="s") == Attempt("grep", None, inside=True)
+    assert await desk.attempt("grep", pattern="s", path="keys") == Attempt("grep", None, inside=True)
+    assert await desk.attempt("grep", pattern="s", path="./keys/a") == Attempt("grep", ("keys/a",), inside=True)
+    assert await desk.attempt("grep", pattern="s", path="../a") == Attempt("grep", None, inside=False)
+
+
+LOOKS = [("glob", {"pattern": "**"}), ("grep", {"pattern": "s"}), ("grep", {"pattern": "s", "path": "keys/a"})]
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize(("name", "arguments"), LOOKS)
+async def test_looking_is_allowed_in_every_mode(
+    desk: PlainDesk, workspace: MemoryWorkspace, mode: Mode, name: str, arguments: dict[str, str]
+) -> None:
+    workspace.files["keys/a"] = b"secret"
+    assert await effect(desk, mode, (), name, arguments) is Effect.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("rule", "effects"),
+    [
+        ("*(keys/**)", [Effect.ASK, Effect.ASK, Effect.DENY]),
+        ("*(src/**)", [Effect.ASK, Effect.ASK, Effect.ALLOW]),
+        ("g*", [Effect.DENY, Effect.DENY, Effect.DENY]),
+    ],
+)
+async def test_a_rule_that_denies_files_holds_for_looking_at_them(
+    desk: PlainDesk, workspace: MemoryWorkspace, rule: str, effects: list[Effect]
+) -> None:
+    workspace.files["keys/a"] = b"secret"
+    rules = (Rule.parse(Effect.DENY, rule),)
+    assert [await effect(desk, Mode.DEFAULT, rules, name, arguments) for name, arguments in LOOKS] == effects
+
+
+async def effect(desk: PlainDesk, mode: Mode, rules: tuple[Rule, ...], name: str, arguments: dict[str, str]) -> Effect:
+    attempt = await desk.attempt(name, **arguments)
+    return judge(attempt, mode=mode, rules=rules, traits=TOOLS, confined=False, attended=True).effect
 
 
 SKILLS = {
@@ -127,8 +172,6 @@ async def test_what_was_stopped_is_gone(desk: PlainDesk) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("glob", {"pattern": "*"}),
-        ("grep", {"pattern": "a", "path": "../elsewhere"}),
         ("Task", {"prompt": "count"}),
         ("TaskOutput", {"task_id": "a000000"}),
         ("TaskStop", {"task_id": "a000000"}),

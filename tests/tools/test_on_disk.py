@@ -78,6 +78,18 @@ async def test_a_file_is_known_by_whatever_path_leads_to_it(desk: PlainDesk, fol
     assert ((folder / "link.py").is_symlink(), (folder / "a.py").read_text()) == (True, "three\n")
 
 
+async def test_a_search_is_judged_by_the_file_it_leads_to_and_in_a_folder_by_none(
+    desk: PlainDesk, folder: Path
+) -> None:
+    (folder / "keys").mkdir()
+    (folder / "keys/a").write_text("secret\n")
+    (folder / "door").symlink_to("keys/a")
+    (folder / "hall").symlink_to("keys")
+    assert await desk.attempt("grep", pattern="s", path="door") == Attempt("grep", ("keys/a",), inside=True)
+    for path in (".", "keys", "hall", "nowhere"):
+        assert await desk.attempt("grep", pattern="s", path=path) == Attempt("grep", None, inside=True)
+
+
 @pytest.mark.behaviour("tools-safety")
 async def test_what_leads_outside_is_refused_and_judged_by_where_it_leads(desk: PlainDesk, folder: Path) -> None:
     secret = folder.parent / "secret"
@@ -103,7 +115,7 @@ async def test_a_file_that_was_read_and_removed_can_be_written_anew(desk: PlainD
 
 
 @pytest.mark.behaviour("tools-errors")
-@pytest.mark.parametrize("path", ["nothing.py", ".", "src", "a\0b", "", "src/a.py/b"])
+@pytest.mark.parametrize("path", ["nothing.py", ".", "src", "a\0b", "src/a.py/b"])
 async def test_what_is_no_file_is_an_error_the_model_can_read(desk: PlainDesk, folder: Path, path: str) -> None:
     await desk.use("write_file", path="src/a.py", content="")
     with pytest.raises(ToolError):

@@ -109,5 +109,15 @@ def test_an_argument_out_of_its_bounds_is_refused(name: str, wrong: dict[str, ob
         tool.arguments.model_validate(wrong)
 
 
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("read_file", {}), ("write_file", {"content": "a"}), ("edit_file", {"old_text": "a", "new_text": "b"})],
+)
+def test_a_file_without_a_path_is_refused_in_words_that_ask_for_one(name: str, more: dict[str, str]) -> None:
+    (tool,) = tools_for(Kind.LEAD, [name])
+    with pytest.raises(ValidationError, match="a path is needed"):
+        tool.arguments.model_validate({"path": "", **more})
+
+
 def test_the_traits_of_every_tool_are_known() -> None:
     assert [tool.name for tool in every_tool() if tool.name not in TOOLS] == []

@@ -1,5 +1,7 @@
 """write_file and edit_file: what is written, and what is refused so that nobody's work is lost."""
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.core.digests import digest
@@ -95,6 +97,25 @@ async def test_a_change_at_the_last_moment_is_left_alone_too(name: str) -> None:
     assert workspace.files == {"a.py": b"theirs, later\n"}
 
 
+class CutWhileWriting(MemoryWorkspace):
+    """Whoever writes is cancelled before it hears that it has written."""
+
+    scope: anyio.CancelScope
+
+    async def write(self, path: str, data: bytes, *, known: str | None) -> None:
+        await super().write(path, data, known=known)
+        self.scope.cancel()
+
+
+@pytest.mark.parametrize("name", CHANGES)
+async def test_what_is_written_is_told_though_it_was_cut_meanwhile(name: str) -> None:
+    workspace = CutWhileWriting({"a.py": b"theirs\n"})
+    desk = PlainDesk(workspace, files={"a.py": digest(b"theirs\n")})
+    with anyio.CancelScope() as workspace.scope:
+        await desk.use(name, **CHANGES[name])
+    assert desk.files == {"a.py": digest(b"mine\n")}
+
+
 @pytest.mark.behaviour("tools-safety")
 async def test_a_file_that_appears_at_the_last_moment_is_left_alone_too() -> None:
     workspace = ChangedWhileWriting()
@@ -149,6 +170,33 @@ async def test_a_file_that_is_not_utf8_is_not_edited(desk: PlainDesk, workspace:
     with pytest.raises(ToolError, match=r"a\.py is not UTF-8"):
         await desk.use("edit_file", path="a.py", old_text="one", new_text="two")
     assert workspace.files == {"a.py": b"caf\xe9 one\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("edit_file", {"old_text": "a", "new_text": "b", "replace_all": True}),
+        ("write_file", {"content": "b\n" * 200_000}),
+    ],
+)
+async def test_the_event_loop_is_free_while_a_large_file_is_changed(
+    desk: PlainDesk, workspace: MemoryWorkspace, name: str, arguments: dict[str, object]
+) -> None:
+    await knows(desk, workspace, b"a\n" * 200_000)
+    turns = 0
+
+    async def turn() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(turn)
+        await desk.use(name, path="a.py", **arguments)
+        group.cancel_scope.cancel()
+    assert workspace.files == {"a.py": b"b\n" * 200_000}
+    assert turns > 10
 
 
 @pytest.mark.behaviour("tools-errors")

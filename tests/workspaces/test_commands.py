@@ -265,6 +265,14 @@ async def test_what_cannot_be_started_is_told(workspace: LocalWorkspace, command
         await run(workspace, command)
 
 
+async def test_only_a_command_that_is_too_long_is_told_to_go_into_a_file(root: Path, workspace: LocalWorkspace) -> None:
+    with pytest.raises(ToolError, match=r"too long; put it into a file and run that$"):
+        await run(workspace, ": " + "x" * 3_000_000)
+    root.rmdir()
+    with pytest.raises(ToolError, match=r"No such file or directory; try again, and tell the user if it stays so$"):
+        await run(workspace, "true")
+
+
 async def test_a_command_knows_nothing_secret(make: Callable[..., LocalWorkspace]) -> None:
     secrets = {
         f"{name}_{index}": f"canary{index}" for index, name in enumerate(["API_KEY", "TOKEN", "AWS", "PWD2"] * 8)

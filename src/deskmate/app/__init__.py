@@ -10,16 +10,22 @@ Nothing here decides what an agent does.
 from deskmate.app.running import Outcome, Wanted, resume, run
 from deskmate.config import Settings, choose_model, load
 from deskmate.core.entries import Entry
+from deskmate.core.messages import BODY_CAP
 from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.roles import colour_of
-from deskmate.runtime.feed import Changed, Feed, Happening, Listener, Recorded, Streamed
+from deskmate.runtime.feed import Changed, Feed, Founded, Happening, Listener, Recorded, Streamed
+
+# What one message holds, with some room for how it is written.
+GOAL_CAP = BODY_CAP - 1024
 
 __all__ = [
+    "GOAL_CAP",
     "CallDelta",
     "Changed",
     "Delta",
     "Entry",
     "Feed",
+    "Founded",
     "Happening",
     "Listener",
     "Outcome",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx2
 
-from deskmate.app.places import notes_for, skills_in
+from deskmate.app.places import branch_of, notes_for, skills_in
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
@@ -29,6 +29,8 @@ from deskmate.runtime.agent import Kit
 from deskmate.runtime.office import Office
 from deskmate.tools import spec, tools_for
 from deskmate.workspaces.local import LocalWorkspace
+
+OUTPUT_TOKENS = 32_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +98,42 @@ def check_model(settings: Settings) -> None:
 
 
 @asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    """Yield the client that all models are asked through; raise BadSettings where the environment allows none."""
+    try:
+        client = new_client(secure=_secure(settings))
+    except (ImportError, ValueError, OSError) as error:
+        raise BadSettings(
+            f"no connection can be made: {error}; look at HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE in the environment"
+        ) from error
+    async with client:
+        yield client
+
+
 async def furnished(
-    place: Path, team: str, settings: Settings, office: Office, folder: Path | None = None
-) -> AsyncIterator[Furniture]:
-    """Yield what the agents of a team are given, the lead's leftovers from before this process ended first.
+    place: Path,
+    team: str,
+    settings: Settings,
+    office: Office,
+    client: httpx2.AsyncClient,
+    folder: Path | None = None,
+) -> Furniture:
+    """Return what the agents of a team are given, having ended what the lead before this process left running.
 
     `folder`: where in the workspace the user stands, whose notes are read; its top if not given.
     """
     workspace = LocalWorkspace(place, team, LEAD)
     await workspace.sweep()
-    async with new_client(secure=_secure(settings)) as client:
-        yield Furniture(
-            team=team,
-            model=_model(settings, client, office),
-            settings=settings,
-            office=office,
-            workspace=workspace,
-            environment=_environment(place),
-            notes=notes_for(folder or place, place),
-            skills=skills_in(settings.skills_folder),
-        )
+    return Furniture(
+        team=team,
+        model=_model(settings, client, office),
+        settings=settings,
+        office=office,
+        workspace=workspace,
+        environment=_environment(place),
+        notes=notes_for(folder or place, place),
+        skills=skills_in(settings.skills_folder),
+    )
 
 
 def _secure(settings: Settings) -> bool:
@@ -142,18 +160,20 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
         from deskmate.models.anthropic import AnthropicModel
 
         thinking = settings.thinking_tokens or 0
-        return AnthropicModel(
-            client, model, key=key or "none", limits=_limits(name, settings), thinking_tokens=thinking, **where
-        )
+        limits = _limits(name, settings, thinking)
+        return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
     from deskmate.models.openai import OpenAIModel
 
     return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 
 
-def _limits(name: str, settings: Settings) -> Limits:
+def _limits(name: str, settings: Settings, thinking: int = 0) -> Limits:
     own = settings.models.get(name)
     limits = limits_of(name, window=own.window if own else None)
-    return Limits(limits.window, own.output) if own and own.output else limits
+    # A provider counts all that an answer may have against the window: a step that needs more goes on in the next.
+    wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
+    output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
+    return Limits(limits.window, output)
 
 
 def _environment(place: Path) -> Environment:
@@ -162,15 +182,6 @@ def _environment(place: Path) -> Environment:
         platform=f"{platform.system()} {platform.machine()}",
         shell="bash",
         date=time.strftime("%Y-%m-%d"),
-        branch=_branch(place),
+        branch=branch_of(place),
         attended=False,
     )
-
-
-def _branch(place: Path) -> str | None:
-    head = place / ".git" / "HEAD"
-    try:
-        words = head.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-    return words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]

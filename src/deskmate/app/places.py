@@ -5,6 +5,7 @@ import os
 from itertools import count
 from pathlib import Path
 
+from deskmate.core.briefs import NOTES_CAP
 from deskmate.core.names import known_name
 from deskmate.core.skills import Skill, read_skill
 from deskmate.errors import BadInput, BadName, Refused, UnsafeFolder
@@ -17,15 +18,40 @@ _LOG = logging.getLogger(__name__)
 
 def workspace_of(folder: Path) -> Path:
     """Return the nearest folder upwards that has teams, else the top of its git repository, else the folder itself."""
-    if not folder.is_dir():
-        what = "is no folder" if folder.exists() else "is not there"
-        raise UnsafeFolder(f"{folder} {what}; choose a workspace that is one")
-    here = folder.resolve()
-    upwards = (here, *here.parents)
-    for mark in (TEAMS, ".git"):
-        if found := next((place for place in upwards if (place / mark).exists()), None):
-            return found
+    try:
+        if not folder.is_dir():
+            what = "is no folder" if folder.exists() else "is not there"
+            raise UnsafeFolder(f"{folder} {what}; choose a workspace that is one")
+        here = folder.resolve()
+        for mark in (TEAMS, ".git"):
+            if found := next((place for place in (here, *here.parents) if (place / mark).exists()), None):
+                return found
+    except OSError as error:
+        raise UnsafeFolder(f"{folder}: {error.strerror}; choose a workspace that you may read") from error
     return here
+
+
+def current_folder() -> Path:
+    """Return the folder this process stands in; raise UnsafeFolder where someone deleted it."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise UnsafeFolder(f"the current folder: {error.strerror}; go to one that is there") from error
+
+
+def branch_of(place: Path) -> str | None:
+    """Return the git branch of a folder, the start of a commit where it is on none, nothing outside of git."""
+    top = next((folder / ".git" for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    if top is None:
+        return None
+    try:
+        if top.is_file():
+            # A worktree: what stands there says where its own part of the repository is.
+            top = top.parent / top.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+        words = (top / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+    return words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]
 
 
 def free_team(workspace: Path) -> str:
@@ -79,12 +105,23 @@ def notes_for(folder: Path, workspace: Path) -> tuple[str, str]:
     for name in NOTES:
         for place in between:
             path = place / name
-            if path.is_file():
-                try:
-                    return name, path.read_text(encoding="utf-8", errors="replace")
-                except OSError as error:
-                    _LOG.warning("%s cannot be read (%s) and is left out", path, error.strerror)
+            if path.is_file() and (text := _notes(path, workspace)) is not None:
+                return name, text
     return NOTES[0], ""
+
+
+def _notes(path: Path, workspace: Path) -> str | None:
+    real = path.resolve()
+    # A repository may not send the provider what lies outside of it.
+    if not real.is_relative_to(workspace):
+        _LOG.warning("%s leads out of the workspace and is left out", path)
+        return None
+    try:
+        with real.open("rb") as file:
+            return file.read(NOTES_CAP + 1).decode(errors="replace")
+    except OSError as error:
+        _LOG.warning("%s cannot be read (%s) and is left out", path, error.strerror)
+        return None
 
 
 def skills_in(folder: Path) -> dict[str, Skill]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deskmate.app.furnishing import check_model, furnished
-from deskmate.app.places import free_team, known_team, latest_team, workspace_of
+from deskmate.app.furnishing import Furniture, check_model, connected, furnished
+from deskmate.app.places import current_folder, free_team, known_team, latest_team, workspace_of
 from deskmate.config import Settings
 from deskmate.core.decide import Rest, Stop
 from deskmate.core.members import PolicySet
@@ -21,7 +21,7 @@ from deskmate.errors import Held, Refused
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.feed import Feed
+from deskmate.runtime.feed import Feed, Founded
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.purse import Purse
@@ -57,24 +57,33 @@ class Outcome:
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
-    place = workspace_of(wanted.workspace or Path.cwd())
+    folder = wanted.workspace or current_folder()
+    place = workspace_of(folder)
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(wanted.settings)
-    async with _new_office(place, wanted, feed) as (name, office):
+    async with connected(wanted.settings) as client, _new_office(place, wanted, feed) as (name, office):
         await _permit(office, wanted.settings.permission_mode or Mode.DEFAULT)
-        return await _play(place, name, wanted, office)
+        # At once, so that a kill from now on does not lose it.
+        await _tell(office, wanted.goal)
+        furniture = await furnished(place, name, wanted.settings, office, client, folder)
+        return await _play(furniture, told=bool(wanted.goal))
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
     """Go on with a team where it was left, the one last written to if none is named."""
-    place = workspace_of(wanted.workspace or Path.cwd())
+    folder = wanted.workspace or current_folder()
+    place = workspace_of(folder)
     name = known_team(place, wanted.team) if wanted.team else latest_team(place)
     check_model(wanted.settings)
-    async with _office(place, name, wanted.settings, feed, create=False) as office:
+    opened = _office(place, name, wanted.settings, feed, create=False)
+    async with connected(wanted.settings) as client, opened as office:
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
         await _permit(office, wanted.settings.permission_mode)
-        return await _play(place, name, wanted, office)
+        # At once, so that a kill from now on does not lose it.
+        await _tell(office, wanted.goal)
+        furniture = await furnished(place, name, wanted.settings, office, client, folder)
+        return await _play(furniture, told=bool(wanted.goal))
 
 
 @asynccontextmanager
@@ -113,16 +122,20 @@ async def _permit(office: Office, mode: Mode | None) -> None:
     await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=at))
 
 
-async def _play(place: Path, team: str, wanted: Wanted, office: Office) -> Outcome:
+async def _tell(office: Office, words: str | None) -> None:
+    if words:
+        await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
+
+
+async def _play(furniture: Furniture, *, told: bool) -> Outcome:
+    office, team = furniture.office, furniture.team
+    office.feed.tell(Founded(team))
     before = (await office.purse.refresh()).team
-    folder = wanted.workspace or Path.cwd()
-    async with furnished(place, team, wanted.settings, office, folder) as furniture:
-        agent = await Agent.seat(office, furniture.started(), furniture.lead)
-        # Who resumes what could not go on wants it to: that takes a word of the user.
-        words = wanted.goal or (GO_ON if agent.parked or agent.interrupted else None)
-        if words:
-            await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
-        end = await agent.play(until_rest=True)
+    agent = await Agent.seat(office, furniture.started(), furniture.lead)
+    # Who resumes what could not go on wants it to: that takes a word of the user.
+    if not told and (agent.parked or agent.interrupted):
+        await _tell(office, GO_ON)
+    end = await agent.play(until_rest=True)
     spent = (await office.purse.refresh()).team.minus(before)
     if not spent.calls and not agent.last_words and not agent.parked:
         raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
@@ -131,12 +144,13 @@ async def _play(place: Path, team: str, wanted: Wanted, office: Office) -> Outco
 
 def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
+    # An answer of before is no answer to what could not be done now.
+    words = agent.last_words if spent.calls or not parked else ""
     return Outcome(
         team=team,
-        # An answer of before is no answer to what could not be done now.
-        text=agent.last_words if spent.calls or not parked else "",
+        text=words,
         end="interrupted" if agent.interrupted else "parked" if parked else "answered",
-        reason=end.detail if isinstance(end, Rest) else end.reason,
+        reason=(end.detail if isinstance(end, Rest) else end.reason) or ("" if words else "the model said nothing"),
         steps=spent.calls,
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,

@@ -24,7 +24,7 @@ IMAGE_TOKENS = 1_600
 # What each block costs beside its words.
 BLOCK_TOKENS = 8
 
-OUTPUT_RESERVE = 20_000
+SUMMARY_OUTPUT = 8_000
 MARGIN = 13_000
 # Neither takes more than this part of a window, so that a small one can be used at all.
 _RESERVED_PART = 4
@@ -131,9 +131,12 @@ def _cleared_upto(entries: Sequence[Numbered]) -> int:
 
 
 def is_full(tokens: int, window: int, output: int) -> bool:
-    """Tell whether a context of so many tokens leaves too little of the window for an answer and what follows it."""
+    """Tell whether a context of so many tokens leaves too little of the window for an answer and what follows it.
+
+    All that the answer may have is kept free: a provider counts it against the window before a word is said.
+    """
     part = window // _RESERVED_PART
-    return tokens >= window - min(output, OUTPUT_RESERVE, part) - min(MARGIN, part)
+    return tokens >= window - min(output, part) - min(MARGIN, part)
 
 
 # -- clearing old results -------------------------------------------------------------------------

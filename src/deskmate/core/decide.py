@@ -210,7 +210,7 @@ def _call(view: View) -> Action | None:
 def _verdict(view: View, call: OpenCall) -> Verdict:
     planning = view.memory.planning
     if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegate):
-        return Verdict(Effect.DENY, f"there is no tool '{call.tool}' for you now; use one of those you were given")
+        return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
     verdict = judge(
         view.attempts.get(call.id, Attempt(call.tool, None, inside=False)),
         mode=Mode.PLAN if planning else view.roster.mode_of(view.me.name),

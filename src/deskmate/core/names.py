@@ -42,6 +42,11 @@ def call_id(member: str, said: int, index: int) -> str:
     return f"{member}:{said}.{index}"
 
 
+def blob_name(call: str) -> str:
+    """Return how the names of the blobs that belong to a call begin: `lead-12-0` for `lead:12.0`."""
+    return call.replace(":", "-").replace(".", "-")
+
+
 def agent_id(member: str, team: str) -> str:
     """Return the name a member has outside its team."""
     return f"{member}@{team}"

@@ -98,13 +98,19 @@ class Prompt:
     """All that a model is given for one step.
 
     Passages alternate and begin and end with one that is told. Every call is followed, in the very next passage, by
-    its one result. `pictures`: the bytes of the blobs that images name; one that is not there is not shown.
+    its one result. `pictures`: the bytes of the blobs that images name; one that is not there is not shown. `output`:
+    how many tokens the answer may have at most, where that is less than the model gives.
     """
 
     system: str
     passages: tuple[Passage, ...]
     tools: tuple[ToolSpec, ...] = ()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
+    output: int | None = None
+
+    def most(self, gives: int) -> int:
+        """Return how many tokens the answer of a model that gives so many may have."""
+        return gives if self.output is None else min(gives, self.output)
 
 
 # -- what is answered -----------------------------------------------------------------------------

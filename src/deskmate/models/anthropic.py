@@ -76,7 +76,10 @@ class AnthropicModel:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they come and, last of all, the one reply."""
-        body = request_body(prompt, self._model, max_tokens=self._limits.output, thinking_tokens=self._thinking)
+        most = prompt.most(self._limits.output)
+        # No room to think in a short answer.
+        thinking = self._thinking if self._thinking < most else 0
+        body = request_body(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
         fold = MessageFold(self._at)
         async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
             async for event in events:

@@ -56,7 +56,8 @@ class OpenAIModel:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Yield deltas as they come and, last of all, the one reply."""
-        body = request_body(prompt, self._model, max_tokens=self._limits.output, max_tokens_key=self._max_tokens_key)
+        most = prompt.most(self._limits.output)
+        body = request_body(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
         fold = ChunkFold(self._at)
         async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
             async for event in events:

@@ -18,16 +18,8 @@ from deskmate.ports import Clock, Limits, Model
 LEAST_SECONDS = 0.1
 
 
-class Silence(ModelTrouble):
-    """A stream that said nothing for so long that it was cut."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__(f"no word for {seconds:g} s")
-        self.seconds = seconds
-
-
 class Patience:
-    """What is left of the waiting that one model is worth in one step: pauses, and silences that were cut."""
+    """What is left of the waiting that one model is worth in one step: pauses, and tries that came to nothing."""
 
     def __init__(
         self, budget_seconds: float, first_seconds: float, most_seconds: float, chance: Callable[[], float]
@@ -37,15 +29,14 @@ class Patience:
         self.tries = 0
         self.waited_seconds = 0.0
 
-    def pause(self, trouble: ModelTrouble) -> float | None:
+    def pause(self, trouble: ModelTrouble, took_seconds: float) -> float | None:
         """Count a try that came to trouble; return how many seconds to wait for the next one, None for no more.
 
         The pause lies anywhere below a bound that doubles each time, and never below what the provider asked for;
         where that is more than is left there is no point in waiting at all.
         """
         self.tries += 1
-        if isinstance(trouble, Silence):
-            self._spend(trouble.seconds)
+        self._spend(took_seconds)
         asked = trouble.retry_after or 0.0
         if self._left <= 0 or asked > self._left:
             return None
@@ -112,6 +103,7 @@ class Retrying:
     async def _patiently(self, model: Model, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         patience = self._patience()
         while True:
+            began = self._clock.monotonic()
             try:
                 async with aclosing(self._once(model, prompt)) as parts:
                     async for part in parts:
@@ -119,7 +111,9 @@ class Retrying:
                 return
             except ModelTrouble as error:
                 trouble = error
-            seconds = patience.pause(trouble)
+            took = self._clock.monotonic() - began
+            # Not more than a silence, which is all of it that was waited in vain.
+            seconds = patience.pause(trouble, min(took, self._silence_seconds))
             if seconds is None:
                 raise _given_up(model.name, patience, trouble) from trouble
             yield RetryDelta(seconds, str(trouble), model.name)
@@ -135,7 +129,7 @@ class Retrying:
         yield part
 
     async def _next(self, parts: AsyncGenerator[Delta | Reply, None]) -> Delta | Reply | None:
-        """Return the next part, None at the end of the stream; raise Silence if it does not come in time.
+        """Return the next part, None at the end of the stream; raise ModelTrouble if it does not come in time.
 
         The stream stays in this task: what it holds open across parts must be let go where it was taken.
         """
@@ -159,7 +153,7 @@ class Retrying:
             raise failure
         # A word that came with the last second is a word.
         if silent and part is None:
-            raise Silence(self._silence_seconds)
+            raise ModelTrouble(f"no word for {self._silence_seconds:g} s")
         return part
 
 

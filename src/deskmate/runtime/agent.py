@@ -32,7 +32,7 @@ from deskmate.core.decide import (
 from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Member, Status
 from deskmate.core.messages import Envelope, Interrupt, Message, ShutdownRequest, read_envelope
-from deskmate.core.names import BOARD, IN_CHARGE, ROSTER, mail
+from deskmate.core.names import BOARD, IN_CHARGE, ROSTER, USER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.records import Item, Record
 from deskmate.core.results import Result

@@ -15,11 +15,12 @@ from deskmate.core import members
 from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory, OpenCall
+from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
-from deskmate.errors import BadInput, Refused, ToolError
+from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, Workspace
 from deskmate.runtime.board import Board
 from deskmate.runtime.groups import task_group
@@ -182,7 +183,7 @@ class Calls:
             raise ToolError(call.flaw)
         tool = self._tools.get(call.tool)
         if tool is None:
-            raise ToolError(f"there is no tool '{call.tool}'; there are {', '.join(self._tools)}")
+            raise ToolError(f"there is no tool '{call.tool:.80}'; there are {', '.join(self._tools)}")
         return tool, _arguments(tool, call.arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
@@ -211,14 +212,12 @@ async def outcome(what: str, work: Awaitable[Result]) -> Result:
         return await work
     except (ToolError, Refused, BadInput) as error:
         return Result(str(error), ok=False)
+    except StoreError:
+        # Not the tool's: nobody can go on from there.
+        raise
     except Exception as error:
         _LOG.exception("%s failed", what)
         return Result(f"{what} itself failed ({type(error).__name__}: {error}); try another way", ok=False)
-
-
-def blob_name(id_: str) -> str:
-    """Return the first part of the name of a blob that belongs to a call."""
-    return id_.replace(":", "-").replace(".", "-")
 
 
 def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:

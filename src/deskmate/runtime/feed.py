@@ -37,7 +37,14 @@ class Changed:
     detail: str = ""
 
 
-Happening: TypeAlias = Streamed | Recorded | Changed
+@dataclass(frozen=True, slots=True)
+class Founded:
+    """The team that plays: founded just now, or gone on with."""
+
+    team: str
+
+
+Happening: TypeAlias = Streamed | Recorded | Changed | Founded
 Listener: TypeAlias = Callable[[Happening], None]
 
 

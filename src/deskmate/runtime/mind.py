@@ -9,7 +9,15 @@ from dataclasses import replace
 import anyio
 
 from deskmate.core.briefs import brief
-from deskmate.core.compaction import clearable, context_tokens, estimate, halved, summary_request, summary_text
+from deskmate.core.compaction import (
+    SUMMARY_OUTPUT,
+    clearable,
+    context_tokens,
+    estimate,
+    halved,
+    summary_request,
+    summary_text,
+)
 from deskmate.core.entries import Call, Cleared, Compacted, Said, Started
 from deskmate.core.prompts import (
     Delta,
@@ -25,7 +33,7 @@ from deskmate.core.prompts import (
 )
 from deskmate.core.rendering import Rendered, said
 from deskmate.core.tasks import Board
-from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, ToolError
+from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, ToolError
 from deskmate.ports import Model, Workspace
 from deskmate.runtime.feed import Feed, Streamed
 from deskmate.runtime.presence import Presence
@@ -84,7 +92,8 @@ class Mind:
         await self._transcript.record(Compacted(upto=upto, summary=text))
 
     async def _summary(self, focus: str, presence: Presence) -> str:
-        prompt = await self._prompt()
+        # Little room for the answer: what grew past the window's end with the last results still fits then.
+        prompt = replace(await self._prompt(), output=SUMMARY_OUTPUT)
         passages = prompt.passages
         for _ in range(_HALVINGS):
             asked = Told((*passages[-1].blocks, TextBlock(summary_request(focus))))
@@ -154,5 +163,9 @@ def _blobs(passages: tuple[Passage, ...]) -> set[str]:
 
 def _system(transcript: Transcript) -> str:
     first = transcript.entries[0][1]
-    assert isinstance(first, Started), "a transcript begins with Started"
+    if not isinstance(first, Started):
+        raise StoreCorrupt(
+            f"the transcript of '{transcript.name}' has lost its first record, which says who that is; "
+            "put the whole file back, or begin a new team"
+        )
     return brief(first.made_of)

@@ -39,8 +39,3 @@ def lines_of(text: str) -> list[str]:
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
-
-
-def blob_of(call: str, suffix: str) -> str:
-    """Return the name of the blob that belongs to a call: `lead-12-0.txt` for `lead:12.0`."""
-    return call.replace(":", "-").replace(".", "-") + suffix

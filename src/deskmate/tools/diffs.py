@@ -11,6 +11,7 @@ from deskmate.tools.clips import clip, cut, lines_of
 
 _AROUND = 3
 _MAX_COMPARED = 2000
+_MAX_COMPARED_CHARS = 1_000_000
 _MAX_LINE_CHARS = 500
 
 Opcode: TypeAlias = tuple[str, int, int, int, int]
@@ -37,7 +38,7 @@ def _groups(before: Sequence[str], after: Sequence[str]) -> Iterator[list[Opcode
 
 
 def _compared(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> Iterator[list[Opcode]]:
-    if len(old) + len(new) <= _MAX_COMPARED:
+    if len(old) + len(new) <= _MAX_COMPARED and sum(map(len, [*old, *new])) <= _MAX_COMPARED_CHARS:
         yield from SequenceMatcher(None, old, new).get_grouped_opcodes(_AROUND)
         return
     # Looking for what long texts have in common takes longer than anyone waits: show them as replaced.

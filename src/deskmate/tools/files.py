@@ -6,18 +6,20 @@ checks the same once more at the very moment of writing.
 
 from collections.abc import Iterable
 
-from pydantic import Field
+from anyio import to_thread
+from pydantic import Field, field_validator
 
 from deskmate.core.digests import digest
+from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
-from deskmate.tools.clips import blob_of, counted, cut, fitting, lines_of
+from deskmate.tools.clips import counted, cut, fitting, lines_of
 from deskmate.tools.described import Arguments, Described, texts
 from deskmate.tools.diffs import diff
-from deskmate.tools.edits import edit
+from deskmate.tools.edits import Edited, edit
 from deskmate.tools.kinds import picture_type, read_text
 
 MAX_READ_LINES = 2000
@@ -31,6 +33,13 @@ class PathArguments(Arguments):
     """The file that a call is about."""
 
     path: str
+
+    @field_validator("path")
+    @classmethod
+    def _names_something(cls, path: str) -> str:
+        if not path:
+            raise ValueError("a path is needed, as src/app.py")
+        return path
 
 
 class ReadArguments(PathArguments):
@@ -87,7 +96,7 @@ async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> 
             f"{path} is a picture of {len(data):,} bytes, more than the {MAX_PICTURE_BYTES:,} a model takes; "
             "make a smaller copy with bash and read that"
         )
-    blob = blob_of(desk.call, f".{media_type.removeprefix('image/')}")
+    blob = f"{blob_name(desk.call)}.{media_type.removeprefix('image/')}"
     return Image(media_type, await desk.workspace.keep(blob, data))
 
 
@@ -124,8 +133,9 @@ class WriteFile(FileTool):
         old = await _standing(desk.workspace, arguments.path)
         known = _known(path, old, desk) if old is not None else None
         data = arguments.content.encode()
+        # Before it is written: from then on nothing may be cut, or the outcome is not told.
+        shown = await to_thread.run_sync(diff, path, (old or b"").decode(errors="replace"), arguments.content)
         await desk.workspace.write(arguments.path, data, known=known)
-        shown = diff(path, (old or b"").decode(errors="replace"), arguments.content)
         lines = counted(len(lines_of(arguments.content)), "line")
         return Result(f"wrote {lines} to {path}", shown=shown, files={path: digest(data)})
 
@@ -162,14 +172,17 @@ class EditFile(FileTool):
         text = read_text(path, data)
         if not text.faithful:
             raise ToolError(f"{path} is not UTF-8, so that an edit would damage it; convert it with bash first")
-        old, new = arguments.old_text, arguments.new_text
-        edited = edit(path, text.body, old, new, replace_all=arguments.replace_all)
+        edited, shown = await to_thread.run_sync(_edited, path, text.body, arguments)
         written = (text.bom + edited.body).encode()
         await desk.workspace.write(arguments.path, written, known=known)
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
-        return Result(
-            f"edited {path}: {where}", shown=diff(path, text.body, edited.body), files={path: digest(written)}
-        )
+        return Result(f"edited {path}: {where}", shown=shown, files={path: digest(written)})
+
+
+def _edited(path: str, body: str, arguments: EditArguments) -> tuple[Edited, str]:
+    """Return a text after an edit, and what it changed for a screen."""
+    edited = edit(path, body, arguments.old_text, arguments.new_text, replace_all=arguments.replace_all)
+    return edited, diff(path, body, edited.body)
 
 
 def tools() -> Iterable[Tool]:

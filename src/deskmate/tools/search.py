@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
+from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
-from deskmate.ports import Desk, Tool
+from deskmate.errors import ToolError
+from deskmate.ports import Desk, Tool, Workspace
 from deskmate.tools.clips import clip, cut, lines_of
 from deskmate.tools.described import Arguments, Described, texts
 
@@ -29,6 +31,10 @@ class GrepArguments(Arguments):
 class Glob(Described):
     """Finds files."""
 
+    async def attempt(self, arguments: GlobArguments, desk: Desk) -> Attempt:
+        """Return that only looking tells what a pattern matches."""
+        return Attempt(self.name, None, inside=True)
+
     async def run(self, arguments: GlobArguments, desk: Desk) -> Result:
         """Return the paths that match, the latest changed first."""
         found = await desk.workspace.find(arguments.pattern)
@@ -39,6 +45,11 @@ class Glob(Described):
 class Grep(Described):
     """Finds lines."""
 
+    async def attempt(self, arguments: GrepArguments, desk: Desk) -> Attempt:
+        """Return the file a call is about; in a folder, only looking tells which are read."""
+        path, inside = await desk.workspace.locate(arguments.path)
+        return Attempt(self.name, (path,) if await _is_file(arguments.path, desk.workspace) else None, inside)
+
     async def run(self, arguments: GrepArguments, desk: Desk) -> Result:
         """Return the lines that match, each with its file and number."""
         ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
@@ -47,6 +58,14 @@ class Grep(Described):
         found = clip(lines, "narrow pattern, path or glob") if lines else none
         # Stopped half-way it has still found something; without that, it cannot be told whether there is anything.
         return Result(f"{found}\n{ran.ended}" if ran.ended else found, ok=bool(lines) or not ran.ended)
+
+
+async def _is_file(path: str, workspace: Workspace) -> bool:
+    try:
+        await workspace.read(path)
+    except ToolError:
+        return False
+    return True
 
 
 def tools() -> Iterable[Tool]:

@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import Field
 
+from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.ports import Desk, Ran, Tool, Workspace
-from deskmate.tools.clips import blob_of
 from deskmate.tools.described import Arguments, Described, texts
 
 DEFAULT_SECONDS = 120.0
@@ -38,7 +38,7 @@ class Bash(Described):
 
     async def run(self, arguments: BashArguments, desk: Desk) -> Result:
         """Run the command to its end, or start it and return its id."""
-        workspace, blob = desk.workspace, blob_of(desk.call, ".txt")
+        workspace, blob = desk.workspace, f"{blob_name(desk.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             return await _result(workspace, arguments.command, arguments.timeout or DEFAULT_SECONDS, blob)
         seconds = arguments.timeout or BACKGROUND_SECONDS

@@ -10,12 +10,11 @@ from typing import Any, assert_never
 
 from deskmate.core.claims import refusal
 from deskmate.core.members import recipient_refusal
-from deskmate.core.names import IN_CHARGE
+from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line, one_line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
-from deskmate.tools.clips import blob_of
 
 VERIFY_SECONDS = 600.0
 _OUTPUT_BYTES = 4 * 1024
@@ -179,7 +178,7 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
         raise ToolError(why)
     if desk.again:
         raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
-    ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=blob_of(desk.call, ".txt"))
+    ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
         raise ToolError(_failure(task, ran))
     return receipt.model_copy(update={"output": _tail(ran.output)})

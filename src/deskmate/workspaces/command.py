@@ -5,6 +5,7 @@ A thread of its own serves it, so that nothing blocks the event loop; the caller
 """
 
 import contextlib
+import errno
 import os
 import select
 import selectors
@@ -155,9 +156,9 @@ class Command:
         except ValueError as error:
             raise ToolError("the command holds a character that no command can; leave it out") from error
         except OSError as error:
-            raise ToolError(
-                f"the command could not be started: {error.strerror}; a long one goes into a file first"
-            ) from error
+            too_long = error.errno == errno.E2BIG
+            onward = "put it into a file and run that" if too_long else "try again, and tell the user if it stays so"
+            raise ToolError(f"the command could not be started: {error.strerror}; {onward}") from error
 
     def _serve(self, process: subprocess.Popen[bytes]) -> End:
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()

@@ -19,13 +19,13 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.names import known_name
-from deskmate.errors import ToolError
+from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.files import content, opened, put
 from deskmate.workspaces.outputs import MAX_BLOB, Output
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
-from deskmate.workspaces.private import BLOBS, TEAMS, blob_name, new_file, private_folder, replace_file
+from deskmate.workspaces.private import BLOBS, TEAMS, new_file, own_blob, private_folder, replace_file
 from deskmate.workspaces.searching import MAX_FOUND, Found, listing_words, searching_words
 from deskmate.workspaces.sweep import Groups, Unfinished
 
@@ -108,7 +108,7 @@ class LocalWorkspace:
 
     async def keep(self, blob: str, data: bytes) -> str:
         """Keep bytes under a name that begins with the member's; return the path under which it may read them."""
-        name = blob_name(blob, self._member)
+        name = own_blob(blob, self._member)
         await _beside(lambda: self._keep(name, data))
         return self._blob_path(name)
 
@@ -197,7 +197,7 @@ class LocalWorkspace:
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
-        name = blob_name(blob, self._member)
+        name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
         with closing(Output(MAX_BLOB, lambda: self._open_blob(name))) as output:
             end = await self._execute([shell, "-c", command], output, timeout_seconds, call=name)
@@ -213,8 +213,13 @@ class LocalWorkspace:
         Return how many processes that were. Call it once the seat is held, before anything is run.
         """
         entries = frozenset(os.fsencode(f"{key}={value}") for key, value in self._seat.items())
-        ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
-        await _beside(self._unfinished.sweep)
+        try:
+            ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
+            await _beside(self._unfinished.sweep)
+        except OSError as error:
+            raise UnsafeFolder(
+                f"what was left running in {self._root} cannot be told: {error}; mend that, then start again"
+            ) from error
         return ended
 
     async def _execute(

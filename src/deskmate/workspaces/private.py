@@ -18,7 +18,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOB = re.compile(r"[a-z0-9][A-Za-z0-9._-]{0,199}")
 
 
-def blob_name(name: str, member: str) -> str:
+def own_blob(name: str, member: str) -> str:
     """Return the name of a blob if `member` may keep and read it; raise BadName otherwise."""
     if not _BLOB.fullmatch(name) or not name.startswith(f"{member}-"):
         raise BadName(f"{ascii(name)[:80]} is no blob of '{member}'; name it like {member}-12-0.txt")
