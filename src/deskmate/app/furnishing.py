@@ -4,7 +4,7 @@ import platform
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from deskmate.app.places import branch_of, notes_for, skills_in
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
+from deskmate.core.members import Member
 from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
@@ -55,13 +57,25 @@ class Furniture:
         """Return the lead's first entry."""
         return Started(name=LEAD, made_of=self._makings(LEAD, Kind.LEAD, self.lead))
 
+    def teammate(self, member: Member) -> tuple[Kit, Started]:
+        """Return the kit of a teammate and its first entry."""
+        joined = member.joined
+        planning = joined is not None and joined.mode is Mode.PLAN
+        workspace = LocalWorkspace(Path(self.workspace.root), self.team, member.name)
+        kit = replace(self._kit(member.name, Kind.TEAMMATE, member.agent_type, planning=planning), workspace=workspace)
+        makings = self._makings(member.name, Kind.TEAMMATE, kit, member.role)
+        return kit, Started(
+            name=member.name, prompt=joined.prompt if joined else "", planning=planning, made_of=makings
+        )
+
     def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
         """Return the kit of a subagent and its first entry."""
         kit = self._kit(call, Kind.SUBAGENT, agent_type)
         return kit, Started(name=call, prompt=prompt, made_of=self._makings(call, Kind.SUBAGENT, kit))
 
-    def _kit(self, name: str, kind: Kind, agent_type: AgentType) -> Kit:
-        tools = tools_for(kind, [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"])
+    def _kit(self, name: str, kind: Kind, agent_type: AgentType, *, planning: bool = False) -> Kit:
+        names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
+        tools = tools_for(kind, [*names, *(["ExitPlanMode"] if planning and "ExitPlanMode" not in names else [])])
         paid = partial(self.office.purse.spend, name)
         return Kit(
             model=Metered(self.model, partial(price, overrides=self.settings.prices), paid),
@@ -72,13 +86,15 @@ class Furniture:
             subagents=self.subagent if kind is Kind.LEAD else None,
         )
 
-    def _makings(self, name: str, kind: Kind, kit: Kit) -> dict[str, object]:
+    def _makings(self, name: str, kind: Kind, kit: Kit, role: str = "") -> dict[str, object]:
         file, notes = self.notes
+        roster = self.office.roster.state
         return made_of(
             name=name,
             kind=kind,
+            role=role,
             team=self.team,
-            members={},
+            members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
             tools=tuple(kit.tools),
             environment=self.environment,
             notes=notes,

@@ -22,11 +22,13 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.feed import Feed, Founded
+from deskmate.runtime.groups import task_group
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+from deskmate.runtime.team import Team
 from deskmate.stores.jsonl import JsonlStore
 
 GO_ON = "Go on where you stopped."
@@ -135,7 +137,10 @@ async def _play(furniture: Furniture, *, told: bool) -> Outcome:
     # Who resumes what could not go on wants it to: that takes a word of the user.
     if not told and (agent.parked or agent.interrupted):
         await _tell(office, GO_ON)
-    end = await agent.play(until_rest=True)
+    async with task_group() as tasks:
+        tasks.start_soon(Team(office, furniture.teammate, tasks).keep)
+        end = await agent.play(until_rest=True)
+        tasks.cancel_scope.cancel()
     spent = (await office.purse.refresh()).team.minus(before)
     if not spent.calls and not agent.last_words and not agent.parked:
         raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")

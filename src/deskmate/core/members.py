@@ -328,7 +328,9 @@ def _join(roster: Roster, event: Joined, number: int) -> Roster:
         joined=event,
         status=Status("working", since=event.at, number=number),
     )
-    modes = {**roster.modes, event.name: event.mode} if event.mode else roster.modes
+    # Planning ends with the lead's word, in the planner's own memory; then the team's mode is its own.
+    own = event.mode if event.mode is not Mode.PLAN else None
+    modes = {**roster.modes, event.name: own} if own else roster.modes
     causes = roster.causes.put(event.cause, number) if event.cause else roster.causes
     return replace(roster, members={**roster.members, event.name: member}, modes=modes, causes=causes)
 
