@@ -129,7 +129,7 @@ def test_json_output_is_one_object(env: Env) -> None:
 
 
 def test_a_cost_nobody_knows_is_null_and_said_to_be_unknown(env: Env) -> None:
-    app = ScriptedApp(outcome=Outcome("main", "", "answered", "", 1, Usage(), None))
+    app = ScriptedApp(outcome=Outcome("main", "Hi.", "answered", "", 1, Usage(), None))
     end = typed("run", "x", "--output", "json", app=app, env=env)
     assert json.loads(end.stdout)["cost_usd"] is None
     assert end.stderr.endswith("1 step, 0 tokens in, 0 out, cost unknown\n")
@@ -193,6 +193,13 @@ def test_a_key_that_others_may_read_is_warned_of(env: Env, tmp_path: Path) -> No
 
 
 # -- how it ends ----------------------------------------------------------------------------------
+
+
+def test_an_answer_without_a_word_is_told(env: Env, tmp_path: Path) -> None:
+    outcome = Outcome("main", "", "answered", "the model said nothing", 3, Usage(1200, 80, 4000), 0.0421)
+    end = typed("-C", str(tmp_path), "run", "x", app=ScriptedApp(outcome=outcome), env=env)
+    told = f"deskmate: answered: the model said nothing; go on with: deskmate -C {tmp_path} resume main\n"
+    assert end == Ended(0, "", HEAD + SUM + told)
 
 
 @pytest.mark.parametrize(("word", "code"), [("parked", 1), ("interrupted", 130)])

@@ -121,7 +121,8 @@ class _Run:
 
     def _tell(self, outcome: Outcome) -> None:
         self._progress.note(_sum(outcome))
-        if outcome.end != "answered":
+        # An answer without a word needs one, too.
+        if outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
             self._progress.note(f"deskmate: {what}{self._way_on()}")
 
