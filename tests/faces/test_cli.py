@@ -79,6 +79,7 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["run", "-"], "x" * (GOAL_CAP - 1), "Put it into a file"),
         (["run", *["x" * 100_000] * 3], "", "Put it into a file"),
         (["run", "漢" * 90_000], "", "Put it into a file"),
+        (["run", "\udc80" * 90_000], "", "Put it into a file"),
         (["run", "\n" * 140_000 + "x"], "", "Put it into a file"),
         (["resume", "t", "x" * GOAL_CAP], "", "Put it into a file"),
         (["rum", "x"], "", "Did you mean 'run'?"),
