@@ -4,10 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import anyio
 import pytest
 
+from deskmate.faces.cli.brake import Brake
 from tests.faces import HEAD, SUM, Ended, Env, ScriptedApp, child, ended, environment, typed
 
 STOPPING = "deskmate: stopping; once more ends it at once\n"
@@ -60,7 +63,6 @@ def test_the_handlers_of_before_are_there_again_after_a_run(env: Env) -> None:
     assert [signal.getsignal(number) for number in numbers] == before
 
 
-@pytest.mark.skip(reason="known defect: such a run sometimes ends without its last words")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_reader_that_stopped_reading_holds_up_neither_the_run_nor_its_end(
     tmp_path: Path, number: signal.Signals
@@ -171,3 +173,22 @@ def test_an_answer_survives_a_locale_that_lacks_its_characters(tmp_path: Path) -
     with child("strange", "run", "x", home=tmp_path, PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0") as process:
         end = ended(process)
         assert (end.code, end.stdout) == (0, "na?ve ?\n")
+
+
+def signal_oneself_once_it_sleeps(sleeper: int) -> None:
+    """Have the kernel give a signal to this thread, not to the sleeping one."""
+    while "epoll" not in Path(f"/proc/self/task/{sleeper}/wchan").read_text():
+        pass
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a thread waits for is told by /proc")
+@pytest.mark.anyio
+async def test_a_signal_is_heeded_at_once_whichever_thread_the_kernel_gives_it_to() -> None:
+    told: list[str] = []
+    brake = Brake(told.append)
+    other = threading.Thread(target=signal_oneself_once_it_sleeps, args=[threading.get_native_id()])
+    with anyio.move_on_after(20) as too_late, brake.signals(), anyio.CancelScope() as scope, brake.stops(scope):
+        other.start()
+        await anyio.sleep_forever()
+    assert (scope.cancel_called, too_late.cancel_called, told) == (True, False, [STOPPING.rstrip("\n")])

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -27,9 +28,11 @@ class Brake:
     @contextmanager
     def stops(self, scope: anyio.CancelScope) -> Iterator[None]:
         """Let a scope of this loop be what runs."""
-        self._running = asyncio.get_running_loop(), scope
+        loop = asyncio.get_running_loop()
+        self._running = loop, scope
         try:
-            yield
+            with _woken(loop):
+                yield
         finally:
             self._running = None
 
@@ -63,3 +66,22 @@ class Brake:
         self._signalled = True
         self._running[0].call_soon_threadsafe(self._note, STOPPING)
         self.pull()
+
+
+@contextmanager
+def _woken(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Let every signal wake a loop that sleeps.
+
+    One that comes just before the sleep, or to another thread, would else be noticed only when something else does.
+    """
+    ours, kernels = socket.socketpair()
+    with ours, kernels:
+        ours.setblocking(False)
+        kernels.setblocking(False)
+        loop.add_reader(ours, ours.recv, 4096)
+        before = signal.set_wakeup_fd(kernels.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            loop.remove_reader(ours)
