@@ -134,6 +134,18 @@ def test_the_folder_is_the_users_own_and_never_a_relative_one(environ: dict[str,
     assert load(environ).skills_folder == Path(folder, "skills")
 
 
+@pytest.mark.parametrize(
+    ("environ", "file"),
+    [
+        ({"HOME": "/home/ann"}, "/home/ann/.local/state/deskmate/error.log"),
+        ({"HOME": "/home/ann", "XDG_STATE_HOME": "/state"}, "/state/deskmate/error.log"),
+        ({"HOME": "/home/ann", "XDG_STATE_HOME": "here"}, "/home/ann/.local/state/deskmate/error.log"),
+    ],
+)
+def test_the_error_log_is_in_a_folder_of_the_users_own(environ: dict[str, str], file: str) -> None:
+    assert Settings.error_log(environ) == Path(file)
+
+
 def test_nothing_is_read_from_the_folder_one_stands_in(
     home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +195,11 @@ def test_nothing_is_read_from_the_folder_one_stands_in(
         ("[models.gpt-5]\n[models.'openai:gpt-5']", "'models' in {file} must be a table by model, such as"),
         ("[models.gpt-5]\nprices = {}", "'models.gpt-5.prices.input' in {file} must be dollars for a million"),
         ("[models.gpt-5]\nwindow = 0", "'models.gpt-5.window' in {file} must be a whole number of tokens"),
+        (
+            "[models]\n'openai:x' = 3",
+            "'models.openai:x' in {file} must be a table with `window`, `output` or `prices`",
+        ),
+        ("[models]\ngpt-5 = 'sk-secret'", "'models.gpt-5' in {file} must be a table with"),
         ("model =\n", "{file} is no TOML: Invalid value (at line 1, column 8"),
         ("a = 1\na = 2\n", "{file} is no TOML: Cannot overwrite a value (at line 2"),
     ],

@@ -154,6 +154,11 @@ class Settings(_Written):
         """The folder of the user's own skills, there or not."""
         return self.file.parent / "skills"
 
+    @staticmethod
+    def error_log(environ: Mapping[str, str]) -> Path:
+        """Return the file for errors of Deskmate itself, there or not. Settings that can be used are not needed."""
+        return _own_folder(environ, "XDG_STATE_HOME", ".local/state") / "error.log"
+
     def provider_of(self, model: str) -> Provider:
         """Return where a `provider:model` is asked."""
         return {"anthropic": self.anthropic, "openai": self.openai}[model.partition(":")[0]]
@@ -164,9 +169,13 @@ class Settings(_Written):
 
 def config_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder of the user's settings, there or not."""
+    return _own_folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def _own_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
     home = Path(environ.get("HOME") or "/")
-    chosen = Path(environ.get("XDG_CONFIG_HOME", ""))
-    return (chosen if chosen.is_absolute() else home / ".config") / "deskmate"
+    chosen = Path(environ.get(variable, ""))
+    return (chosen if chosen.is_absolute() else home / usual) / "deskmate"
 
 
 def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
@@ -255,6 +264,8 @@ def _check(layer: Layer, place: Place) -> None:
 
 
 def _complaint(kind: str, keys: tuple[str, ...], place: Place) -> str:
+    if keys[:-1] == ("models",):
+        return f"{place(keys)} must be a table with `window`, `output` or `prices`"
     fields = _table_at(keys[:-1]).model_fields
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(keys[-1], fields, n=1)

@@ -150,7 +150,7 @@ class Workspace(Protocol):
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
         """Put a file there, whole or not at all, with the folders above it and its mode kept.
 
-        Raises ToolError unless what stands there now has the digest `known` (None: nothing stands there).
+        Raises ToolError unless what stands there now has the fingerprint `known` (None: nothing stands there).
         """
 
     async def find(self, pattern: str) -> list[str]:
@@ -312,7 +312,7 @@ class Desk(Protocol):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The files this agent has read or written, path and digest as it knows them."""
+        """The files this agent has read or written, path and fingerprint as it knows them."""
 
     @property
     def skills(self) -> Mapping[str, Skill]:

@@ -129,8 +129,8 @@ def test_killed_anywhere_it_ends_as_if_it_had_not_been(stage: Stage, unkilled: U
         if found:
             troubles[f"point {point}, {doom}"] = found
     assert troubles == {}
-    # What overlaps may save a deed, so that the last of them never comes.
-    assert hit >= EACH - 1
+    # What overlaps may save a deed, so that the last few never come; in a long run a batch has many points on these.
+    assert hit >= EACH // 2
 
 
 # -- killed from outside ------------------------------------------------------------------------------

@@ -1,12 +1,17 @@
 """A scripted app to put behind a face, and what it takes to type at it in this process or another."""
 
+import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TextIO, TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -15,17 +20,20 @@ from click.testing import CliRunner
 
 from deskmate.app import Feed, Outcome, Wanted
 from deskmate.core.entries import Began, Call, Said
-from deskmate.core.prompts import Usage
-from deskmate.errors import DeskmateError
+from deskmate.core.prompts import TextDelta, Usage
 from deskmate.faces.cli.main import main
-from deskmate.runtime.feed import Happening, Recorded
+from deskmate.runtime.feed import Changed, Founded, Happening, Recorded, Streamed
 
 ANSWER = Outcome("main", "All green.", "answered", "", 3, Usage(1200, 80, 4000, 0), 0.0421)
 SLOW_CALL = (
     Recorded("lead", 4, Said(calls=(Call(tool="bash", arguments={"command": "make test"}),))),
     Recorded("lead", 5, Began(calls=("lead:4.0",))),
 )
+HEAD = "anthropic:claude-sonnet-5-5, permission mode default\n"
+SUM = "team main: 3 steps, 5,200 tokens in, 80 out, $0.0421\n"
 OURS = ("DESKMATE_MODEL", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+Env: TypeAlias = dict[str, str | None]
 
 
 @dataclass
@@ -34,7 +42,7 @@ class ScriptedApp:
 
     happenings: Iterable[Happening] = ()
     outcome: Outcome = ANSWER
-    error: DeskmateError | None = None
+    error: Exception | None = None
     waits: bool = False
     wanted: list[tuple[str, Wanted]] = field(default_factory=list)
 
@@ -52,21 +60,43 @@ class ScriptedApp:
         if self.error is not None:
             raise self.error
         if self.waits:
-            await self._wait()
+            await self._wait(feed)
         return self.outcome
 
-    async def _wait(self) -> None:
+    async def _wait(self, feed: Feed) -> None:
         try:
             await anyio.sleep_forever()
         finally:
-            print("put away", file=sys.stderr, flush=True)
+            feed.tell(Changed("lead", "left", "put away"))
 
 
 class ToldByStdin(ScriptedApp):
     """Wait for a line on stdin, whatever else happens."""
 
-    async def _wait(self) -> None:
+    async def _wait(self, feed: Feed) -> None:
         await anyio.to_thread.run_sync(sys.stdin.readline)
+
+
+class Stubborn(ScriptedApp):
+    """Wait, and go on waiting when asked to stop."""
+
+    async def _wait(self, feed: Feed) -> None:
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep_forever()
+
+
+class Logging(ScriptedApp):
+    """Log what a terminal should not be told as it stands."""
+
+    async def _play(self, deed: str, wanted: Wanted, feed: Feed) -> Outcome:
+        log = logging.getLogger("deskmate.odd")
+        log.info("not worth a line")
+        log.warning("left out: %s", "one\x1b[2J\ntwo")
+        try:
+            raise KeyError("gone\x1b]0;title\x07")
+        except KeyError:
+            log.exception("a tool failed")
+        return await super()._play(deed, wanted, feed)
 
 
 def endless() -> Iterable[Happening]:
@@ -74,11 +104,26 @@ def endless() -> Iterable[Happening]:
         yield SLOW_CALL[0]
 
 
+def flood(megabytes: int) -> Iterable[Happening]:
+    return [Streamed("lead", TextDelta("x" * 2**20))] * megabytes
+
+
+def murmur(lines: int) -> Iterable[Happening]:
+    return [Changed("lead", "left", "x" * 100)] * lines
+
+
 APPS: Mapping[str, Callable[[], ScriptedApp]] = {
     "answers": ScriptedApp,
     "waits": lambda: ScriptedApp(SLOW_CALL, waits=True),
+    "founds": lambda: ScriptedApp([Founded("main-7"), *SLOW_CALL], waits=True),
     "talks": lambda: ScriptedApp(endless()),
     "told": lambda: ToldByStdin(SLOW_CALL, waits=True),
+    "stubborn": lambda: Stubborn(SLOW_CALL, waits=True),
+    "floods": lambda: ScriptedApp([Founded("main-7"), *flood(70), *SLOW_CALL], waits=True),
+    "brims": lambda: ScriptedApp([*flood(1), *SLOW_CALL], waits=True),
+    "gushes": lambda: ScriptedApp([*flood(3), *SLOW_CALL]),
+    "murmurs": lambda: ScriptedApp(murmur(4000)),
+    "lectures": lambda: ScriptedApp(outcome=replace(ANSWER, text="x" * 300_000)),
     "strange": lambda: ScriptedApp(outcome=Outcome("main", "naïve 漢", "answered", "", 1, Usage(), None)),
 }
 
@@ -92,20 +137,41 @@ class Ended:
 
 def typed(*args: str, app: ScriptedApp | None = None, stdin: str = "", env: Mapping[str, str | None]) -> Ended:
     """Type a command in this process, with a scripted app behind it."""
-    with CliRunner().isolation(stdin, env={**dict.fromkeys([*OURS, "NO_COLOR"]), **env}) as (out, err, _):
+    with (
+        CliRunner().isolation(stdin, env={**dict.fromkeys([*OURS, "NO_COLOR"]), **env}),
+        # Files, not what click puts there: the command line writes to descriptors.
+        paper() as out,
+        paper() as err,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         code = main(args, app)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        return Ended(code, out.getvalue().decode(), err.getvalue().decode())
+        return Ended(code, written(out), written(err))
 
 
+def paper() -> TextIO:
+    """Return a file to be written to, with a descriptor of its own."""
+    return tempfile.TemporaryFile("w+", encoding="utf-8", newline="")
+
+
+def written(stream: TextIO) -> str:
+    """Return all that a file holds."""
+    stream.flush()
+    stream.seek(0)
+    return stream.read()
+
+
+@contextmanager
 def child(
-    app: str, *args: str, home: Path, ignored: signal.Signals | None = None, **env: str
-) -> "subprocess.Popen[str]":
-    """Start a command in another process, with one of APPS behind it."""
+    app: str, *args: str, home: Path, ignored: signal.Signals | None = None, closed: str = "", **env: str
+) -> Iterator["subprocess.Popen[str]"]:
+    """Play a command in another process, with one of APPS behind it; it does not outlive the context, nor a minute.
+
+    `closed`: as a shell writes it, such as `>&-`.
+    """
     words = "import sys; from tests.faces import APPS, main; sys.exit(main(sys.argv[2:], APPS[sys.argv[1]]()))"
-    return subprocess.Popen(
-        [sys.executable, "-c", words, app, *args],
+    process = subprocess.Popen(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", words, app, *args],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -113,11 +179,19 @@ def child(
         env=environment(home, ANTHROPIC_API_KEY="sk-test", **env),
         preexec_fn=None if ignored is None else lambda: signal.signal(ignored, signal.SIG_IGN),
     )
+    deadline = threading.Timer(60, process.kill)
+    deadline.start()
+    with process:
+        try:
+            yield process
+        finally:
+            deadline.cancel()
+            process.kill()
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Return this process's environment for another one that has its own home, no settings of ours, usual buffers."""
-    dropped = (*OURS, "XDG_CONFIG_HOME", "NO_COLOR", "PYTHONUNBUFFERED")
+    dropped = (*OURS, "XDG_CONFIG_HOME", "XDG_STATE_HOME", "NO_COLOR", "PYTHONUNBUFFERED")
     kept = {name: value for name, value in os.environ.items() if name not in dropped}
     return {**kept, "HOME": str(home), **more}
 

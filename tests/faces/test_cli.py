@@ -2,22 +2,21 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from deskmate.app import Outcome, Wanted
+from deskmate.app import GOAL_CAP, Outcome, Wanted
 from deskmate.config import load
 from deskmate.core.entries import Did
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
-from deskmate.faces.cli.commands import GOAL_CAP, MODES
-from deskmate.runtime.feed import Changed, Recorded, Streamed
-from tests.faces import SLOW_CALL, Ended, ScriptedApp, child, ended, environment, typed
+from deskmate.faces.cli.commands import MODES
+from deskmate.runtime.feed import Changed, Founded, Recorded, Streamed
+from tests.faces import HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 
 RESULT = {
     "team": "main",
@@ -29,16 +28,6 @@ RESULT = {
     "cost_usd": 0.0421,
     "model": "anthropic:claude-sonnet-5-5",
 }
-HEAD = "anthropic:claude-sonnet-5-5, permission mode default\n"
-SUM = "team main: 3 steps, 5,200 tokens in, 80 out, $0.0421\n"
-
-
-@pytest.fixture
-def env(tmp_path: Path) -> dict[str, str | None]:
-    return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": None, "ANTHROPIC_API_KEY": "sk-test"}
-
-
-Env = dict[str, str | None]
 
 
 def settings_of(env: Env, **flags: object) -> object:
@@ -86,7 +75,13 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
     [
         (["run"], "", "There is no goal"),
         (["run", "  "], "", "There is no goal"),
-        (["run", "-"], "x" * (GOAL_CAP + 1), "too long"),
+        (["run", "-"], "x" * (GOAL_CAP + 1), "Put it into a file"),
+        (["run", "-"], "x" * (GOAL_CAP - 1), "Put it into a file"),
+        (["run", *["x" * 100_000] * 3], "", "Put it into a file"),
+        (["run", "漢" * 90_000], "", "Put it into a file"),
+        (["run", "\udc80" * 90_000], "", "Put it into a file"),
+        (["run", "\n" * 140_000 + "x"], "", "Put it into a file"),
+        (["resume", "t", "x" * GOAL_CAP], "", "Put it into a file"),
         (["rum", "x"], "", "Did you mean 'run'?"),
         (["fix the tests"], "", 'deskmate run "GOAL"'),
         (["run", "x", "--output", "xml"], "", "stream-json"),
@@ -101,6 +96,13 @@ def test_wrong_usage_ends_with_2_says_why_and_runs_nothing(env: Env, args: list[
     end = typed(*args, app=app, stdin=stdin, env=env)
     assert (end.code, end.stdout, app.wanted) == (2, "", [])
     assert said in " ".join(end.stderr.split())
+
+
+@pytest.mark.parametrize("goal", ["x" * (GOAL_CAP - 2), "\udc80" * ((GOAL_CAP - 2) // 3)])
+def test_a_goal_may_be_as_long_as_a_message_holds(env: Env, goal: str) -> None:
+    app = ScriptedApp()
+    assert typed("run", goal, app=app, env=env).code == 0
+    assert [wanted.goal for _, wanted in app.wanted] == [goal]
 
 
 def test_the_modes_that_can_be_typed_are_those_of_the_policy() -> None:
@@ -128,7 +130,7 @@ def test_json_output_is_one_object(env: Env) -> None:
 
 
 def test_a_cost_nobody_knows_is_null_and_said_to_be_unknown(env: Env) -> None:
-    app = ScriptedApp(outcome=Outcome("main", "", "answered", "", 1, Usage(), None))
+    app = ScriptedApp(outcome=Outcome("main", "Hi.", "answered", "", 1, Usage(), None))
     end = typed("run", "x", "--output", "json", app=app, env=env)
     assert json.loads(end.stdout)["cost_usd"] is None
     assert end.stderr.endswith("1 step, 0 tokens in, 0 out, cost unknown\n")
@@ -142,6 +144,7 @@ def test_a_cost_is_told_without_what_subtracting_left_of_it(env: Env) -> None:
 def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env: Env) -> None:
     did = Did(call="lead:4.0", text="ok")
     happenings = [
+        Founded("main"),
         Streamed("lead", TextDelta("Hm\x1b[2J \x9b2J")),
         Streamed("lead", ThinkingDelta("well")),
         Streamed("lead", CallDelta("bash")),
@@ -151,6 +154,7 @@ def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env
     ]
     end = typed("run", "x", "--output", "stream-json", app=ScriptedApp(happenings), env=env)
     assert [json.loads(line) for line in end.stdout.splitlines()] == [
+        {"type": "founded", "team": "main"},
         {"type": "streamed", "member": "lead", "delta": {"type": "text", "text": "Hm\x1b[2J \x9b2J"}},
         {"type": "streamed", "member": "lead", "delta": {"type": "thinking", "text": "well"}},
         {"type": "streamed", "member": "lead", "delta": {"type": "call", "tool": "bash"}},
@@ -192,6 +196,13 @@ def test_a_key_that_others_may_read_is_warned_of(env: Env, tmp_path: Path) -> No
 # -- how it ends ----------------------------------------------------------------------------------
 
 
+def test_an_answer_without_a_word_is_told(env: Env, tmp_path: Path) -> None:
+    outcome = Outcome("main", "", "answered", "the model said nothing", 3, Usage(1200, 80, 4000), 0.0421)
+    end = typed("-C", str(tmp_path), "run", "x", app=ScriptedApp(outcome=outcome), env=env)
+    told = f"deskmate: answered: the model said nothing; go on with: deskmate -C {tmp_path} resume main\n"
+    assert end == Ended(0, "", HEAD + SUM + told)
+
+
 @pytest.mark.parametrize(("word", "code"), [("parked", 1), ("interrupted", 130)])
 def test_what_did_not_end_well_tells_why_and_how_to_go_on(env: Env, tmp_path: Path, word: str, code: int) -> None:
     outcome = Outcome("main-2", "So far.", word, "the cap of $2 is reached", 3, Usage(1200, 80, 4000), 0.0421)  # type: ignore[arg-type]
@@ -216,68 +227,39 @@ def test_an_error_is_one_line_and_an_exit_code(env: Env, error: DeskmateError, c
     assert end == Ended(code, "", f"{HEAD}deskmate: {error}\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_in_good_order_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
-    process = child("waits", "run", "x", "--team", "t", home=tmp_path)
-    assert process.stderr is not None
-    assert [process.stderr.readline() for _ in range(2)] == [HEAD, "[lead] bash make test\n"]
-    process.send_signal(number)
-    told = "put away\ndeskmate: interrupted; go on with: deskmate resume t\n"
-    assert ended(process) == Ended(130, "", told)
+def test_an_error_of_its_own_is_one_line_with_the_details_in_a_private_file(env: Env, tmp_path: Path) -> None:
+    log = tmp_path / ".local/state/deskmate/error.log"
+    for _ in range(2):
+        end = typed("run", "x", app=ScriptedApp(error=RuntimeError("odd\x1b[2J\nthing")), env=env)
+        told = f"deskmate: an error in Deskmate itself: RuntimeError: odd thing; details in {log}\n"
+        assert end == Ended(3, "", HEAD + told)
+    assert log.stat().st_mode & 0o777 == 0o600
+    assert log.read_text().count("Traceback (most recent call last)") == 2
 
 
-def test_a_signal_that_was_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:
-    process = child("told", "run", "x", home=tmp_path, ignored=signal.SIGINT)
-    assert process.stderr is not None
-    assert [process.stderr.readline() for _ in range(2)] == [HEAD, "[lead] bash make test\n"]
-    process.send_signal(signal.SIGINT)
-    assert ended(process, stdin="go\n") == Ended(0, "All green.\n", SUM)
+def test_an_error_of_its_own_that_cannot_be_kept_is_told_whole(env: Env, tmp_path: Path) -> None:
+    (tmp_path / ".local").touch()
+    end = typed("run", "x", app=ScriptedApp(error=RuntimeError("odd")), env=env)
+    assert (end.code, end.stdout) == (3, "")
+    assert "\nTraceback (most recent call last)" in end.stderr
+    assert end.stderr.endswith("RuntimeError: odd\n")
 
 
-def test_a_stream_that_nobody_reads_any_more_ends_quietly(tmp_path: Path) -> None:
-    with child("talks", "run", "x", "--output", "stream-json", home=tmp_path) as process:
-        assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["type"] == "recorded"
-        process.stdout.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == HEAD
-    assert process.returncode == 130
+def test_what_is_logged_is_a_clean_line_each_and_tracebacks_are_kept_out_of_sight(env: Env, tmp_path: Path) -> None:
+    log = tmp_path / "state/deskmate/error.log"
+    told = f"""deskmate: warning: left out: one two
+deskmate: error: a tool failed: KeyError: 'gone\\x1b]0;title\\x07'; details in {log}
+"""
+    end = typed("run", "x", app=Logging(), env={**env, "XDG_STATE_HOME": str(tmp_path / "state")})
+    assert end == Ended(0, "All green.\n", HEAD + told + SUM)
+    assert re.search(r"a tool failed\nTraceback .*\nKeyError: ", log.read_text(), re.DOTALL)
 
 
-def test_an_answer_that_nobody_reads_any_more_is_no_error(tmp_path: Path) -> None:
-    with child("told", "run", "x", home=tmp_path) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.close()
-        assert process.stderr is not None
-        assert process.stderr.read() == f"{HEAD}[lead] bash make test\n{SUM}"
-    assert process.returncode == 0
-
-
-def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
-    words = "import sys; from tests.faces import APPS, main; sys.exit(main(['run', 'x'], APPS['answers']()))"
-    with open("/dev/full", "w") as full:
-        end = subprocess.run(
-            [sys.executable, "-c", words],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-            check=False,
-            env=environment(tmp_path, ANTHROPIC_API_KEY="sk-test"),
-        )
-    assert (end.returncode, end.stderr) == (
-        3,
-        f"{HEAD}deskmate: cannot write to stdout: No space left on device\n",
-    )
-
-
-def test_an_answer_survives_a_locale_that_lacks_its_characters(tmp_path: Path) -> None:
-    process = child("strange", "run", "x", home=tmp_path, PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0")
-    end = ended(process)
-    assert (end.code, end.stdout) == (0, "na?ve ?\n")
+def test_a_traceback_that_cannot_be_kept_is_still_a_line(env: Env, tmp_path: Path) -> None:
+    (tmp_path / ".local").touch()
+    end = typed("run", "x", app=Logging(), env=env)
+    assert end.stderr.splitlines()[2].startswith("deskmate: error: a tool failed: KeyError: 'gone")
+    assert "Traceback" not in end.stderr
 
 
 # -- the real thing, in another process -----------------------------------------------------------

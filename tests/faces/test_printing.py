@@ -1,7 +1,6 @@
 """Progress as people read it: in a pipe, and on a terminal with its live line."""
 
 import fcntl
-import io
 import os
 import select
 import struct
@@ -13,20 +12,23 @@ import pytest
 
 from deskmate.core.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started
 from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.texts import clean, cut, gist
-from deskmate.runtime.feed import Changed, Happening, Recorded, Streamed
+from deskmate.runtime.feed import Changed, Founded, Happening, Recorded, Streamed
+from tests.faces import paper, written
 
 ERASE = "\r\x1b[K"
 
 
 def printed(*happenings: Happening, terminal: bool = False, colour: bool = False, cells: int = 60) -> str:
-    stream = io.StringIO()
-    progress = Progress(stream, terminal=terminal, colour=colour, cells=lambda: cells)
-    for happening in happenings:
-        progress.hear(happening)
-    progress.close()
-    return stream.getvalue()
+    with paper() as stream:
+        with Outlet(stream) as outlet:
+            progress = Progress(outlet, terminal=terminal, colour=colour, cells=lambda: cells)
+            for happening in happenings:
+                progress.hear(happening)
+            progress.close()
+        return written(stream)
 
 
 def said(number: int, *calls: tuple[str, dict[str, object]], text: str = "", member: str = "lead") -> Recorded:
@@ -78,6 +80,7 @@ def test_a_long_command_does_not_push_out_why_it_failed() -> None:
 def test_the_rest_worth_a_line_is_one_line_each() -> None:
     assert (
         printed(
+            Founded("main"),
             Recorded("lead", 1, Started(name="lead")),
             Recorded("lead", 2, Heard(box="mail/lead", after=0, upto=1, damage=("record 1 is torn",))),
             Streamed("lead", RetryDelta(4.2, "overloaded", "anthropic:m")),
@@ -132,11 +135,33 @@ def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
 
 
 def test_a_stream_that_cannot_be_written_to_harms_nobody() -> None:
-    with open("/dev/full", "w") as full:
-        progress = Progress(full, terminal=False, colour=False, cells=lambda: 60)
+    with open("/dev/full", "w") as full, Outlet(full) as outlet:
+        progress = Progress(outlet, terminal=False, colour=False, cells=lambda: 60)
         progress.hear(Changed("lead", "left"))
         progress.note("and on")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), full.fileno())
+
+
+def test_a_note_is_all_of_a_text_without_what_a_terminal_obeys() -> None:
+    with paper() as stream:
+        with Outlet(stream) as outlet:
+            Progress(outlet, terminal=True, colour=False, cells=lambda: 9).note("a long\x1b[2J text\nof lines")
+        assert written(stream) == "a long text\nof lines\n"
+
+
+def test_a_reader_who_is_behind_is_spared_what_only_lives_for_a_moment() -> None:
+    near, far = os.pipe()
+    with os.fdopen(near, "r") as reader, os.fdopen(far, "w") as stream:
+        with Outlet(stream) as outlet:
+            progress = Progress(outlet, terminal=True, colour=False, cells=lambda: 60)
+            for _ in range(200):
+                progress.note("x" * 999)
+            for _ in range(2000):
+                progress.hear(Streamed("lead", TextDelta("hm ")))
+            progress.hear(Changed("lead", "left"))
+            assert [reader.readline() for _ in range(201)] == ["x" * 999 + "\n"] * 200 + ["[lead] left\n"]
+            progress.hear(Streamed("lead", ThinkingDelta("well")))
+        stream.close()
+        assert reader.read() == "[lead] thinks"
 
 
 # -- a real terminal ------------------------------------------------------------------------------
@@ -164,16 +189,18 @@ def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
     terminal: tuple[int, TextIO], colour: bool, name: str
 ) -> None:
     near, far = terminal
-    progress = progress_on(far, colour=colour)
-    progress.hear(Streamed("lead", TextDelta("a long line of words")))
-    progress.hear(Changed("lead", "left"))
+    with Outlet(far) as outlet:
+        progress = progress_on(outlet, colour=colour)
+        progress.hear(Streamed("lead", TextDelta("a long line of words")))
+        progress.hear(Changed("lead", "left"))
     assert shown(near, upto="left\r\n") == f"{name} a long line…{ERASE}{name} left\r\n"
 
 
 def test_a_pipe_is_never_coloured() -> None:
-    stream = io.StringIO()
-    progress_on(stream, colour=True).hear(Changed("lead", "left"))
-    assert stream.getvalue() == "[lead] left\n"
+    with paper() as stream:
+        with Outlet(stream) as outlet:
+            progress_on(outlet, colour=True).hear(Changed("lead", "left"))
+        assert written(stream) == "[lead] left\n"
 
 
 # -- texts ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind
@@ -41,7 +41,7 @@ class MemoryWorkspace:
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
         name = await self._inside(path)
-        stands = digest(self.files[name]) if name in self.files else None
+        stands = fingerprint(self.files[name]) if name in self.files else None
         if stands != known:
             raise ToolError(f"{path} is not as it was known")
         self.files[name] = data

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
 from deskmate.core.results import Result
@@ -104,7 +104,7 @@ async def test_a_picture_is_kept_in_a_blob_and_named_in_the_result(
     workspace.files["p"] = data
     blob = f".teams/main/blobs/lead-12-0.{kind}"
     assert await desk.use("read_file", path="p") == Result(
-        f"p: image/{kind}, {len(data)} bytes", images=(Image(f"image/{kind}", blob),), files={"p": digest(data)}
+        f"p: image/{kind}, {len(data)} bytes", images=(Image(f"image/{kind}", blob),), files={"p": fingerprint(data)}
     )
     assert workspace.blobs == {blob: data}
 
@@ -146,7 +146,7 @@ async def test_a_part_makes_the_whole_file_known_under_its_resolved_path(
 ) -> None:
     workspace.files["src/a.py"] = b"a\nb\n"
     result = await desk.use("read_file", path="/desk/src/../src/a.py", limit=1)
-    assert result.files == {"src/a.py": digest(b"a\nb\n")}
+    assert result.files == {"src/a.py": fingerprint(b"a\nb\n")}
 
 
 @pytest.mark.behaviour("tools-errors")

@@ -4,7 +4,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from tests.tools import MemoryWorkspace, PlainDesk
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 async def knows(desk: PlainDesk, workspace: MemoryWorkspace, data: bytes, path: str = "a.py") -> None:
     workspace.files[path] = data
-    desk.files[path] = digest(data)
+    desk.files[path] = fingerprint(data)
 
 
 @pytest.mark.behaviour("tools-base")
@@ -22,7 +22,7 @@ async def test_a_new_file_is_written_and_known(desk: PlainDesk, workspace: Memor
     assert await desk.use("write_file", path="./a.py", content="one\ntwo\n") == Result(
         "wrote 2 lines to a.py",
         shown="--- a.py\n+++ a.py\n@@ -0,0 +1,2 @@\n+one\n+two",
-        files={"a.py": digest(b"one\ntwo\n")},
+        files={"a.py": fingerprint(b"one\ntwo\n")},
     )
     assert workspace.files == {"a.py": b"one\ntwo\n"}
 
@@ -34,7 +34,7 @@ async def test_a_file_that_was_read_is_replaced(desk: PlainDesk, workspace: Memo
     assert await desk.use("write_file", path="a.py", content="two") == Result(
         "wrote 1 line to a.py",
         shown="--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-one\n+two",
-        files={"a.py": digest(b"two")},
+        files={"a.py": fingerprint(b"two")},
     )
     assert workspace.files == {"a.py": b"two"}
 
@@ -91,7 +91,7 @@ class ChangedWhileWriting(MemoryWorkspace):
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_at_the_last_moment_is_left_alone_too(name: str) -> None:
     workspace = ChangedWhileWriting({"a.py": b"theirs\n"})
-    desk = PlainDesk(workspace, files={"a.py": digest(b"theirs\n")})
+    desk = PlainDesk(workspace, files={"a.py": fingerprint(b"theirs\n")})
     with pytest.raises(ToolError, match="not as it was known"):
         await desk.use(name, **CHANGES[name])
     assert workspace.files == {"a.py": b"theirs, later\n"}
@@ -110,10 +110,10 @@ class CutWhileWriting(MemoryWorkspace):
 @pytest.mark.parametrize("name", CHANGES)
 async def test_what_is_written_is_told_though_it_was_cut_meanwhile(name: str) -> None:
     workspace = CutWhileWriting({"a.py": b"theirs\n"})
-    desk = PlainDesk(workspace, files={"a.py": digest(b"theirs\n")})
+    desk = PlainDesk(workspace, files={"a.py": fingerprint(b"theirs\n")})
     with anyio.CancelScope() as workspace.scope:
         await desk.use(name, **CHANGES[name])
-    assert desk.files == {"a.py": digest(b"mine\n")}
+    assert desk.files == {"a.py": fingerprint(b"mine\n")}
 
 
 @pytest.mark.behaviour("tools-safety")
@@ -146,7 +146,7 @@ async def test_an_edit_says_its_line_and_shows_the_change(desk: PlainDesk, works
     assert await desk.use("edit_file", path="a.py", old_text="e", new_text="E1\nE2") == Result(
         "edited a.py: line 5",
         shown="--- a.py\n+++ a.py\n@@ -2,5 +2,6 @@\n b\n c\n d\n-e\n+E1\n+E2\n f",
-        files={"a.py": digest(b"a\nb\nc\nd\nE1\nE2\nf\n")},
+        files={"a.py": fingerprint(b"a\nb\nc\nd\nE1\nE2\nf\n")},
     )
     assert workspace.files == {"a.py": b"a\nb\nc\nd\nE1\nE2\nf\n"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.errors import BadName, ToolError
 from deskmate.workspaces.files import MAX_READ
 from deskmate.workspaces.local import LocalWorkspace
@@ -26,8 +26,8 @@ def entries(root: Path) -> list[str]:
 
 
 def test_a_digest_is_short_and_of_the_bytes_alone() -> None:
-    assert digest(b"") == "e3b0c44298fc1c14"
-    assert digest(b"abc") == "ba7816bf8f01cfea"
+    assert fingerprint(b"") == "e3b0c44298fc1c14"
+    assert fingerprint(b"abc") == "ba7816bf8f01cfea"
 
 
 async def test_a_new_file_is_made_with_the_folders_above_it(root: Path, workspace: LocalWorkspace) -> None:
@@ -48,7 +48,7 @@ async def test_a_known_file_is_replaced_and_keeps_its_mode_and_owner(root: Path,
     if os.geteuid() == 0:
         os.chown(file, 12345, 54321)
     before = file.stat()
-    await workspace.write("run.sh", b"two", known=digest(b"one"))
+    await workspace.write("run.sh", b"two", known=fingerprint(b"one"))
     after = file.stat()
     assert file.read_bytes() == b"two"
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
@@ -59,9 +59,9 @@ async def test_a_known_file_is_replaced_and_keeps_its_mode_and_owner(root: Path,
 @pytest.mark.parametrize(
     ("standing", "known", "words"),
     [
-        (b"theirs", digest(b"mine"), "has changed since it was read"),
+        (b"theirs", fingerprint(b"mine"), "has changed since it was read"),
         (b"theirs", None, "exists already and was not read"),
-        (None, digest(b"mine"), "is not there any more"),
+        (None, fingerprint(b"mine"), "is not there any more"),
     ],
 )
 async def test_a_file_that_is_not_as_it_is_known_stays_as_it_is(
@@ -76,7 +76,7 @@ async def test_a_file_that_is_not_as_it_is_known_stays_as_it_is(
 
 async def test_a_known_file_whose_folder_went_is_told(root: Path, workspace: LocalWorkspace) -> None:
     with pytest.raises(ToolError, match="is not there any more"):
-        await workspace.write("gone/with/file", b"new", known=digest(b"old"))
+        await workspace.write("gone/with/file", b"new", known=fingerprint(b"old"))
     assert os.listdir(root) == []
 
 
@@ -84,7 +84,7 @@ async def test_a_write_through_a_link_replaces_the_file_and_not_the_link(root: P
     (root / "real").write_bytes(b"one")
     (root / "link").symlink_to("real")
     (root / "dangling").symlink_to("made")
-    await workspace.write("link", b"two", known=digest(b"one"))
+    await workspace.write("link", b"two", known=fingerprint(b"one"))
     await workspace.write("dangling", b"new", known=None)
     assert (root / "link").is_symlink()
     assert (root / "real").read_bytes() == b"two"
@@ -122,7 +122,7 @@ async def test_a_reader_sees_the_old_file_or_the_new_one(root: Path, workspace: 
     reader = threading.Thread(target=look)
     reader.start()
     for turn in range(100):
-        await workspace.write("file", contents[(turn + 1) % 2], known=digest(contents[turn % 2]))
+        await workspace.write("file", contents[(turn + 1) % 2], known=fingerprint(contents[turn % 2]))
     over.set()
     reader.join()
     assert seen <= set(contents)
@@ -177,7 +177,7 @@ async def test_special_files_are_refused_without_waiting(root: Path, workspace: 
             for path in special:
                 for attempt in (
                     workspace.read(path),
-                    workspace.write(path, b"", known=digest(b"")),
+                    workspace.write(path, b"", known=fingerprint(b"")),
                     workspace.search("x", path, ""),
                 ):
                     with pytest.raises(ToolError, match="is no regular file"):

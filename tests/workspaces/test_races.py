@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.errors import ToolError
 from deskmate.workspaces.local import LocalWorkspace
 
@@ -57,7 +57,7 @@ def racing(root: Path, eventually: Callable[[Callable[[], bool]], None]) -> Iter
 @pytest.mark.usefixtures("racing")
 async def test_no_race_of_links_reaches_outside(root: Path, workspace: LocalWorkspace) -> None:
     outside = root.parent / "outside"
-    inside, secret = digest(b"inside"), digest(b"SECRET")
+    inside, secret = fingerprint(b"inside"), fingerprint(b"SECRET")
     read = written = refused = 0
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:

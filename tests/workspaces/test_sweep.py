@@ -28,7 +28,7 @@ anyio.run(lambda: workspace.run(sys.argv[2], timeout_seconds=600, blob=sys.argv[
 KILLED_WRITER = """
 import anyio, os, signal, sys
 from pathlib import Path
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.workspaces.local import LocalWorkspace
 
 root, path, deed = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -38,7 +38,7 @@ def die(event, args):
         os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(die)
-known = digest((root / path).read_bytes()) if (root / path).exists() else None
+known = fingerprint((root / path).read_bytes()) if (root / path).exists() else None
 anyio.run(lambda: LocalWorkspace(root, 'main', 'lead').write(path, b'new', known=known))
 """
 

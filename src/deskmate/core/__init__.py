@@ -24,5 +24,5 @@ results      what a call came to
 skills       what an agent can be taught when it needs it
 news         what an agent is told of its tasks and its team
 spending     what model calls came to, and the caps on it
-digests      telling by its bytes whether a file has changed
+fingerprints telling by its bytes whether a file has changed
 """

@@ -99,8 +99,8 @@ class Did(Fact):
     """A call's one result: what the model reads, and what it changed that the agent must remember.
 
     `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
-    knows them, path and digest. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it finished
-    or gave up (none).
+    knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
+    finished or gave up (none).
     """
 
     type: Literal["did"] = "did"
@@ -134,7 +134,7 @@ class Took(Fact):
 
 
 class Noticed(Fact):
-    """News that is no mail entered the context: the lead's digest, or tasks that are no longer this agent's."""
+    """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's."""
 
     type: Literal["noticed"] = "noticed"
     text: str

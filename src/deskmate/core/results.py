@@ -12,7 +12,7 @@ class Result:
     """What the model reads of a call, what a screen shows instead where that differs, and what the agent remembers.
 
     `shown`: a diff, say; empty where the text itself is fit to be shown. `files`: files as the agent now knows them,
-    path and digest. The rest is as in `Did`.
+    path and fingerprint. The rest is as in `Did`.
     """
 
     text: str

@@ -1,7 +1,6 @@
 """Bodies: what both wires need to write a request. `core.prompts` below says what is asked."""
 
 import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -30,7 +29,12 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 def wire_id(call: str) -> str:
     """Return the id of a call as providers take it; calls that differ keep ids that differ."""
-    return call if _ID.fullmatch(call) else f"call_{hashlib.sha256(call.encode(errors='replace')).hexdigest()[:32]}"
+    if _ID.fullmatch(call):
+        return call
+    # Ours fit; only who hands over others pays for loading it.
+    from hashlib import sha256
+
+    return f"call_{sha256(call.encode(errors='replace')).hexdigest()[:32]}"
 
 
 def wire_name(tool: str) -> str:

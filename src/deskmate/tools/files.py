@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from anyio import to_thread
 from pydantic import Field, field_validator
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
@@ -79,7 +79,7 @@ class ReadFile(FileTool):
         """Return the lines asked for, or the picture; the agent then knows the whole file, whatever was shown."""
         path, _ = await desk.workspace.locate(arguments.path)
         data = await desk.workspace.read(arguments.path)
-        known = {path: digest(data)}
+        known = {path: fingerprint(data)}
         if media_type := picture_type(data):
             image = await _keep_picture(path, data, media_type, desk)
             return Result(f"{path}: {media_type}, {len(data):,} bytes", images=(image,), files=known)
@@ -137,7 +137,7 @@ class WriteFile(FileTool):
         shown = await to_thread.run_sync(diff, path, (old or b"").decode(errors="replace"), arguments.content)
         await desk.workspace.write(arguments.path, data, known=known)
         lines = counted(len(lines_of(arguments.content)), "line")
-        return Result(f"wrote {lines} to {path}", shown=shown, files={path: digest(data)})
+        return Result(f"wrote {lines} to {path}", shown=shown, files={path: fingerprint(data)})
 
 
 async def _standing(workspace: Workspace, path: str) -> bytes | None:
@@ -150,11 +150,11 @@ async def _standing(workspace: Workspace, path: str) -> bytes | None:
 
 
 def _known(path: str, data: bytes, desk: Desk) -> str:
-    """Return the digest of what stands at a path; raise ToolError unless this agent knows the file by it."""
+    """Return the fingerprint of what stands at a path; raise ToolError unless this agent knows the file by it."""
     known = desk.files.get(path)
     if known is None:
         raise ToolError(f"{path} stands there and you have not read it; read it with read_file first")
-    if known != digest(data):
+    if known != fingerprint(data):
         raise ToolError(
             f"{path} was changed by someone since you read it; read it again, then change what is there now"
         )
@@ -176,7 +176,7 @@ class EditFile(FileTool):
         written = (text.bom + edited.body).encode()
         await desk.workspace.write(arguments.path, written, known=known)
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
-        return Result(f"edited {path}: {where}", shown=shown, files={path: digest(written)})
+        return Result(f"edited {path}: {where}", shown=shown, files={path: fingerprint(written)})
 
 
 def _edited(path: str, body: str, arguments: EditArguments) -> tuple[Edited, str]:

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from deskmate.core.digests import digest
+from deskmate.core.fingerprints import fingerprint
 from deskmate.errors import ToolError
 from deskmate.workspaces.paths import Place
 
@@ -67,7 +67,7 @@ def _read(fd: int, most: int) -> bytes:
 
 
 def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
-    """Replace a file that has the digest `known`, or make one where there is none; raise ToolError otherwise.
+    """Replace a file that has the fingerprint `known`, or make one where there is none; raise ToolError otherwise.
 
     `listing` has the path of what is unfinished on a list meanwhile.
     """
@@ -126,7 +126,7 @@ def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
     try:
         with opened(place) as standing:
             old = os.fstat(standing)
-            same = old.st_size <= MAX_READ and digest(_read(standing, MAX_READ + 1)) == known
+            same = old.st_size <= MAX_READ and fingerprint(_read(standing, MAX_READ + 1)) == known
     except FileNotFoundError as error:
         raise _gone(place) from error
     if not same:

@@ -88,7 +88,7 @@ class LocalWorkspace:
             return content(place)
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
-        """Put a file there, whole or not at all; raise ToolError unless what stands there has the digest `known`."""
+        """Put a file there, whole or not at all; raise ToolError unless what stands there has this fingerprint."""
         await _beside(lambda: self._write(path, data, known))
 
     def _write(self, path: str, data: bytes, known: str | None) -> None:

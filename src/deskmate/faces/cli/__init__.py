@@ -1,8 +1,11 @@
 """The command line. `main` is where it begins; what a command does not need it does not import.
 
-main        the entry: version, exit codes, signals' last word
+main        the entry: version, exit codes, what nobody else caught
 commands    what can be typed, and the help
-run         one run carried out: settings, feed, signals, outcome
+run         one run carried out: settings, feed, outcome
+brake       signals, and what else stops a run
+outlet      writing that keeps nobody waiting
+error_log   tracebacks, for who mends Deskmate
 printing    progress for people, on stderr
 outputs     the result and the stream for programs, on stdout
 texts       words made fit for a terminal

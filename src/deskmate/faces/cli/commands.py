@@ -5,6 +5,7 @@
 
 import difflib
 import gc
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,6 @@ import click
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
-# Bytes, more than any goal has; a pipe without end must not fill the memory.
-GOAL_CAP = 1_000_000
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,7 +40,7 @@ Exit codes:
   0    answered
   1    the agent could not go on; the reason and how to resume are on stderr
   2    wrong usage or settings
-  3    the store, the workspace or the output cannot be used
+  3    the store, workspace or output cannot be used, or Deskmate itself erred
   130  interrupted; how to resume is on stderr
 """
 
@@ -108,7 +107,8 @@ def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: 
     with _importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    return carry_out(Errand("run", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
+    errand = Errand("run", ctx.meta["workspace"], _bounded(words), team, output, flags)
+    return carry_out(errand, ctx.obj)
 
 
 @deskmate.command()
@@ -125,7 +125,8 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
     with _importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    return carry_out(Errand("resume", ctx.meta["workspace"], words, team, output, flags), ctx.obj)
+    errand = Errand("resume", ctx.meta["workspace"], words and _bounded(words), team, output, flags)
+    return carry_out(errand, ctx.obj)
 
 
 @contextmanager
@@ -142,7 +143,20 @@ def _importing() -> Iterator[None]:
 def _from_stdin() -> str | None:
     if sys.stdin.isatty():
         return None
-    data = sys.stdin.buffer.read(GOAL_CAP + 1)
-    if len(data) > GOAL_CAP:
-        raise click.UsageError("What stdin brings is too long for a goal. Put it into a file and name that.")
-    return data.decode("utf-8", "replace")
+    with _importing():
+        from deskmate.app import GOAL_CAP
+
+    # A pipe without end must not fill the memory: what is longer as it stands is longer as JSON too.
+    return sys.stdin.buffer.read(GOAL_CAP + 1).decode("utf-8", "replace")
+
+
+def _bounded(words: str) -> str:
+    """Return what fits into one message."""
+    from deskmate.app import GOAL_CAP
+
+    # Lone surrogates are kept as a character of as many bytes.
+    if len(json.dumps(words, ensure_ascii=False).encode("utf-8", "surrogatepass")) > GOAL_CAP:
+        raise click.UsageError(
+            f"That is more than the {GOAL_CAP:,} bytes of a message. Put it into a file and name that."
+        )
+    return words

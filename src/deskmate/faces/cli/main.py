@@ -3,6 +3,7 @@
 Importing it costs nothing, so that the version is told at once.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,6 +16,10 @@ USAGE, UNUSABLE, INTERRUPTED = 2, 3, 130
 
 def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> int:
     """Carry out what was typed; return the exit code. `runner`: who runs teams, `deskmate.app` itself unless given."""
+    _replace_closed_streams()
+    if sys.stdout is None:
+        print("deskmate: stdout is closed; send it somewhere, such as > answer.txt", file=sys.stderr)
+        return UNUSABLE
     typed = list(sys.argv[1:] if args is None else args)
     if typed == ["--version"]:
         from importlib.metadata import version
@@ -25,6 +30,14 @@ def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> i
         return _carry_out(typed, runner)
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _replace_closed_streams() -> None:
+    """Have a stdin to read and a stderr to write, whatever the caller closed: Python has none there."""
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _carry_out(typed: list[str], runner: "Runner | None") -> int:
@@ -44,3 +57,21 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     except DeskmateError as error:
         print(clean(f"deskmate: {error}"), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
+    except Exception as error:
+        _tell_own(error)
+        return UNUSABLE
+
+
+def _tell_own(error: Exception) -> None:
+    """Tell an error that is nobody's but ours: a line for people, the rest for who mends it."""
+    import traceback
+
+    from deskmate.faces.cli.error_log import keep
+    from deskmate.faces.cli.texts import clean, one_line
+
+    words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
+    try:
+        print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
+    except (OSError, ImportError):
+        # No place to keep it, or the installation is what is broken.
+        print(clean(f"{words}\n{''.join(traceback.format_exception(error))}").rstrip(), file=sys.stderr)

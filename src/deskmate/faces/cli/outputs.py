@@ -8,6 +8,7 @@ from deskmate.app import (
     CallDelta,
     Changed,
     Delta,
+    Founded,
     Happening,
     Outcome,
     Recorded,
@@ -34,6 +35,8 @@ def of_happening(happening: Happening) -> Fields:
             return {"type": "recorded", "member": member, "number": number, "entry": entry.model_dump(mode="json")}
         case Changed(member, word, detail):
             return {"type": "changed", "member": member, "word": word, "detail": detail}
+        case Founded(team):
+            return {"type": "founded", "team": team}
         case unreachable:
             assert_never(unreachable)
 

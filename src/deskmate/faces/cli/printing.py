@@ -4,10 +4,10 @@ On a terminal one more line is alive: it shows what is being said or done this m
 `run` builds it and lets it listen to the feed.
 """
 
-import contextlib
 import os
+import threading
 from collections.abc import Callable
-from typing import TextIO, assert_never
+from typing import assert_never
 
 import click
 
@@ -16,6 +16,7 @@ from deskmate.app import (
     Changed,
     Delta,
     Entry,
+    Founded,
     Happening,
     Recorded,
     RetryDelta,
@@ -24,7 +25,8 @@ from deskmate.app import (
     ThinkingDelta,
     colour_of,
 )
-from deskmate.faces.cli.texts import cut, gist, one_line
+from deskmate.faces.cli.outlet import Outlet
+from deskmate.faces.cli.texts import clean, cut, gist, one_line
 
 PIPE_CELLS = 200
 # A status that every step passes through is only worth the live line.
@@ -34,17 +36,19 @@ _ERASE = "\r\x1b[K"
 
 
 class Progress:
-    """Print what happens. Whatever becomes of the stream, it neither waits nor raises.
+    """Print what happens, live lines only while the reader keeps up. It neither waits nor raises.
 
     `cells`: how many cells a line has, asked before each, since people resize their windows.
     """
 
-    def __init__(self, stream: TextIO, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
-        self._stream, self._terminal, self._colour, self._cells = stream, terminal, colour, cells
+    def __init__(self, outlet: Outlet, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
+        self._outlet, self._terminal, self._colour, self._cells = outlet, terminal, colour, cells
         self._calls: dict[str, str] = {}
         self._colours: dict[str, str] = {}
         self._words: dict[str, str] = {}
         self._live = False
+        # Threads log.
+        self._turn = threading.Lock()
 
     def hear(self, happening: Happening) -> None:
         """Print what happened, where it is worth a line."""
@@ -56,16 +60,19 @@ class Progress:
             case Changed(member, word, detail):
                 show = self._show_live if word in _PASSING else self._show
                 show(member, f"{word}: {detail}" if detail else word)
+            case Founded():
+                # Its name is told at the end, when it is needed.
+                pass
             case unreachable:
                 assert_never(unreachable)
 
     def note(self, text: str) -> None:
-        """Print a line of the program's own, however long."""
-        self._write(f"{self._erasure()}{text}\n")
+        """Print a text of the program's own, however long. Any thread may."""
+        self._write(f"{clean(text)}\n")
 
     def close(self) -> None:
         """Leave no live line behind."""
-        self._write(self._erasure())
+        self._write("")
 
     def _hear_delta(self, member: str, delta: Delta) -> None:
         match delta:
@@ -109,13 +116,11 @@ class Progress:
                 self._show(member, f"could not read mail: {damage}")
 
     def _show(self, member: str, text: str) -> None:
-        self._write(f"{self._erasure()}{self._line(member, text)}\n")
+        self._write(f"{self._line(member, text)}\n")
 
     def _show_live(self, member: str, text: str) -> None:
-        if self._terminal and text:
-            erasure = self._erasure()
-            self._live = True
-            self._write(erasure + self._line(member, text))
+        if self._terminal and text and not self._outlet.behind:
+            self._write(self._line(member, text), live=True)
 
     def _line(self, member: str, text: str) -> str:
         colour = self._colours.setdefault(member, colour_of(len(self._colours)))
@@ -124,29 +129,24 @@ class Progress:
         rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
         return f"{click.style(name, fg=colour) if self._colour else name} {rest}"
 
-    def _erasure(self) -> str:
-        live, self._live = self._live, False
-        return _ERASE if live else ""
-
-    def _write(self, text: str) -> None:
-        # Progress that nobody can read any more is no reason to stop working.
-        with contextlib.suppress(OSError):
-            self._stream.write(text)
-            self._stream.flush()
+    def _write(self, text: str, *, live: bool = False) -> None:
+        with self._turn:
+            self._outlet.put(f"{_ERASE if self._live else ''}{text}")
+            self._live = live
 
 
-def progress_on(stream: TextIO, *, colour: bool) -> Progress:
-    """Return progress as it suits a stream: coloured, alive and as wide as the window only on a terminal."""
-    terminal = stream.isatty()
+def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
+    """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
+    terminal = os.isatty(outlet.number)
 
     def cells() -> int:
         try:
-            return os.get_terminal_size(stream.fileno()).columns or PIPE_CELLS
+            return os.get_terminal_size(outlet.number).columns or PIPE_CELLS
         except OSError:
             # No terminal, or one that was closed meanwhile.
             return PIPE_CELLS
 
-    return Progress(stream, terminal=terminal, colour=terminal and colour, cells=cells)
+    return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=cells)
 
 
 def _label(tool: str, arguments: dict[str, object]) -> str:

@@ -1,0 +1,9 @@
+"""Fingerprints: how an agent knows the bytes of a file again. Tools remember them, workspaces check them."""
+
+
+def fingerprint(data: bytes) -> str:
+    """Return the fingerprint of a file's bytes: 16 hexadecimal digits."""
+    # Loading it takes longer than most starts have to spare.
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()[:16]
