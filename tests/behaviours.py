@@ -51,7 +51,7 @@ AGENT: dict[str, str] = {
     "skills": "a line each in the prompt, the body on demand",
     "resume": "after a kill the lead goes on where it was; what was cut off is told to its model",
     "task-tools": 'TaskCreate, TaskGet, TaskUpdate, TaskList for lead and teammates; ids as 3, "3" or "#3"',
-    "budget": "a cap that is reached parks the agent with a clear word; a higher one lets it go on",
+    "budget": "caps on team and member are looked at before each call; one that is reached parks, with a clear word",
     "spawn": "Task with a name makes a teammate that stays; a name is never used twice",
 }
 

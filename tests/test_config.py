@@ -16,6 +16,7 @@ from deskmate.config import (
     load,
 )
 from deskmate.core.policy import Mode
+from deskmate.core.spending import Caps
 from deskmate.errors import BadSettings
 
 EVERYTHING = """
@@ -23,6 +24,12 @@ model = "claude-opus-4-1"
 fallback_model = "openai:gpt-5.5"
 permission_mode = "acceptEdits"
 max_cost = 5
+max_tokens = 2000000
+max_time = 600
+max_members = 4
+max_calls = 8
+max_member_cost = 1.5
+max_member_tokens = 500000
 max_steps = 50
 thinking_tokens = 4000
 
@@ -74,6 +81,12 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
         openai=Provider(base_url="http://localhost:11434/v1"),
         permission_mode=Mode.ACCEPT_EDITS,
         max_cost=5.0,
+        max_tokens=2_000_000,
+        max_time=600.0,
+        max_members=4,
+        max_calls=8,
+        max_member_cost=1.5,
+        max_member_tokens=500_000,
         max_steps=50,
         thinking_tokens=4000,
         models={
@@ -82,6 +95,22 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
             ),
             "openai:gpt-5": ModelSettings(window=100000),
         },
+    )
+
+
+@pytest.mark.behaviour("budget")
+def test_the_caps_are_those_that_are_set_and_steps(home: dict[str, str], file: Path) -> None:
+    assert load(home).caps == Caps(steps=200)
+    file.write_text(EVERYTHING)
+    assert load(home).caps == Caps(
+        cost=5.0,
+        tokens=2_000_000,
+        seconds=600.0,
+        members=4,
+        calls=8,
+        member_cost=1.5,
+        member_tokens=500_000,
+        steps=50,
     )
 
 
@@ -182,6 +211,13 @@ def test_nothing_is_read_from_the_folder_one_stands_in(
         ("max_cost = nan", "'max_cost' in {file} must be a number of dollars above 0"),
         ("max_cost = inf", "'max_cost' in {file} must be a number of dollars above 0"),
         ("max_cost = 0", "'max_cost' in {file} must be a number of dollars above 0"),
+        ("max_tokens = 0", "'max_tokens' in {file} must be a whole number of tokens, such as 2000000"),
+        ("max_time = 0", "'max_time' in {file} must be a number of seconds above 0"),
+        ("max_members = -1", "'max_members' in {file} must be a whole number of teammates, or 0"),
+        ("max_calls = 0", "'max_calls' in {file} must be a whole number from 1 to 10000"),
+        ("max_calls = 10001", "'max_calls' in {file} must be a whole number from 1 to 10000"),
+        ("max_member_cost = 0", "'max_member_cost' in {file} must be a number of dollars above 0"),
+        ("max_member_tokens = 1.5", "'max_member_tokens' in {file} must be a whole number of tokens, such as 500000"),
         ("model = 5", "'model' in {file} must be a model such as"),
         ("model = ''", "'model' in {file} must be a model such as"),
         ("permission_mode = 'yolo'", "'permission_mode' in {file} must be one of default, acceptEdits, plan"),

@@ -18,8 +18,13 @@ def names_in(text: str) -> list[str]:
 
 
 def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
-    agents = {"lead": (Kind.LEAD, AgentType.GENERAL), "subagent": (Kind.SUBAGENT, AgentType.GENERAL)}
-    has = {who: tools_of(*agent) for who, agent in {**agents, "Explore": (Kind.SUBAGENT, AgentType.EXPLORE)}.items()}
+    agents = {
+        "lead": (Kind.LEAD, AgentType.GENERAL),
+        "teammate": (Kind.TEAMMATE, AgentType.GENERAL),
+        "subagent": (Kind.SUBAGENT, AgentType.GENERAL),
+        "Explore": (Kind.SUBAGENT, AgentType.EXPLORE),
+    }
+    has = {who: tools_of(*agent) for who, agent in agents.items()}
     table = [row[:4] for row in rows(page("tools.md").partition("## Bounds")[0])]
     assert table == [
         [

@@ -1,6 +1,6 @@
 """The seams: what the runtime needs from the outside, as narrow as it can be.
 
-Adapters (`stores/`, `models/`, `tools/`, `workspaces/`, and later `launchers/`) stand below them; `runtime/` stands
+Adapters (`stores/`, `models/`, `tools/`, `workspaces/`, `launchers/`) stand below them; `runtime/` stands
 above and never knows which one it has. `Desk` is the other way round: what the runtime lets a tool touch.
 """
 
@@ -185,6 +185,16 @@ class Background(Protocol):
         """End it; raise ToolError for an unknown id or one that has ended."""
 
 
+class Launcher(Protocol):
+    """A way to have a member played."""
+
+    async def play(self, name: str) -> None:
+        """Play a member until it leaves; raise whatever kept it from going on.
+
+        However it ends, cancelled too, nobody plays the member then and nothing that it ran still runs.
+        """
+
+
 class Tasks(Protocol):
     """The board, as a tool may use it. Every change carries the cause that makes a repeat of it do nothing.
 
@@ -304,7 +314,10 @@ class Desk(Protocol):
         """The agent's mailbox."""
 
     async def join(self, joined: Joined) -> Member:
-        """Add a teammate; raise Refused for a name that is reserved or was ever used. A repeated cause adds nobody."""
+        """Add a teammate; raise Refused for a name that is reserved or was ever used, or where a cap is reached.
+
+        A repeated cause adds nobody and is never refused.
+        """
 
     @property
     def workspace(self) -> Workspace:

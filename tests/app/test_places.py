@@ -190,7 +190,8 @@ async def test_an_agent_is_given_the_notes_of_the_folder_that_was_meant(
     root = made(tmp_path.resolve(), "w/AGENTS.md", "w/a/AGENTS.md", "elsewhere/AGENTS.md")
     monkeypatch.chdir(root / "elsewhere")
     pen = Pen(MemoryStore(), FakeClock())
-    office = Office(pen, Roster(pen), Board(pen), Purse(pen, Caps()), Feed())
+    roster = Roster(pen)
+    office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
     settings = load({"HOME": str(root), "ANTHROPIC_API_KEY": "sk-test"}, {})
     async with connected(settings) as client:
         furniture = await furnished(root / "w", "main", settings, office, client, folder=root / "w/a")

@@ -94,7 +94,8 @@ def _line(body: dict[str, object]) -> bytes:
 async def test_a_stopped_owner_that_wakes_up_later_writes_nothing(tmp_path: Path) -> None:
     """The owner is frozen with its task in hand; the lead gives the task to another; then the owner thaws."""
     pen = Pen(JsonlStore.open(tmp_path, "team", create=True), SystemClock())
-    roster, board = Roster(pen), Board(pen)
+    roster = Roster(pen)
+    board = Board(pen, roster)
     await roster.found("team")
     for name in ("zombie", "other"):
         await roster.join(Joined(name=name, at=0))
@@ -138,8 +139,9 @@ def _tell(child: "subprocess.Popen[str]", words: str) -> None:
 async def _be_a_zombie(folder: Path) -> None:
     """Claim what is named, then do with it what is said, having noticed nothing in between."""
     pen = Pen(JsonlStore.open(folder, "team"), SystemClock())
-    board = Board(pen)
-    me: Member = (await Roster(pen).refresh()).members["zombie"]
+    roster = Roster(pen)
+    board = Board(pen, roster)
+    me: Member = (await roster.refresh()).members["zombie"]
     for words in sys.stdin:
         task = await board.claim(me, int(words))
         print("claimed", task.id, task.epoch, flush=True)

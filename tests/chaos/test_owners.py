@@ -12,7 +12,8 @@ import anyio
 import pytest
 
 from deskmate.core import boards, members
-from deskmate.core.decide import Rest, Take, View, decide
+from deskmate.core.actions import Rest, Take
+from deskmate.core.decide import View, decide
 from deskmate.core.entries import Did, Said, Took
 from deskmate.core.members import Joined
 from deskmate.core.memory import EMPTY, remember
@@ -42,7 +43,8 @@ async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_pa
     clock = FakeClock()
     store = JsonlStore.open(tmp_path, "team", create=True)
     pen = Pen(store, clock)
-    roster, board = Roster(pen), Board(pen)
+    roster = Roster(pen)
+    board = Board(pen, roster)
     await roster.found("team")
     for name in ("alice", "bob"):
         await roster.join(Joined(name=name, at=0))
@@ -86,12 +88,13 @@ async def test_mail_is_heard_or_comes_back_though_the_power_fails_right_after_le
             transcript = await Transcript.load(pen, "bob")
             await Mailbox("lead", pen, roster).send("bob", Plain(content="important"), id_="m1")
             await Mailbox("bob", pen, roster).hear(transcript)
-            await leave(transcript, pen, roster, Board(pen), reason="asked to", agreed=True)
+            await leave(transcript, pen, roster, Board(pen, roster), reason="asked to", agreed=True)
             files = files.lose()
         with closing(JsonlStore.open(folder, "team", files=files)) as store:
             pen = Pen(store, FakeClock())
             transcript = await Transcript.load(pen, "bob")
-            await leave(transcript, pen, Roster(pen), Board(pen), reason="again")
+            roster = Roster(pen)
+            await leave(transcript, pen, roster, Board(pen, roster), reason="again")
             assert ("m1" in transcript.memory.ids) != bool(await store.read("mail/lead")), f"seed {seed}"
 
 
@@ -99,7 +102,8 @@ async def _own(folder: Path) -> None:
     store = JsonlStore.open(folder, "team")
     pen = Pen(store, SystemClock())
     async with store.hold("alice", "alice herself"):
-        await Board(pen).claim((await Roster(pen).refresh()).members["alice"], 1)
+        roster = Roster(pen)
+        await Board(pen, roster).claim((await roster.refresh()).members["alice"], 1)
         print("holds", flush=True)
         await anyio.sleep_forever()
 

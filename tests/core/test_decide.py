@@ -5,24 +5,8 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core import members
-from deskmate.core.decide import (
-    WORDS,
-    Act,
-    Agree,
-    Ask,
-    Compact,
-    Notice,
-    Nudge,
-    Park,
-    Report,
-    Rest,
-    Settle,
-    Stop,
-    Take,
-    Think,
-    decide,
-    quiet,
-)
+from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
+from deskmate.core.decide import WORDS, decide, quiet
 from deskmate.core.entries import Asked, Began, Call, Did, Ended, Noticed, Opened, Reported, Said
 from deskmate.core.handshakes import Shake
 from deskmate.core.messages import (

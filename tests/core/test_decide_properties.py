@@ -3,7 +3,8 @@
 import os
 import random
 
-from deskmate.core.decide import Act, Action, Rest, Stop, Take, Think, decide
+from deskmate.core.actions import Act, Action, Rest, Stop, Take, Think
+from deskmate.core.decide import decide
 from deskmate.core.names import LEAD
 from deskmate.core.roles import TOOLS, Kind, tools_of
 from tests.core.worlds import World

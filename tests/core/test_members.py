@@ -76,7 +76,7 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
         role="backend",
         prompt="write the schema",
         model="scripted:one",
-        mode="plan",
+        mode="acceptEdits",
         launcher="process",
         isolation="worktree",
         cause="lead:3.0",
@@ -89,15 +89,24 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
         colour="cyan",
         joined=event,
         status=Status("working", since=2.0, number=2),
+        since=2,
     )
     founded = then(EMPTY, FOUNDED)
     assert then(founded, event) == replace(
         founded,
         members={"lead": LEAD, "alice": alice},
-        modes={"alice": Mode.PLAN},
+        modes={"alice": Mode.ACCEPT_EDITS},
         causes=Seen().put("lead:3.0", 2),
         number=2,
     )
+
+
+@pytest.mark.behaviour("plan")
+def test_who_joins_to_plan_first_has_the_mode_of_the_team_for_when_that_is_over() -> None:
+    team = then(EMPTY, FOUNDED, PolicySet(by="user", mode=Mode.DONT_ASK, at=1.5), joined("alice", mode="plan"))
+    alice = team.members["alice"].joined
+    assert alice is not None
+    assert (alice.mode, team.mode_of("alice"), team.modes) == (Mode.PLAN, Mode.DONT_ASK, {})
 
 
 @pytest.mark.behaviour("colours")

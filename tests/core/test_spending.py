@@ -1,12 +1,14 @@
 """What model calls came to: a record for each, summed for the team and for each member, held against the caps."""
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.prompts import Reply, Usage
 from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.spending import EMPTY, Caps, Spending, Spent, Sum, fold, over, read_spent
+from deskmate.core.spending import EMPTY, Caps, Spending, Spent, Sum, crowded, fold, over, read_spent
 
 REPLY = Reply((), usage=Usage(100, 20, 30, 4), model="openai:gpt-5", cost=0.5)
 
@@ -66,25 +68,78 @@ def test_what_came_on_top_of_an_earlier_sum_is_the_sum_of_what_came_since(
     assert after.minus(before) == fold(EMPTY, items[cut:]).team
 
 
+SPENDING = Spending(
+    team=Sum(7, Usage(1000, 200, 30, 4), 2.5),
+    members={
+        "alice": Sum(2, Usage(400, 100), 1.0),
+        "alice:4.0": Sum(3, Usage(100, 0, 20, 4), 0.75),
+        "alice-2": Sum(1, Usage(400, 50), 0.5),
+        "bob": Sum(1, Usage(100, 50, 10), 0.25),
+    },
+)
+
+
 @pytest.mark.behaviour("budget", "S2")
 @pytest.mark.parametrize(
-    ("caps", "cost", "steps", "words"),
+    ("caps", "said"),
     [
-        (Caps(), 1e9, 199, []),
-        (Caps(cost=2.0), 1.99, 0, []),
-        (Caps(cost=2.0), 2.0, 0, ["budget: $2.00 of $2.00 is spent", "--max-cost"]),
-        (Caps(cost=2.0), 2.5, 500, ["budget: $2.50 of $2.00 is spent", "--max-cost"]),
-        (Caps(steps=3), 0.0, 2, []),
-        (Caps(steps=3), 0.0, 3, ["budget: 3 steps in one turn", "--max-steps"]),
+        (Caps(), None),
+        (Caps(cost=2.51), None),
+        (Caps(cost=2.5), "budget: $2.50 of $2.50 is spent; raise --max-cost"),
+        (Caps(cost=0.001), "budget: $2.50 of $0.001000 is spent; raise --max-cost"),
+        (Caps(tokens=1235), None),
+        (Caps(tokens=1234), "budget: 1,234 of 1,234 tokens are used; raise --max-tokens"),
+        (Caps(seconds=60.5), None),
+        (Caps(seconds=60.0), "budget: the 60 s of this run have passed; raise --max-time"),
+        (Caps(steps=4), None),
+        (Caps(steps=3), "budget: 3 steps in one turn, and --max-steps allows no more"),
+        (Caps(member_cost=1.76), None),
+        (
+            Caps(member_cost=1.75),
+            "budget: 'alice' has spent $1.75 of its $1.75; raise max_member_cost in settings.toml",
+        ),
+        (Caps(member_tokens=625), None),
+        (
+            Caps(member_tokens=624),
+            "budget: 'alice' has used 624 of its 624 tokens; raise max_member_tokens in settings.toml",
+        ),
+        # Who may join, and how many may call at once, parks nobody.
+        (Caps(members=0, calls=1), None),
+        # What holds for all is told before what holds for one.
+        (Caps(cost=1.0, member_cost=1.0, steps=1), "budget: $2.50 of $1.00 is spent; raise --max-cost"),
     ],
 )
-def test_a_cap_is_reached_where_it_is_met_in_words_that_name_the_flag(
-    caps: Caps, cost: float, steps: int, words: list[str]
+@pytest.mark.parametrize("member", ["alice", "alice:4.0", "alice:9.1"])
+def test_a_cap_is_reached_where_it_is_met_in_words_that_say_what_raises_it(
+    caps: Caps, said: str | None, member: str
 ) -> None:
-    reason = over(caps, Spending(team=Sum(cost=cost)), steps)
-    assert (reason is None) == (not words)
-    assert [word for word in words if word not in (reason or "")] == []
+    assert over(caps, SPENDING, member, 3, 60.0) == said
 
 
-def test_caps_that_differ_read_differently() -> None:
-    assert len({str(caps) for caps in (Caps(), Caps(cost=1.0), Caps(cost=1.5), Caps(steps=1))}) == 4
+@pytest.mark.behaviour("budget")
+def test_the_cap_of_a_member_is_not_reached_by_what_others_spend() -> None:
+    caps = Caps(member_cost=0.3, member_tokens=500)
+    assert [name for name in ("alice-2", "bob", "carol") if over(caps, SPENDING, name, 0, 0.0)] == ["alice-2"]
+
+
+@pytest.mark.behaviour("budget")
+@pytest.mark.parametrize(
+    ("cap", "teammates", "said"),
+    [
+        (None, 1000, None),
+        (2, 1, None),
+        (0, 0, "budget: --max-members allows no teammates; do the work yourself, or send subagents"),
+        (1, 1, "budget: 1 teammate is here, and --max-members allows no more; give the work to"),
+        (2, 3, "budget: 3 teammates are here, and --max-members allows no more; give the work to"),
+    ],
+)
+def test_a_team_with_as_many_teammates_as_it_may_have_is_said_to_be_full(
+    cap: int | None, teammates: int, said: str | None
+) -> None:
+    why = crowded(Caps(members=cap), teammates)
+    assert why is None if said is None else (why or "").startswith(said)
+
+
+def test_caps_that_differ_in_anything_read_differently() -> None:
+    sets = [Caps(), Caps(cost=1.0), Caps(cost=1.5), *(Caps(**{cap.name: 7}) for cap in fields(Caps))]
+    assert len({str(caps) for caps in sets}) == len(sets)

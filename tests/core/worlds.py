@@ -8,9 +8,7 @@ import random
 from dataclasses import dataclass, field
 
 from deskmate.core import boards, members, tasks
-from deskmate.core.claims import refusal
-from deskmate.core.decide import (
-    WORDS,
+from deskmate.core.actions import (
     Act,
     Action,
     Agree,
@@ -25,9 +23,9 @@ from deskmate.core.decide import (
     Stop,
     Take,
     Think,
-    View,
-    decide,
 )
+from deskmate.core.claims import refusal
+from deskmate.core.decide import WORDS, View, decide
 from deskmate.core.entries import (
     Agreed,
     Answered,

@@ -39,10 +39,12 @@ def settings_of(env: Env, **flags: object) -> object:
 
 def test_run_hands_the_goal_and_the_flags_to_the_app(env: Env, tmp_path: Path) -> None:
     app = ScriptedApp()
-    flags = ["--model", "gpt-5", "--max-cost", "2", "--max-steps", "9", "--permission-mode", "acceptEdits"]
+    flags = ["--model", "gpt-5", "--permission-mode", "acceptEdits", "--max-cost", "2", "--max-steps", "9"]
+    caps = ["--max-tokens", "5000", "--max-time", "90", "--max-members", "0", "--max-calls", "3"]
     env["OPENAI_API_KEY"] = "sk-other"
-    assert typed("-C", str(tmp_path), "run", "tidy up", "--team", "t", *flags, app=app, env=env).code == 0
-    settings = settings_of(env, model="gpt-5", max_cost=2.0, max_steps=9, permission_mode="acceptEdits")
+    assert typed("-C", str(tmp_path), "run", "tidy up", "--team", "t", *flags, *caps, app=app, env=env).code == 0
+    capped = {"max_cost": 2.0, "max_steps": 9, "max_tokens": 5000, "max_time": 90.0, "max_members": 0, "max_calls": 3}
+    settings = settings_of(env, model="gpt-5", permission_mode="acceptEdits", **capped)
     assert app.wanted == [("run", Wanted(tmp_path, "tidy up", "t", settings))]
 
 
@@ -87,6 +89,11 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["run", "x", "--output", "xml"], "", "stream-json"),
         (["run", "x", "--max-cost", "0"], "", "the flag --max-cost must be a number of dollars above 0"),
         (["run", "x", "--max-steps", "0"], "", "--max-steps"),
+        (["run", "x", "--max-tokens", "0"], "", "--max-tokens"),
+        (["run", "x", "--max-time", "0"], "", "the flag --max-time must be a number of seconds above 0"),
+        (["run", "x", "--max-members", "-1"], "", "--max-members"),
+        (["run", "x", "--max-calls", "0"], "", "--max-calls"),
+        (["run", "x", "--max-calls", "10001"], "", "the flag --max-calls must be a whole number from 1 to 10000"),
         (["-C", "/nowhere/at/all", "run", "x"], "", "/nowhere/at/all"),
         (["run", "x", "--model", "llama3"], "", "openai:llama3"),
     ],

@@ -100,7 +100,7 @@ class Process:
         self.store = store or open_()
         self.pen = Pen(self.store, clock)
         self.roster = Roster(self.pen)
-        self.board = Board(self.pen)
+        self.board = Board(self.pen, self.roster)
 
     def another(self) -> "Process":
         """Return a process beside this one."""

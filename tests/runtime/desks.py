@@ -14,8 +14,8 @@ import anyio.lowlevel
 
 from deskmate.app.furnishing import Furniture
 from deskmate.config import ModelSettings, Prices, Settings
+from deskmate.core.actions import Rest, Stop
 from deskmate.core.briefs import Environment
-from deskmate.core.decide import Rest, Stop
 from deskmate.core.entries import Did, Entry, read_entry
 from deskmate.core.facts import Foreign
 from deskmate.core.members import Idle, Parked, PolicySet, Waiting, Working, read_event
@@ -93,7 +93,8 @@ class Floor:
 
     def __post_init__(self) -> None:
         pen, feed = Pen(self.store, self.clock), Feed()
-        self.office = Office(pen, Roster(pen), Board(pen), Purse(pen, self.caps), feed)
+        roster = Roster(pen)
+        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, self.caps), feed)
         self.told: list[Happening] = []
         feed.listen(self.told.append)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest, Stop
+from deskmate.core.actions import Rest, Stop
 from deskmate.core.entries import Began, Did, Heard, Parked, Said, Started
 from deskmate.core.messages import ShutdownRequest
 from deskmate.core.names import LEAD, ROSTER, log

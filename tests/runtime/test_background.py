@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest
+from deskmate.core.actions import Rest
 from deskmate.core.entries import Did, Ended
 from deskmate.core.prompts import Prompt
 from deskmate.models.scripted import Speak, Step

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest
+from deskmate.core.actions import Rest
 from deskmate.core.entries import Began, Call, Did, Heard, Said
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD
@@ -86,7 +86,7 @@ async def crash() -> Ran:
     ("step", "words"),
     [
         pytest.param(uses("fly"), ["'fly'", "use one of those you were given"], id="no such tool"),
-        pytest.param(uses("SendMessage", content="hi"), ["'SendMessage'", "there are bash, read_file"], id="not here"),
+        pytest.param(uses("Skill", skill="release"), ["'Skill'", "there are bash, read_file"], id="not here"),
         pytest.param(uses("read_file"), ["path: Field required", "it takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),
         pytest.param(

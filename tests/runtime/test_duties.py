@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.decide import Agree, Notice, Nudge, Report, Rest, Take
+from deskmate.core.actions import Agree, Notice, Nudge, Report, Rest, Take
 from deskmate.core.entries import Agreed, Began, Did, Heard, Noticed, Nudged, Parked, Reported, Started, Took
 from deskmate.core.members import Joined, Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse

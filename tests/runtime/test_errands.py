@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest
+from deskmate.core.actions import Rest
 from deskmate.core.entries import Asked, Began, Did, Parked, Said, Started
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode

@@ -16,6 +16,11 @@ from deskmate.testing import FakeClock
 pytestmark = pytest.mark.anyio
 
 
+def a_board(store: JsonlStore) -> Board:
+    pen = Pen(store, FakeClock())
+    return Board(pen, Roster(pen))
+
+
 def cut_last_line(path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
@@ -23,13 +28,13 @@ def cut_last_line(path: Path) -> None:
 @pytest.mark.behaviour("M5")
 async def test_who_appends_behind_a_loss_knows_of_it_as_whoever_reads_it_does(tmp_path: Path) -> None:
     with closing(JsonlStore.open(tmp_path, "team", create=True)) as store:
-        first = Board(Pen(store, FakeClock()))
+        first = a_board(store)
         await first.create("lead", "kept")
         await first.create("lead", "lost")
         cut_last_line(tmp_path / ".tasks/team/board.jsonl")
-        live = Board(Pen(store, FakeClock()))
+        live = a_board(store)
         await live.create("lead", "after the loss")
-        assert live.state == await Board(Pen(store, FakeClock())).refresh()
+        assert live.state == await a_board(store).refresh()
         assert live.state.damaged
         roster = Roster(Pen(store, FakeClock()))
         await roster.found("team")

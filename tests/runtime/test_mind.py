@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Callable
 import anyio
 import pytest
 
+from deskmate.core.actions import Rest
 from deskmate.core.compaction import LEFT_OUT
-from deskmate.core.decide import Rest
 from deskmate.core.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.messages import PermissionResponse
 from deskmate.core.names import LEAD, log

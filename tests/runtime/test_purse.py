@@ -3,17 +3,21 @@
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest
+from deskmate.core.actions import Rest
+from deskmate.core.members import Joined
 from deskmate.core.names import LEAD
-from deskmate.core.prompts import Reply, Usage
+from deskmate.core.prompts import Prompt, Reply, Usage
 from deskmate.core.spending import Caps, Sum
 from deskmate.models.scripted import ScriptedModel, Speak, Step
+from deskmate.errors import Refused
 from deskmate.ports import Store
 from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
 from tests.runtime.conftest import Open
-from tests.runtime.desks import DOLLAR, PRICED, Floor, cast, uses
+from tests.runtime.desks import DOLLAR, PRICED, Floor, cast, is_errand, turns, uses
 
 pytestmark = pytest.mark.anyio
 
@@ -50,10 +54,32 @@ async def test_one_process_stops_at_what_another_has_spent(open_store: Open) -> 
     ours, theirs = purse(open_store(), Caps(cost=0.5)), purse(open_store())
     await theirs.spend("bob", ONE)
     await ours.refresh()
-    assert ours.over(0) is None
+    assert ours.over("alice", 0) is None
     await theirs.spend("bob", ONE)
     await ours.refresh()
-    assert ours.over(0) is not None
+    assert ours.over("alice", 0) is not None
+
+
+@pytest.mark.behaviour("budget", "S2")
+async def test_a_member_stops_at_what_its_subagents_have_spent_elsewhere_and_nobody_else_does(open_store: Open) -> None:
+    ours, theirs = purse(open_store(), Caps(member_cost=0.5)), purse(open_store())
+    await theirs.spend("bob", ONE)
+    await theirs.spend("bob:7.0", ONE)
+    await theirs.spend("alice", ONE)
+    await ours.refresh()
+    assert [name for name in ("alice", "bob", "bob:7.0", "bob:9.1") if ours.over(name, 0)] == ["bob", "bob:7.0", "bob:9.1"]
+
+
+@pytest.mark.behaviour("budget")
+async def test_time_is_counted_from_the_start_of_each_process() -> None:
+    clock = FakeClock()
+    clock.advance(1000.0)
+    first = Purse(Pen(MemoryStore(), clock), Caps(seconds=60.0))
+    clock.advance(59.0)
+    second = Purse(Pen(MemoryStore(), clock), Caps(seconds=60.0))
+    assert first.over("alice", 0) is None
+    clock.advance(1.0)
+    assert (first.over("alice", 0) is None, second.over("alice", 0) is None) == (False, True)
 
 
 @pytest.mark.behaviour("budget")
@@ -73,7 +99,7 @@ async def test_the_cap_on_money_parks_before_the_next_call_and_a_higher_one_lets
     steps = [Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR) for _ in range(3)]
     floor = await Floor.opened(priced(*steps), caps=Caps(cost=2.0))
     end = await floor.turn("go")
-    assert end == Rest("parked", floor.office.purse.over(0) or "")
+    assert end == Rest("parked", floor.office.purse.over(LEAD, 0) or "")
     assert len(floor.scripted.prompts) == 2
     same = floor.restarted(priced(*steps))
     assert await same.turn() == end
@@ -88,7 +114,7 @@ async def test_the_cap_on_steps_parks_and_a_word_of_the_user_begins_a_new_count(
     steps = [uses("glob", pattern=f"{number}") for number in range(4)]
     floor = await Floor.opened([*steps, "Done."], caps=Caps(steps=3))
     end = await floor.turn("go")
-    assert end == Rest("parked", floor.office.purse.over(3) or "")
+    assert end == Rest("parked", floor.office.purse.over(LEAD, 3) or "")
     assert len(floor.scripted.prompts) == 3
     assert await floor.turn("go on") == Rest()
     assert len(floor.scripted.prompts) == 5
@@ -100,10 +126,119 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
     script = cast([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(cost=3.0))
     end = await floor.turn("go")
-    assert end == Rest("parked", reason := floor.office.purse.over(0) or "")
+    assert end == Rest("parked", reason := floor.office.purse.over(LEAD, 0) or "")
     assert await floor.results() == [("lead:3.0", False, f"the subagent could not go on: {reason}")]
     spending = await floor.office.purse.refresh()
     assert {name: total.cost for name, total in spending.members.items()} == {LEAD: 1.0, "lead:3.0": 2.0}
+
+
+@pytest.mark.behaviour("budget")
+async def test_the_cap_on_tokens_counts_those_of_the_cache() -> None:
+    steps = [Speak("", [("glob", {"pattern": "*"})], usage=Usage(1, 2, 3, 4)) for _ in range(3)]
+    floor = await Floor.opened(steps, caps=Caps(tokens=20))
+    assert await floor.turn("go") == Rest("parked", "budget: 20 of 20 tokens are used; raise --max-tokens")
+    assert len(floor.scripted.prompts) == 2
+
+
+@pytest.mark.behaviour("budget")
+async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_has_its_own() -> None:
+    async def slowly(prompt: Prompt) -> Step:
+        floor.clock.advance(40.0)
+        return Speak("", [("glob", {"pattern": "*"})])
+
+    floor = await Floor.opened(slowly, caps=Caps(seconds=60.0))
+    end = await floor.turn("go")
+    assert end == Rest("parked", "budget: the 60 s of this run have passed; raise --max-time")
+    assert len(floor.scripted.prompts) == 2
+    again = floor.restarted(["Done."])
+    assert await again.turn("go on") == Rest()
+
+
+@pytest.mark.behaviour("budget")
+async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None:
+    look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
+    script = cast([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
+    floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(member_cost=3.0))
+    reason = "budget: 'lead' has spent $3.00 of its $3.00; raise max_member_cost in settings.toml"
+    assert await floor.turn("go") == Rest("parked", reason)
+    assert await floor.results() == [("lead:3.0", False, f"the subagent could not go on: {reason}")]
+
+
+@pytest.mark.behaviour("budget", "spawn")
+async def test_a_teammate_too_many_is_refused_in_words_and_the_lead_goes_on() -> None:
+    names = ("alice", "bob", "carol")
+    spawn = Speak("", [("Task", {"prompt": "help", "name": name}) for name in names])
+    floor = await Floor.opened([spawn, "Two are enough."], caps=Caps(members=2))
+    async with floor.playing("go"):
+        await floor.until_status("idle")
+    results = await floor.results()
+    assert [ok for _, ok, _ in results] == [True, True, False]
+    assert results[-1][2].startswith("budget: 2 teammates are here, and --max-members allows no more; give the work")
+    assert [member.name for member in floor.office.roster.state.teammates] == ["alice", "bob"]
+
+
+@pytest.mark.behaviour("budget")
+async def test_who_left_makes_room_and_a_spawn_that_is_run_again_needs_none(open_store: Open) -> None:
+    roster, caps = Roster(Pen(open_store(), FakeClock())), Caps(members=1)
+    await roster.found("team")
+    alice = Joined(name="alice", at=0.0, cause="lead:1.0")
+    assert await roster.join(alice, caps) == await roster.join(alice, caps)
+    with pytest.raises(Refused, match="1 teammate is here"):
+        await roster.join(Joined(name="bob", at=0.0, cause="lead:1.1"), caps)
+    await roster.leave("alice", "done", heard=0)
+    assert (await roster.join(Joined(name="bob", at=0.0, cause="lead:1.1"), caps)).name == "bob"
+
+
+# -- calls at once ----------------------------------------------------------------------------------
+
+
+class Busy:
+    """A script for a lead that sends three subagents together, which knows how many are asked at once."""
+
+    def __init__(self) -> None:
+        self.now, self.most, self.asked = 0, 0, 0
+
+    async def __call__(self, prompt: Prompt) -> Step:
+        self.asked += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await turns()
+        self.now -= 1
+        if is_errand(prompt) or "said:" in str(prompt.passages[-1]):
+            return Speak("I said: seen.", usage=DOLLAR)
+        return Speak("", [("Task", {"prompt": f"look at {number}"}) for number in range(3)], usage=DOLLAR)
+
+
+@pytest.mark.behaviour("budget")
+@pytest.mark.parametrize(("calls", "most"), [(None, 3), (2, 2), (1, 1)])
+async def test_no_more_calls_are_under_way_than_may_be_and_all_get_their_turn(calls: int | None, most: int) -> None:
+    busy = Busy()
+    floor = await Floor.opened(ScriptedModel(busy, name=PRICED), caps=Caps(calls=calls))
+    assert await floor.turn("go") == Rest()
+    assert (busy.asked, busy.most) == (5, most)
+
+
+@pytest.mark.behaviour("budget", "S2")
+async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_call() -> None:
+    busy = Busy()
+    floor = await Floor.opened(ScriptedModel(busy, name=PRICED), caps=Caps(calls=1, cost=2.0))
+    reason = "budget: $2.00 of $2.00 is spent; raise --max-cost"
+    assert await floor.turn("go") == Rest("parked", reason)
+    assert busy.asked == 2
+    assert sorted(text for _, _, text in await floor.results()) == [
+        "I said: seen.",
+        *[f"the subagent could not go on: {reason}"] * 2,
+    ]
+
+
+@pytest.mark.behaviour("budget")
+async def test_an_interrupt_takes_effect_in_the_line_too() -> None:
+    floor = await Floor.opened(["Never said."], caps=Caps(calls=1))
+    async with floor.store.hold("calls/0", "another process"), floor.playing("go") as lead:
+        await floor.until_status("working")
+        await floor.interrupt()
+        await floor.until_status("idle")
+        assert (lead.interrupted, floor.scripted.prompts) == (True, [])
 
 
 @pytest.mark.behaviour("budget")

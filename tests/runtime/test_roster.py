@@ -51,7 +51,7 @@ async def test_who_joins_is_there_as_described(team: Process) -> None:
         agent_type=AgentType.EXPLORE,
         role="tester",
         prompt="Test it.",
-        mode=Mode.PLAN,
+        mode=Mode.ACCEPT_EDITS,
         at=5.0,
         cause="lead:1.0",
     )
@@ -59,7 +59,7 @@ async def test_who_joins_is_there_as_described(team: Process) -> None:
     roster = await team.another().roster.refresh()
     assert roster.members["carol"] == carol
     assert (carol.agent_type, carol.role, carol.status) == (AgentType.EXPLORE, "tester", Status("working", "", 5.0, 4))
-    assert (roster.mode_of("carol"), roster.mode_of("bob")) == (Mode.PLAN, Mode.DEFAULT)
+    assert (roster.mode_of("carol"), roster.mode_of("bob")) == (Mode.ACCEPT_EDITS, Mode.DEFAULT)
 
 
 @pytest.mark.parametrize("leaves", [False, True])

@@ -12,8 +12,8 @@ import anyio.lowlevel
 
 from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run
 from deskmate.app.furnishing import connected, furnished
+from deskmate.core.actions import Rest, Stop
 from deskmate.core.compaction import summary_request
-from deskmate.core.decide import Rest, Stop
 from deskmate.core.entries import Did, Entry, Said, read_entry
 from deskmate.core.facts import Foreign
 from deskmate.core.members import PolicySet
@@ -171,7 +171,8 @@ class Room:
         with closing(store):
             async with store.hold(LEAD, "a scenario"):
                 pen = Pen(store, clock)
-                office = Office(pen, Roster(pen), Board(pen), Purse(pen, Caps()), Feed())
+                roster = Roster(pen)
+                office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
                 await office.roster.found(TEAM)
                 policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=clock.timestamp())
                 await office.roster.permit(policy)

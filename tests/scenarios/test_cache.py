@@ -6,14 +6,17 @@ from itertools import pairwise
 import pytest
 
 from deskmate.core.prompts import Usage
+from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.testing.caches import LEAST, UNIT
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.scripts import Format, Say, Use
+from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.tools import tools_for
 from tests.scenarios.playing import FORMATS, Room
 
 pytestmark = pytest.mark.anyio
 STEPS = 30
-LARGEST_FIRST_BODY = 10_000
+LARGEST_FIRST_OF_LEAD = 15_000
+LARGEST_FIRST_OF_TEAMMATE = 10_000
 SHARE = 0.99
 SKILL = "---\nname: release\ndescription: how a release is made here\n---\nTag it.\n"
 
@@ -73,12 +76,28 @@ async def test_every_request_begins_with_the_same_bytes_and_goes_on_where_the_la
 
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
-async def test_the_first_request_is_small_with_all_that_a_lead_has(room: Room, format_: Format) -> None:
+async def test_the_first_requests_are_small_with_all_that_a_lead_and_a_teammate_have(
+    room: Room, format_: Format
+) -> None:
     skill = room.home / ".config" / "deskmate" / "skills" / "release" / "SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text(SKILL)
-    async with FakeProvider([Say("Hello.")]) as provider:
-        await room.run(provider, format_)
-    first = provider.requests[0]
-    assert {"bash", "read_file", "write_file", "edit_file", "glob", "grep", "Task", "Skill"} <= set(first.tools)
-    assert int(first.headers["content-length"]) <= LARGEST_FIRST_BODY
+    async with FakeProvider(spawn_one) as provider:
+        outcome = await room.run(provider, format_)
+    assert (outcome.end, provider.complaints) == ("answered", [])
+    lead = provider.requests[0]
+    teammate = next(asked for asked in provider.requests if not leads(asked))
+    made = tuple(tool.name for tool in tools_for(Kind.LEAD, TOOLS))
+    assert set(lead.tools) == set(made)
+    assert set(teammate.tools) == set(tools_of(Kind.TEAMMATE, AgentType.GENERAL))
+    assert int(lead.headers["content-length"]) <= LARGEST_FIRST_OF_LEAD
+    assert int(teammate.headers["content-length"]) <= LARGEST_FIRST_OF_TEAMMATE
+
+
+def leads(asked: Asked) -> bool:
+    return "Task" in asked.tools
+
+
+def spawn_one(asked: Asked) -> Say:
+    """Make one teammate, and have nothing more to say: it is the runtime that asks it to leave."""
+    return Say(calls=[Use("Task", {"prompt": "Own it.", "name": "alice"})]) if asked.number == 0 else Say("Well.")

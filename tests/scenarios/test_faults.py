@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from deskmate.core.decide import Rest
+from deskmate.core.actions import Rest
 from deskmate.core.entries import Cleared, Compacted, Said
 from deskmate.core.rendering import REFUSED
 from deskmate.testing.fake_provider import FakeProvider

@@ -30,7 +30,8 @@ class Desks:
 
     def __init__(self) -> None:
         self.pen = Pen(MemoryStore(), FakeClock())
-        self.roster, self.board = Roster(self.pen), Board(self.pen)
+        self.roster = Roster(self.pen)
+        self.board = Board(self.pen, self.roster)
         self._sat: dict[str, TeamDesk] = {}
 
     async def open(self, *names: str) -> None:

@@ -76,10 +76,17 @@ async def test_a_teammate_has_what_it_was_made_with(team: Colleagues, lead: Lett
 
 @pytest.mark.behaviour("spawn", "plan")
 @pytest.mark.parametrize("how", [{"plan_mode_required": True}, {"mode": "plan"}])
-async def test_a_teammate_that_must_plan_starts_in_plan_mode(lead: LetterDesk, how: dict[str, object]) -> None:
+async def test_a_teammate_that_must_plan_joins_to_plan_and_has_the_mode_of_the_team_afterwards(
+    team: Colleagues, lead: LetterDesk, how: dict[str, object]
+) -> None:
+    await team.permit(Mode.ACCEPT_EDITS)
     result = await lead.use("Task", prompt="Migrate.", name="backend", **how)
-    assert lead.roster.mode_of("backend") is Mode.PLAN
-    assert "it plans first" in result.text
+    assert (joined(lead, "backend")["mode"], lead.roster.mode_of("backend")) == (Mode.PLAN, Mode.ACCEPT_EDITS)
+    assert result == Result(
+        "agent_id backend@web\n"
+        "it plans first and hands in its plan to you; "
+        "it writes to you by mail, and you are told when it rests. Do not wait or poll."
+    )
 
 
 @pytest.mark.behaviour("spawn")
@@ -138,7 +145,9 @@ async def test_a_mode_no_wider_than_ones_own_can_be_given(
 ) -> None:
     await team.permit(Mode(NARROW_TO_WIDE[mine]))
     await lead.use("Task", prompt="Own it.", name="backend", mode=NARROW_TO_WIDE[asked])
-    assert lead.roster.mode_of("backend") == NARROW_TO_WIDE[asked]
+    # Who only plans first goes on as the team does.
+    later = NARROW_TO_WIDE[asked or mine]
+    assert (joined(lead, "backend")["mode"], lead.roster.mode_of("backend")) == (NARROW_TO_WIDE[asked], later)
 
 
 @pytest.mark.behaviour("spawn")

@@ -8,6 +8,22 @@ The runtime above carries out what comes back, records it, and asks again.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from deskmate.core.actions import (
+    Act,
+    Action,
+    Agree,
+    Ask,
+    Compact,
+    Notice,
+    Nudge,
+    Park,
+    Report,
+    Rest,
+    Settle,
+    Stop,
+    Take,
+    Think,
+)
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, OpenCall
@@ -42,100 +58,6 @@ class View:
     unheard: frozenset[str] = frozenset()
     confined: bool = False
     delegate: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """Leave for good."""
-
-    reason: str
-    agreed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Act:
-    """Run these calls, together."""
-
-    calls: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Give these calls a result without running them."""
-
-    calls: tuple[str, ...]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Ask a person to allow a call."""
-
-    call: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Agree:
-    """Agree to a shutdown without a model turn."""
-
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Park:
-    """Stop going on by oneself, visibly."""
-
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Compact:
-    """Make room in the context."""
-
-
-@dataclass(frozen=True, slots=True)
-class Think:
-    """Call the model."""
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Take in news: these tasks are no longer mine, or (none) the lead's digest."""
-
-    lost: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Take:
-    """Make this task mine, or take it in if it is mine already."""
-
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
-class Nudge:
-    """Remind me of a task in progress."""
-
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """Tell the lead that I rest on a task in progress."""
-
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Wait until something changes."""
-
-    word: str = "idle"
-    detail: str = ""
-
-
-Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Nudge | Report | Rest
 
 
 def decide(view: View) -> Action:
@@ -268,6 +190,29 @@ def _think(view: View) -> Action | None:
     return Park("context: still too large after compaction") if view.memory.compacted else Compact()
 
 
+def _inform(view: View) -> Action | None:
+    """Let what is new on the team stand in front of what is answered next; nobody is woken for it."""
+    if view.memory.informed or not (view.memory.owed or view.memory.demanded):
+        return None
+    return Notice() if has_news(view) else None
+
+
+def has_news(view: View) -> bool:
+    """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
+    since, lead = view.memory.noticed[0], view.me.kind is Kind.LEAD
+    if lead and view.memory.steps:
+        return False
+    return any(_is_new(member, since, lead) for member in view.roster.teammates if member.name != view.me.name)
+
+
+def _is_new(member: Member, since: int, to_lead: bool) -> bool:
+    if to_lead:
+        return member.status.word != "working" and member.status.number > since
+    # Whose transcript does not say what it began with is told of nobody: all would be new.
+    joined, left = member.here and member.since > since, not member.here and member.status.number > since
+    return bool(since) and (joined or (left and member.since <= since))
+
+
 # -- news and work --------------------------------------------------------------------------------
 
 
@@ -387,6 +332,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _agree,
     _stay,
     _park,
+    _inform,
     _think,
     _lost,
     _digest,

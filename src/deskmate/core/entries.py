@@ -52,6 +52,7 @@ class Started(Fact):
     name: str
     prompt: str = ""
     planning: bool = False
+    roster: int | None = None
     made_of: dict[str, Any] = Field(default_factory=dict)
 
 

@@ -165,7 +165,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Someone with a mailbox, as the roster has it."""
+    """Someone with a mailbox, as the roster has it. `since`: the record by which it joined."""
 
     name: str
     kind: Kind
@@ -174,6 +174,7 @@ class Member:
     colour: str
     joined: Joined | None
     status: Status
+    since: int = 0
     words: str = ""
     peers: tuple[str, ...] = ()
     only_words: bool = False
@@ -327,6 +328,7 @@ def _join(roster: Roster, event: Joined, number: int) -> Roster:
         colour=colour_of(len(roster.teammates)),
         joined=event,
         status=Status("working", since=event.at, number=number),
+        since=number,
     )
     # Planning ends with the lead's word, in the planner's own memory; then the team's mode is its own.
     own = event.mode if event.mode is not Mode.PLAN else None

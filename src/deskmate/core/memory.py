@@ -62,7 +62,7 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an agent knows. `owed`: something waits for the model's answer.
+    """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 
     `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
     and noting it hears its mail first when it comes back.
@@ -90,6 +90,7 @@ class Memory:
     files: Mapping[str, str] = field(default_factory=dict)
     compacted: bool = False
     noticed: tuple[int, int] = (0, 0)
+    informed: bool = False
     steps: int = 0
 
 
@@ -100,8 +101,8 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
     """Return what an agent knows after one more entry of its transcript."""
     memory = replace(memory, number=number)
     match entry:
-        case Started(name=name, planning=planning, prompt=prompt):
-            return replace(memory, name=name, planning=planning, owed=bool(prompt))
+        case Started(name=name, planning=planning, prompt=prompt, roster=roster):
+            return replace(memory, name=name, planning=planning, owed=bool(prompt), noticed=(roster or 0, 0))
         case Heard():
             return _hear(memory, number, entry)
         case Said():
@@ -117,7 +118,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Noticed(tasks=lost, roster=roster, board=board):
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
-            return replace(memory, tasks=tasks, noticed=seen, owed=True)
+            return replace(memory, tasks=tasks, noticed=seen, informed=True, owed=True)
         case Nudged(task=task, epoch=epoch):
             return replace(memory, nudged=memory.nudged | {(task, epoch)}, owed=True)
         case Reported(task=task, epoch=epoch):
@@ -150,6 +151,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         demanded=False,
         parked=None,
         compacted=False,
+        informed=False,
         steps=memory.steps + 1 if calls or entry.unfinished else 0,
     )
 

@@ -48,6 +48,20 @@ def _lost(task: Task | None, id_: int) -> str:
     return f"Task #{id_} is no longer yours: {now}. Leave it."
 
 
+def comings(roster: Roster, since: int) -> str:
+    """Return who joined and who left since a record, in one line, for a teammate."""
+    joined = [member for member in roster.teammates if member.here and member.since > since]
+    gone = [member for member in roster.teammates if not member.here and member.status.number > since >= member.since]
+    parts = [_names(joined, "joined the team"), _names(gone, "left the team")]
+    return "; ".join(part for part in parts if part)
+
+
+def _names(some: list[Member], what: str) -> str:
+    names = [f"{member.name} ({one_line(member.role)})" if member.role else member.name for member in some[:_LINES]]
+    more = [f"{len(some) - _LINES} more"] if len(some) > _LINES else []
+    return f"{', '.join([*names, *more])} {what}" if some else ""
+
+
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead."""
     changed = [member for member in roster.teammates if member.status.number > since[0]]

@@ -4,8 +4,8 @@ One record per model call in the stream `spend`. The caps are checked before eac
 process has spent; `runtime.purse` above appends and reads.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from deskmate.core.facts import Fact, Foreign, reader
@@ -54,6 +54,11 @@ class Sum:
     usage: Usage = field(default_factory=Usage)
     cost: float = 0.0
     unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out, wherever they were read from."""
+        return self.usage.prompt + self.usage.output
 
     def plus(self, spent: Spent) -> "Sum":
         """Return the sum with one call more."""
@@ -113,23 +118,71 @@ def fold(spending: Spending, items: Iterable[Item]) -> Spending:
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits: dollars of the whole team, steps of one turn. None: no limit. `str` tells two sets of caps apart."""
+    """Limits; None: no limit. `str` tells two sets of caps apart.
+
+    Of the team: dollars, tokens, seconds of one process, teammates that have not left, model calls at once. Of one
+    member, the subagents it sends included: dollars, tokens. Of one turn: steps. Tokens are all that are billed, in and
+    out, those read from a provider's cache or written to it as well.
+    """
 
     cost: float | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+    members: int | None = None
+    calls: int | None = None
+    member_cost: float | None = None
+    member_tokens: int | None = None
     steps: int = 200
 
     def __str__(self) -> str:
-        return f"cost {self.cost}, steps {self.steps}"
+        values = {cap.name: getattr(self, cap.name) for cap in fields(self)}
+        return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
 
 
-def over(caps: Caps, spending: Spending, steps: int) -> str | None:
-    """Return which cap is reached, in words, or nothing."""
-    if caps.cost is not None and spending.team.cost >= caps.cost:
-        spent = f"{_dollars(spending.team.cost)} of {_dollars(caps.cost)}"
-        return f"budget: {spent} is spent; raise --max-cost"
+def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> str | None:
+    """Return which cap is reached by a member, so many steps into its turn, in words that say what raises it.
+
+    A subagent bears the id of a call and counts to whoever made that. `seconds`: how long this process has run.
+    """
+    return next((f"budget: {reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
+
+
+def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> Iterator[str]:
+    team = spending.team
+    if caps.cost is not None and team.cost >= caps.cost:
+        yield f"{_dollars(team.cost)} of {_dollars(caps.cost)} is spent; raise --max-cost"
+    if caps.tokens is not None and team.tokens >= caps.tokens:
+        yield f"{team.tokens:,} of {caps.tokens:,} tokens are used; raise --max-tokens"
+    if caps.seconds is not None and seconds >= caps.seconds:
+        yield f"the {caps.seconds:g} s of this run have passed; raise --max-time"
+    if caps.member_cost is not None or caps.member_tokens is not None:
+        yield from _reached_alone(caps, spending, member.partition(":")[0])
     if steps >= caps.steps:
-        return f"budget: {steps} {'step' if steps == 1 else 'steps'} in one turn, and --max-steps allows no more"
-    return None
+        yield f"{steps} {'step' if steps == 1 else 'steps'} in one turn, and --max-steps allows no more"
+
+
+def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]:
+    own = [total for name, total in spending.members.items() if name.partition(":")[0] == member]
+    cost, tokens = sum(total.cost for total in own), sum(total.tokens for total in own)
+    if caps.member_cost is not None and cost >= caps.member_cost:
+        spent = f"'{member}' has spent {_dollars(cost)} of its {_dollars(caps.member_cost)}"
+        yield f"{spent}; raise max_member_cost in settings.toml"
+    if caps.member_tokens is not None and tokens >= caps.member_tokens:
+        used = f"'{member}' has used {tokens:,} of its {caps.member_tokens:,} tokens"
+        yield f"{used}; raise max_member_tokens in settings.toml"
+
+
+def crowded(caps: Caps, teammates: int) -> str | None:
+    """Return why nobody may join so many teammates that have not left, in words for whoever wants it, or nothing."""
+    if caps.members is None or teammates < caps.members:
+        return None
+    if not teammates:
+        return "budget: --max-members allows no teammates; do the work yourself, or send subagents"
+    here = f"{teammates} {'teammate is' if teammates == 1 else 'teammates are'} here"
+    return (
+        f"budget: {here}, and --max-members allows no more; "
+        "give the work to who is here, or shut down one whose work is done"
+    )
 
 
 def _dollars(amount: float) -> str:

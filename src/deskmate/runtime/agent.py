@@ -5,47 +5,29 @@ Lead, teammates and subagents are all this agent; they differ in their member, t
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import anyio
 
+from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import (
-    BATCH_SECONDS,
-    DEADLINE_SECONDS,
-    WORDS,
-    Act,
-    Action,
-    Compact,
-    Park,
-    Rest,
-    Settle,
-    Stop,
-    Think,
-    View,
-    decide,
-    unnoticed_words,
-)
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, decide, unnoticed_words
 from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Member, Status
-from deskmate.core.messages import Envelope, Interrupt, Message, ShutdownRequest, read_envelope
-from deskmate.core.names import BOARD, IN_CHARGE, ROSTER, USER, mail
-from deskmate.core.prompts import ToolSpec
-from deskmate.core.records import Item, Record
+from deskmate.core.messages import ShutdownRequest, wakes
+from deskmate.core.names import BOARD, ROSTER, mail
+from deskmate.core.records import Item
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType, Kind
-from deskmate.core.skills import Skill
 from deskmate.errors import ModelError, PromptTooLong, StoreError
-from deskmate.ports import Model, Tool, Workspace
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.headless import Headless
+from deskmate.runtime.kits import Kit
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
@@ -53,27 +35,10 @@ from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.waits import Waits
+from deskmate.runtime.watch import Watch, envelope_in
 
 CUT = "interrupted; outcome unknown: look before you do it again"
-# How long a shutdown request may lie unheard before it cuts what runs.
-UNHEARD_SECONDS = 150.0
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Kit:
-    """What one agent works with. `subagents`: makes the kit of one it sends on an errand, and its `Started`."""
-
-    model: Model
-    tools: Mapping[str, Tool]
-    specs: tuple[ToolSpec, ...]
-    workspace: Workspace
-    skills: Mapping[str, Skill] = field(default_factory=dict)
-    confined: bool = False
-    subagents: "Furnish | None" = None
-
-
-Furnish: TypeAlias = Callable[[str, str, AgentType], tuple[Kit, Started]]
 
 
 class Agent:
@@ -126,18 +91,11 @@ class Agent:
         async with task_group() as tasks:
             self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring)
             self._calls = Calls(
-                self._office,
-                lambda: self._member,
-                self._mailbox,
-                self._transcript,
-                self._kit.tools,
-                self._kit.workspace,
-                self._kit.skills,
-                self._jobs,
-                self._errand,
+                self._office, lambda: self._member, self._mailbox, self._transcript, self._kit, self._jobs, self._errand
             )
             self._tasks = tasks
-            tasks.start_soon(self._watch)
+            watch = Watch(self._office, self.name, self._cut, tasks)
+            tasks.start_soon(watch.keep, self._transcript.memory.cursors.get(mail(self.name), 0))
             end = await self._go_on(until_rest)
             tasks.cancel_scope.cancel()
         return end
@@ -189,7 +147,7 @@ class Agent:
             attempts=await self._calls.attempts(),
             waited=self._waits.look(self._open_things()),
             unheard=await self._unheard(),
-            over=office.purse.over(memory.steps),
+            over=office.purse.over(self.name, memory.steps),
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._kit.confined,
@@ -201,13 +159,13 @@ class Agent:
         return [*memory.requests, *memory.demands, *words]
 
     async def _unheard(self) -> frozenset[str]:
-        """Return, for the lead of a team where nobody works, who has mail that was not heard."""
+        """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
         roster, store = self._office.roster.state, self._office.pen.store
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
         if any(member.status.word == "working" for member in here):
             return frozenset()
-        unheard = [member.name for member in here if await store.read(mail(member.name), member.status.heard)]
-        return frozenset(unheard)
+        waiting = {member.name: await store.read(mail(member.name), member.status.heard) for member in here}
+        return frozenset(name for name, items in waiting.items() if any(map(_calls_for_action, items)))
 
     def _set_alarm(self, view: View) -> None:
         """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
@@ -336,28 +294,9 @@ class Agent:
         if self._cut_at > self._transcript.memory.cursors.get(mail(self.name), 0):
             self._scope.cancel()
 
-    async def _watch(self) -> None:
-        """Cut what runs when the user interrupts, and when a shutdown request lies unheard for too long."""
-        box, store = mail(self.name), self._office.pen.store
-        seen = self._transcript.memory.cursors.get(box, 0)
-        while True:
-            await store.changed({box: seen})
-            items = await store.read(box, seen)
-            for item in items:
-                match _message_in(item):
-                    case (sender, Interrupt()) if sender == USER:
-                        self._cut(item.number)
-                    case (sender, ShutdownRequest()) if sender in IN_CHARGE:
-                        self._tasks.start_soon(self._cut_late, item.number)
-            seen = items[-1].number if items else seen
-
     def _cut(self, number: int) -> None:
         self._cut_at = max(self._cut_at, number)
         self._heed()
-
-    async def _cut_late(self, number: int) -> None:
-        await self._office.pen.clock.sleep(UNHEARD_SECONDS)
-        self._cut(number)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
         """Let a subagent run to its end, going on where it was if it began before."""
@@ -371,6 +310,7 @@ class Agent:
         return Result(agent.last_words or "(the subagent ended without a word)")
 
 
-def _message_in(item: Item) -> tuple[str, Message] | None:
-    envelope = read_envelope(item.body) if isinstance(item, Record) else None
-    return (envelope.sender, envelope.message) if isinstance(envelope, Envelope) else None
+def _calls_for_action(item: Item) -> bool:
+    """Tell whether who hears this has something to do. Of the rest the roster does not say when it was heard."""
+    envelope = envelope_in(item)
+    return envelope is not None and (wakes(envelope.message) or isinstance(envelope.message, ShutdownRequest))

@@ -4,12 +4,12 @@
 stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
 """
 
-from deskmate.core.decide import Agree, Ask, Notice, Nudge, Report, Take
+from deskmate.core.actions import Agree, Ask, Notice, Nudge, Report, Take
 from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Took
 from deskmate.core.members import Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import digest, lost_text, nudge_text, task_text
+from deskmate.core.news import comings, digest, lost_text, nudge_text, task_text
 from deskmate.core.results import Result
 from deskmate.core.tasks import Status, one_line
 from deskmate.errors import BadInput, TaskRefused
@@ -77,9 +77,8 @@ class Duties:
             await self._transcript.record(Noticed(text=lost_text(board, lost), tasks=lost))
             return
         since = self._transcript.memory.noticed
-        await self._transcript.record(
-            Noticed(text=digest(roster, board, since), roster=roster.number, board=board.number)
-        )
+        text = digest(roster, board, since) if self._transcript.name == LEAD else comings(roster, since[0])
+        await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
     async def _report(self, id_: int) -> None:
         task = self._office.board.state.tasks[id_]

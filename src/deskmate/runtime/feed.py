@@ -38,13 +38,22 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """Mail came for a member, which has not heard it yet."""
+
+    member: str
+    sender: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Founded:
     """The team that plays: founded just now, or gone on with."""
 
     team: str
 
 
-Happening: TypeAlias = Streamed | Recorded | Changed | Founded
+Happening: TypeAlias = Streamed | Recorded | Changed | Arrived | Founded
 Listener: TypeAlias = Callable[[Happening], None]
 
 

@@ -2,6 +2,7 @@
 
 from deskmate.core.members import Idle, Parked, Waiting, Working
 from deskmate.core.names import mail
+from deskmate.core.turns import last_turn
 from deskmate.runtime.feed import Changed
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
@@ -35,7 +36,9 @@ class Presence:
         heard = self._transcript.memory.cursors.get(mail(name), 0)
         match word, detail:
             case "idle", _:
-                return Idle(name=name, words=self._transcript.last_words[:_WORDS], heard=heard, at=at)
+                turn = last_turn(name, self._transcript.entries)
+                words = self._transcript.last_words[:_WORDS]
+                return Idle(name=name, words=words, peers=turn.peers, only_words=turn.only_words, heard=heard, at=at)
             case "waiting", ("permission" | "plan" | "retry" | "background") as on:
                 return Waiting(name=name, on=on, heard=heard, at=at)
             case "parked", _:

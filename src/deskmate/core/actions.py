@@ -1,0 +1,97 @@
+"""Actions: the things an agent can do next. `decide` above chooses one, the runtime carries it out."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Leave for good."""
+
+    reason: str
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Run these calls, together."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Give these calls a result without running them."""
+
+    calls: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person to allow a call."""
+
+    call: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Agree to a shutdown without a model turn."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Stop going on by oneself, visibly."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Make room in the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Call the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Take in news: these tasks are no longer mine, or (none) the lead's digest."""
+
+    lost: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Make this task mine, or take it in if it is mine already."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Remind me of a task in progress."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell the lead that I rest on a task in progress."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Wait until something changes."""
+
+    word: str = "idle"
+    detail: str = ""
+
+
+Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Nudge | Report | Rest

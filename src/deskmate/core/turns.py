@@ -1,0 +1,50 @@
+"""Turns: what came of an agent's last turn, told from its transcript. `runtime.presence` puts it on the roster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from deskmate.core.entries import Call, Did, Entry, Reported, Said
+from deskmate.core.messages import summarise
+from deskmate.core.names import call_id
+from deskmate.core.tasks import Status
+
+_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a turn came to. `only_words`: nothing was completed, nothing sent; its last words are all there is."""
+
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+
+
+def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
+    """Return what came of the turn that ended last, or of what there is of it: a line for each message it sent."""
+    calls: dict[str, Call] = {}
+    done: set[str] = set()
+    told = words = False
+    for number, entry in reversed(entries):
+        match entry:
+            case Said(calls=(), unfinished=False) if words:
+                break
+            case Said():
+                words = True
+                # Read backwards: what was said first goes in front.
+                calls = {call_id(name, number, index): call for index, call in enumerate(entry.calls)} | calls
+            case Did(call=call, ok=True):
+                done.add(call)
+            case Reported():
+                told = True
+    effects = [call for id_, call in calls.items() if id_ in done]
+    sent = [call for call in effects if call.tool in ("SendMessage", "ExitPlanMode")]
+    completed = any(call.tool == "TaskUpdate" and call.arguments.get("status") == Status.COMPLETED for call in effects)
+    lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
+    return Turn(tuple(lines), only_words=words and not (sent or completed or told))
+
+
+def _line(call: Call) -> str:
+    kind, to = str(call.arguments.get("type", "message")), str(call.arguments.get("recipient", ""))
+    what = "to all" if kind == "broadcast" else f"to {to:.80}" if kind == "message" else f"{kind:.40} to {to:.80}"
+    return f"{what}: {summarise(str(call.arguments.get('content', '')), str(call.arguments.get('summary', '')))}"

@@ -1,0 +1,139 @@
+"""A team whose members ask for tools as models do: raw arguments in, through the journal, one result out.
+
+Everything below the model is real: `Calls`, streams in memory, the board, the roster, mail and transcripts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from deskmate.core.entries import Call, Did, Said, Started
+from deskmate.core.members import Joined, Member
+from deskmate.core.memory import Memory
+from deskmate.core.messages import Message
+from deskmate.core.names import LEAD, call_id
+from deskmate.core.results import Result
+from deskmate.core.roles import TOOLS, AgentType
+from deskmate.core.spending import Caps
+from deskmate.core.tasks import Task
+from deskmate.models.scripted import ScriptedModel
+from deskmate.runtime.board import Board
+from deskmate.runtime.calls import Calls
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.kits import Kit
+from deskmate.runtime.leaving import leave
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.memory import MemoryStore
+from deskmate.testing import FakeClock
+from deskmate.tools import spec, tools_for
+from tests.runtime import envelopes
+from tests.tools import Jobs, MemoryWorkspace
+
+
+@dataclass(frozen=True)
+class Seated:
+    """One member: what it remembers, its mail, and the calls it makes."""
+
+    transcript: Transcript
+    mail: Mailbox
+    calls: Calls
+
+    @property
+    def memory(self) -> Memory:
+        return self.transcript.memory
+
+    async def ask(self, tool: str, arguments: Mapping[str, Any]) -> Did:
+        """Ask for a tool; return what is recorded of the call."""
+        said = await self.transcript.record(Said(calls=(Call(tool=tool, arguments=dict(arguments)),)))
+        id_ = call_id(self.transcript.name, said, 0)
+        await self.calls.run((id_,))
+        _, did = self.transcript.entries[-1]
+        assert isinstance(did, Did)
+        assert did.call == id_
+        return did
+
+    async def told(self, tool: str, **arguments: Any) -> str:
+        """Ask for a tool that does what is asked; return what the model reads."""
+        did = await self.ask(tool, arguments)
+        assert did.ok, did.text
+        return did.text
+
+    async def refused(self, tool: str, **arguments: Any) -> str:
+        """Ask for a tool that refuses; return what the model reads."""
+        did = await self.ask(tool, arguments)
+        assert not did.ok, did.text
+        return did.text
+
+    async def hear(self) -> list[tuple[str, Message]]:
+        """Hear what is new; return who wrote and what."""
+        heard = await self.mail.hear(self.transcript)
+        return [(letter.sender, letter.message) for letter in envelopes(heard)] if heard else []
+
+
+class Asking:
+    """A team and its members, each seated once it is looked for."""
+
+    def __init__(self, team: str) -> None:
+        pen = Pen(MemoryStore(), FakeClock())
+        roster = Roster(pen)
+        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
+        self.team = team
+        self._seated: dict[str, Seated] = {}
+
+    @classmethod
+    async def gathered(cls, *names: str, team: str = "web") -> "Asking":
+        asking = cls(team)
+        await asking.office.roster.found(team)
+        await asking.join(*names)
+        return asking
+
+    async def join(self, *names: str) -> None:
+        for name in names:
+            await self.office.roster.join(Joined(name=name, at=0.0))
+
+    async def seat(self, name: str = LEAD, *, planning: bool = False) -> Seated:
+        """Return a member at its desk; there for the first time, it begins its transcript."""
+        if name not in self._seated:
+            office, transcript = self.office, await Transcript.load(self.office.pen, name)
+            await transcript.record(Started(name=name, planning=planning))
+            mail = Mailbox(name, office.pen, office.roster)
+            self._seated[name] = Seated(transcript, mail, self._calls(name, transcript, mail))
+        return self._seated[name]
+
+    def _calls(self, name: str, transcript: Transcript, mail: Mailbox) -> Calls:
+        def me() -> Member:
+            return self.office.roster.state.members[name]
+
+        async def errand(call: str, prompt: str, agent_type: AgentType) -> Result:
+            return Result(f"{agent_type} did: {prompt}")
+
+        # All there are: who may use which is for the rules of permission, which come before.
+        tools = tools_for(me().kind, TOOLS)
+        kit = Kit(ScriptedModel([]), {tool.name: tool for tool in tools}, tuple(map(spec, tools)), MemoryWorkspace())
+        return Calls(
+            office=self.office,
+            me=me,
+            mail=mail,
+            transcript=transcript,
+            kit=kit,
+            background=Jobs(),
+            errands=errand,
+        )
+
+    async def leave(self, name: str) -> None:
+        """Let a member leave for good."""
+        office = self.office
+        await leave((await self.seat(name)).transcript, office.pen, office.roster, office.board, reason="done")
+
+    async def add(self, *subjects: str, **fields: Any) -> None:
+        """Let the lead put tasks on the board."""
+        for subject in subjects:
+            await (await self.seat()).told("TaskCreate", subject=subject, **fields)
+
+    def task(self, id_: int) -> Task:
+        return self.office.board.state.tasks[id_]
