@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks import agents, claims, commands, growth, mail, waking
+from benchmarks import agents, claims, commands, growth, mail, makespan, team, waking
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -31,6 +31,11 @@ QUESTIONS: dict[str, Ask] = {
     "overhead": agents.ask_overhead,
     "history": agents.ask_history,
     "memory": commands.ask_memory,
+    "delivery": team.ask_delivery,
+    "leaving": team.ask_leaving,
+    "spawn": team.ask_spawn,
+    "crowd": team.ask_crowd,
+    "makespan": makespan.ask,
 }
 
 

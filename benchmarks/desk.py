@@ -17,10 +17,11 @@ from deskmate.core.policy import Mode
 from deskmate.core.roles import AgentType, Kind
 from deskmate.core.spending import Caps
 from deskmate.ports import Store
-from deskmate.runtime.agent import Agent, Kit
+from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.feed import Feed
+from deskmate.runtime.kits import Kit
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.purse import Purse
@@ -66,7 +67,8 @@ async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterato
     """Lend a desk in a folder, its team founded there unless it was before; the lead's seat is held meanwhile."""
     settings = load({"HOME": str(folder), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{at.url}/v1"})
     pen = Pen(store, SystemClock())
-    office = Office(pen, Roster(pen), Board(pen), Purse(pen, Caps(steps=settings.max_steps)), Feed())
+    roster = Roster(pen)
+    office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps(steps=settings.max_steps)), Feed())
     async with store.hold(LEAD, f"process {os.getpid()}"):
         if not (await office.roster.refresh()).team:
             await office.roster.found(TEAM)

@@ -9,8 +9,8 @@ import multiprocessing
 import signal
 import time
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -40,6 +40,17 @@ class Size:
     installs: bool = True  # peers that are not there yet
     conversations: tuple[int, ...] = (10, 100, 1_000)
     steps: int = 20
+    resting: tuple[int, ...] = (1, 100)
+    deliveries: int = 200
+    leavers: int = 40
+    spawns: int = 40
+    processes: int = 8
+    crowd: tuple[int, int] = (100, 1_000)
+    graph: int = 200
+    # By the seconds that a model call takes: how many teammates share the work.
+    speeds: Mapping[tuple[float, float], tuple[int, ...]] = field(
+        default_factory=lambda: {(0.02, 0.05): (1, 2, 4, 8, 16, 32), (0.2, 0.5): (8, 16, 32)}
+    )
 
 
 QUICK = Size(
@@ -57,6 +68,14 @@ QUICK = Size(
     installs=False,
     conversations=(10, 100),
     steps=3,
+    resting=(1, 5),
+    deliveries=10,
+    leavers=3,
+    spawns=3,
+    processes=2,
+    crowd=(5, 20),
+    graph=20,
+    speeds={(0.02, 0.05): (1, 4)},
 )
 
 
@@ -95,14 +114,14 @@ class Gate:
             return bool(self._writers.value)
 
 
-def side_by_side(jobs: Sequence[Callable[[], object]]) -> list[Any]:
+def side_by_side(jobs: Sequence[Callable[[], object]], limit_seconds: float = LIMIT_SECONDS) -> list[Any]:
     """Run each job in a process of its own; return their results in the order of the jobs.
 
     Raises RunFailed as soon as one fails, or at the time limit; the others are killed then.
     """
     started = [_start(job) for job in jobs]
     try:
-        results = _collect([pipe for _, pipe in started])
+        results = _collect([pipe for _, pipe in started], limit_seconds)
         for process, _ in started:
             process.join(1)
         return results
@@ -113,9 +132,9 @@ def side_by_side(jobs: Sequence[Callable[[], object]]) -> list[Any]:
             pipe.close()
 
 
-def alone(job: Callable[[], T]) -> T:
+def alone(job: Callable[[], T], limit_seconds: float = LIMIT_SECONDS) -> T:
     """Run one job in a process of its own; return its result."""
-    result: T = side_by_side([job])[0]
+    result: T = side_by_side([job], limit_seconds)[0]
     return result
 
 
@@ -137,13 +156,13 @@ def _run(job: Callable[[], object], pipe: Connection) -> None:
         pipe.send((None, traceback.format_exc()))
 
 
-def _collect(pipes: Sequence[Connection]) -> list[Any]:
-    deadline = time.monotonic() + LIMIT_SECONDS
+def _collect(pipes: Sequence[Connection], limit_seconds: float) -> list[Any]:
+    deadline = time.monotonic() + limit_seconds
     results: dict[Connection, Any] = {}
     while len(results) < len(pipes):
         ready = wait([pipe for pipe in pipes if pipe not in results], max(0.0, deadline - time.monotonic()))
         if not ready:
-            raise RunFailed(f"not done after {LIMIT_SECONDS:.0f} s; try a smaller run with --quick")
+            raise RunFailed(f"not done after {limit_seconds:.0f} s; try a smaller run with --quick")
         for pipe in ready:
             assert isinstance(pipe, Connection)
             results[pipe] = _received(pipe)

@@ -17,6 +17,7 @@ from deskmate.core.records import Item, Json, Record
 from deskmate.core.roles import AgentType, Kind
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.jsonl import JsonlStore
 
@@ -89,7 +90,8 @@ class DeskmateBoard:
 
     def __init__(self, folder: Path, synced: bool) -> None:
         self._store = open_store(folder)
-        self._board = Board(Pen(self._store if synced else Unsynced(self._store), SystemClock()))
+        pen = Pen(self._store if synced else Unsynced(self._store), SystemClock())
+        self._board = Board(pen, Roster(pen))
         self._claims = count(1)
 
     async def add(self, count: int) -> None:

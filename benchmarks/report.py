@@ -76,6 +76,11 @@ def below(name: str, figure: float, limit: float, unit: str) -> Target:
     return Target(name, f"< {limit:g} {unit}", f"{figure:.2f} {unit}", figure < limit)
 
 
+def at_most(name: str, figure: float, limit: float, unit: str) -> Target:
+    """Return the target that a figure does not pass its limit."""
+    return Target(name, f"<= {limit:g} {unit}", f"{figure:.3f} {unit}", figure <= limit)
+
+
 def none_of(name: str, found: int) -> Target:
     """Return the target, a promise, that something never happened."""
     return Target(name, "0", f"{found:,}", found == 0, promise=True)

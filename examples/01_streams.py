@@ -10,7 +10,8 @@ from deskmate import Board, Joined, JsonlStore, Mailbox, Pen, Plain, Roster, Sys
 
 folder, me = (Path(sys.argv[1]), sys.argv[2]) if sys.argv[1:] else (Path(tempfile.mkdtemp()), "lead")
 pen = Pen(JsonlStore.open(folder, "demo", create=me == "lead"), SystemClock())
-roster, board, mailbox = Roster(pen), Board(pen), Mailbox(me, pen, Roster(pen))
+roster = Roster(pen)
+board, mailbox = Board(pen, roster), Mailbox(me, pen, roster)
 
 
 async def lead() -> None:

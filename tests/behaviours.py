@@ -55,30 +55,41 @@ AGENT: dict[str, str] = {
     "spawn": "Task with a name makes a teammate that stays; a name is never used twice",
 }
 
+# The team: works through `deskmate run`, with teammates in the lead's process and in processes of their own.
+TEAM: dict[str, str] = {
+    "task-deps": "unknown ids, self-edges and circles are refused; completing or deleting frees what it blocked",
+    "claim": "compare-and-set: pending, unowned, unblocked, role fits, lowest number first; the loser is told who won",
+    "assign": "lead or user put a task in a member's queue, whatever its role, and wake it; other teammates may not",
+    "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
+    "release": "who leaves or is parked gives its task back with a note; so may its owner; a stale owner is refused",
+    "send": "by name, to who is here; what is larger than the cap or could not be heard is refused",
+    "broadcast": "to each recipient once; the result names who was not reached",
+    "deliver": "an idle hearer is woken, a busy one hears before its next call; each message once, in order per sender",
+    "sender": "the runtime stamps the sender; words that are all that came of a turn wake the lead, batched",
+    "bounce": "mail unheard by who left comes back whole, to the lead if its sender left too",
+    "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls not begun",
+    "tiers": "one table says which tools lead, teammate and subagent have, in plan and delegate mode too",
+    "idle": "after each turn a record with its last words, and a member that stays and can be written to",
+    "autoclaim": "who is idle takes the next task that fits by itself and is told of it; mail comes first",
+    "nudge": "who rests on a task is reminded once, then the lead is told",
+    "lead-wake": "by mail, words alone, who is parked or gone, once when all is quiet; never by idle records alone",
+    "shutdown": "a free teammate agrees without a model turn; else its model answers; else the deadline ends it",
+    "plan": "while planning only reading, mail and the plan itself work; only lead or user approve, once",
+    "config": "`config.json` and a file per task show roster and board within a second, rebuilt when deleted or damaged",
+    "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
+    "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
+    "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
+}
+
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.
 LIBRARY: dict[str, str] = {
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
-    "task-deps": "unknown ids, self-edges and circles are refused; completing or deleting frees what it blocked",
-    "claim": "compare-and-set: pending, unowned, unblocked, role fits, lowest number first; the loser is told who won",
-    "assign": "lead or user put a task in a member's queue; another teammate is refused",
-    "complete": "only owner, lead or user; with `verify` only with a receipt that it passed",
-    "release": "the owner, lead or user give a task back with a note; a stale owner is refused",
-    "send": "by name, to who is here; what is larger than the cap or could not be heard is refused",
-    "broadcast": "to each recipient once; the result names who was not reached",
-    "deliver": "each message enters the hearer's transcript once, in order per sender",
-    "sender": "the runtime stamps the sender",
-    "bounce": "mail unheard by who left comes back whole, to the lead if its sender left too",
-    "config": "`config.json` and a file per task show roster and board, rebuilt when deleted or damaged",
     "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
 }
 
 # As rules: decided and tested; nothing carries them out before there is an agent.
 RULES: dict[str, str] = {
-    "tiers": "one table says which tools lead, teammate and subagent have, in plan and delegate mode too",
     "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
-    "plan": "while planning only reading, mail and the plan itself work; only lead or user approve, once",
-    "shutdown": "a free teammate agrees without a model turn; else its model answers; else the deadline ends it",
-    "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls not begun",
 }
 
-BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **LIBRARY, **RULES}
+BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **LIBRARY, **RULES}

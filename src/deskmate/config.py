@@ -1,7 +1,8 @@
 """Settings: what the user configured, in a file of their own, the environment and flags; later ones win.
 
 Nothing else reads the environment or a settings file, and nothing here reads the workspace: a repository must not
-decide where keys go. `app` and, through it, the faces stand above; `core.policy` names the modes below.
+decide where keys go. `app` and, through it, the faces stand above; `core.policy` names the modes below, `core.spending`
+the caps.
 """
 
 import difflib
@@ -12,16 +13,19 @@ import stat
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from deskmate.core.policy import Mode
+from deskmate.core.spending import Caps
 from deskmate.errors import BadSettings
 
 # Looked at in 2026-11: what a provider's key gets where no model is named.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
+# What the names of the store's slots can count.
+MOST_CALLS = 10_000
 
 _GUESSES = (
     (re.compile(r"claude"), "anthropic"),
@@ -72,6 +76,7 @@ def _by_full_name(models: dict[str, "ModelSettings"]) -> dict[str, "ModelSetting
 Name: TypeAlias = Annotated[str, AfterValidator(_name)]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
 Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Table(BaseModel):
@@ -119,11 +124,19 @@ class _Written(_Table):
     anthropic: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     openai: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
-    max_cost: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        None, description="a number of dollars above 0"
+    delegate: bool | None = Field(None, description="true or false")
+    max_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
+    max_time: Above | None = Field(None, description="a number of seconds above 0")
+    max_members: Annotated[int, Field(ge=0)] | None = Field(None, description="a whole number of teammates, or 0")
+    max_calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = Field(
+        None, description=f"a whole number from 1 to {MOST_CALLS}"
     )
+    max_member_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
     max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
     thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
+    launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
     models: Annotated[dict[str, ModelSettings], AfterValidator(_by_full_name)] = Field(
         {}, description='a table by model, such as [models."openai:llama3.1"]'
     )
@@ -132,7 +145,7 @@ class _Written(_Table):
 class Settings(_Written):
     """What the user configured, checked.
 
-    `permission_mode`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write it, there
+    `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write it, there
     or not. `warnings`: what they should be told. `colour`: whether they want any.
     """
 
@@ -148,6 +161,20 @@ class Settings(_Written):
             for model, of in self.models.items()
             if of.prices is not None
         }
+
+    @property
+    def caps(self) -> Caps:
+        """The caps on what a team spends."""
+        return Caps(
+            cost=self.max_cost,
+            tokens=self.max_tokens,
+            seconds=self.max_time,
+            members=self.max_members,
+            calls=self.max_calls,
+            member_cost=self.max_member_cost,
+            member_tokens=self.max_member_tokens,
+            steps=self.max_steps,
+        )
 
     @property
     def skills_folder(self) -> Path:
@@ -297,11 +324,13 @@ def full_name(model: str) -> str | None:
     return next((f"{provider}:{model}" for pattern, provider in _GUESSES if pattern.match(model)), None)
 
 
-def choose_model(settings: Settings) -> str:
-    """Return the model to ask, as `provider:model`: the one that is set, else the default of who has a key.
+def choose_model(settings: Settings, wanted: str | None = None) -> str:
+    """Return the model to ask, as `provider:model`: wanted, else set, else the default of who has a key.
 
     Raises BadSettings where none can be told or its provider cannot be asked.
     """
+    if wanted is not None:
+        return _asked(wanted, settings)
     if settings.model is not None:
         return _asked(settings.model, settings)
     for model in DEFAULT_MODELS.values():

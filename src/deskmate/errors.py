@@ -16,6 +16,7 @@ Each names the thing, what was expected, and the next step; a face may print it 
     │   ├── ModelTrouble         passing: overload, a lost or silent connection; ask again
     │   ├── PromptTooLong        more than its window holds: make room, then ask again
     │   └── ModelRejected        for good: a wrong key, an unknown model, a request it does not take
+    ├── PlayerFailed             the process that played a member ended before the member left
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
         ├── Held                 someone else sits in that seat
@@ -83,6 +84,10 @@ class PromptTooLong(ModelError):
 
 class ModelRejected(ModelError):
     """The provider will not answer this, however often it is asked."""
+
+
+class PlayerFailed(DeskmateError):
+    """The process that played a member ended before the member left."""
 
 
 class StoreError(DeskmateError):

@@ -319,6 +319,15 @@ class Desk(Protocol):
         A repeated cause adds nobody and is never refused.
         """
 
+    async def found(self, name: str, description: str) -> None:
+        """Found a team and work there from now on; raise BadName, or Refused where one of that name is there."""
+
+    async def close(self) -> str:
+        """Close the team founded last and work at home again; return where all of it is kept.
+
+        Who is still here is asked to stop and waited for: each must, within its deadline.
+        """
+
     @property
     def workspace(self) -> Workspace:
         """The folder the agent works in."""

@@ -1,12 +1,16 @@
 """What agents are given follows from the settings alone."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deskmate.app.furnishing import _secure, check_model
 from deskmate.config import load
-from deskmate.errors import BadSettings
+from deskmate.core.members import Joined
+from deskmate.errors import BadSettings, Refused
+from deskmate.models.scripted import ScriptedModel
+from tests.runtime.desks import Floor
 
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "DESKMATE_MODEL": "anthropic:claude-sonnet-5-5"}
 HERE = "http://127.0.0.1:1"
@@ -38,3 +42,14 @@ def test_a_cap_that_could_never_be_reached_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match="so max_member_cost cannot hold"):
         check_model(load(environ, {"max_member_cost": 1.0}))
     check_model(load(environ, {"max_tokens": 1, "max_member_tokens": 1}))
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("S2", "budget")
+async def test_a_teammate_whose_model_no_cap_could_hold_is_refused(tmp_path: Path) -> None:
+    floor = await Floor.opened(ScriptedModel([], name="openai:llama-of-my-own"))
+    joined = Joined(name="alice", model="llama-of-my-own", at=0.0)
+    assert floor.furniture.hires(joined).name == "alice"
+    capped = replace(floor.furniture, settings=load({"HOME": str(tmp_path), **KEYS}, {"max_cost": 1.0}))
+    with pytest.raises(Refused, match="what openai:llama-of-my-own costs is not known, so --max-cost cannot hold"):
+        capped.hires(joined)

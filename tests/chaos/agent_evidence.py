@@ -13,7 +13,7 @@ from tests.chaos.agent_story import HOLD, INTERRUPTED, LEDGER, SKIPPED
 from tests.chaos.independent import Found, look
 
 PROC = Path("/proc")
-WITH_EFFECTS = {"bash", "write_file", "edit_file", "TaskStop"}
+WITH_EFFECTS = {"bash", "write_file", "edit_file", "TaskStop", "TeamCreate", "TeamDelete"}
 OURS = (".teams", ".tasks")
 
 
@@ -135,9 +135,9 @@ def _reruns(found: Evidence) -> Iterator[str]:
     finished: set[str] = set()
     for name, records in found.transcripts.items():
         commands = {id_ for id_, call in calls_of(name, records).items() if LEDGER in str(call["arguments"])}
-        began |= {_mark(id_) for id_ in commands & {*_by_call(records, "began")}}
+        began |= {mark(id_) for id_ in commands & {*_by_call(records, "began")}}
         results = {id_: records_[0].body for id_, records_ in _by_call(records, "did").items() if id_ in commands}
-        finished |= {_mark(id_) for id_, body in results.items() if body["ok"] and not body.get("background")}
+        finished |= {mark(id_) for id_, body in results.items() if body["ok"] and not body.get("background")}
     times = Counter(found.ran)
     yield from (f"{mark} ran {count} times" for mark, count in times.items() if count > 1)
     yield from (f"{mark} ran without being journalled" for mark in sorted(times.keys() - began))
@@ -161,6 +161,6 @@ def _by_call(records: Sequence[Found], type_: str) -> dict[str, list[Found]]:
     return found
 
 
-def _mark(id_: str) -> str:
+def mark(id_: str) -> str:
     """Return how a command of this call signs."""
     return id_.replace(":", "-").replace(".", "-") + ".txt"

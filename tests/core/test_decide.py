@@ -7,7 +7,7 @@ import pytest
 from deskmate.core import members
 from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
 from deskmate.core.decide import WORDS, decide, quiet
-from deskmate.core.entries import Asked, Began, Call, Did, Ended, Noticed, Opened, Reported, Said
+from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
 from deskmate.core.handshakes import Shake
 from deskmate.core.messages import (
     Interrupt,
@@ -18,28 +18,8 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
-from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Released
-from tests.core.worlds import World
-
-
-def idle(me: str = "alice", *, planning: bool = False) -> World:
-    """Return a world in which the agent has answered its prompt and has nothing to do."""
-    world = World(me, planning=planning)
-    world.note(members.PolicySet(by=USER, at=0, attended=True))
-    world.record(Said(text="ready"))
-    return world
-
-
-def says(world: World, *tools: str) -> list[str]:
-    """Let the model ask for these tools; return the ids of the calls."""
-    world.record(Said(calls=tuple(Call(tool=tool, arguments={}) for tool in tools)))
-    return list(world.memory.calls)
-
-
-def add_task(world: World, **fields: object) -> int:
-    id_ = world.board.next_id
-    assert world.post(Created(by=LEAD, at=0, task=id_, subject="s", **fields))
-    return id_
+from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
+from tests.core.worlds import World, add_task, idle, says
 
 
 def test_a_new_agent_thinks_about_its_prompt_and_then_rests() -> None:
@@ -385,6 +365,16 @@ class TestTheLead:
         add_task(world)
         assert not quiet(world.view)
 
+    def test_a_team_is_not_quiet_while_who_rested_has_taken_a_task_and_is_if_it_rests_on_that(self) -> None:
+        world = self.settled()
+        for name in ("alice", "bob", "carol"):
+            world.note(members.Idle(name=name, at=0))
+        task = add_task(world, role="bob")
+        assert world.post(Claimed(by="bob", at=0, task=task, epoch=0))
+        assert not quiet(world.view)
+        world.note(members.Idle(name="bob", rests_on=((task, 1),), at=0))
+        assert quiet(world.view)
+
     @pytest.mark.parametrize(
         ("event", "told"),
         [
@@ -410,6 +400,8 @@ class TestTheLead:
         world.note(members.Left(name="alice", agreed=True, at=0))
         assert decide(world.view) == Rest()
         world.mail("bob", ShutdownResponse(request_id=ids[1], approve=True))
+        # Who agreed has not left yet.
+        assert decide(world.view) == Rest()
         world.note(members.Left(name="bob", agreed=True, at=0))
         assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
 

@@ -101,14 +101,6 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
     )
 
 
-@pytest.mark.behaviour("plan")
-def test_who_joins_to_plan_first_has_the_mode_of_the_team_for_when_that_is_over() -> None:
-    team = then(EMPTY, FOUNDED, PolicySet(by="user", mode=Mode.DONT_ASK, at=1.5), joined("alice", mode="plan"))
-    alice = team.members["alice"].joined
-    assert alice is not None
-    assert (alice.mode, team.mode_of("alice"), team.modes) == (Mode.PLAN, Mode.DONT_ASK, {})
-
-
 @pytest.mark.behaviour("colours")
 def test_colours_go_round_by_the_order_of_joining_those_who_left_counted() -> None:
     team = then(EMPTY, FOUNDED, *(joined(name) for name in "abcd"))

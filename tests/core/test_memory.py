@@ -181,13 +181,18 @@ def test_entries_make_this_memory(entries: tuple[Entry, ...], memory: Memory) ->
 @pytest.mark.parametrize(
     ("memory", "entry", "change"),
     [
-        (IDLE, Noticed(text="news", roster=5, board=2), {"owed": True, "noticed": (5, 2)}),
+        (IDLE, Noticed(text="news", roster=5, board=2), {"owed": True, "noticed": (5, 2), "informed": True}),
+        (after(Noticed(text="news"), memory=IDLE), Said(text="I see"), {"owed": False, "informed": False}),
         (
             after(Noticed(text="", roster=5, board=2), memory=IDLE),
             Noticed(text="", roster=3, board=9),
             {"noticed": (5, 9)},
         ),
-        (after(Took(task=3, epoch=1, text=""), memory=IDLE), Noticed(text="", tasks=(3, 4)), {"tasks": {}}),
+        (
+            after(Took(task=3, epoch=1, text=""), memory=IDLE),
+            Noticed(text="", tasks=(3, 4)),
+            {"tasks": {}, "informed": True},
+        ),
         (IDLE, Parked(reason="budget", caps="5"), {"parked": Parked(reason="budget", caps="5")}),
         (after(Parked(reason="budget"), memory=IDLE), Said(text="again"), {"parked": None}),
         (

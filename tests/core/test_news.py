@@ -3,7 +3,7 @@
 from deskmate.core import boards, members, tasks
 from deskmate.core.facts import Fact
 from deskmate.core.members import Idle, Joined, Left, Parked, Roster, Waiting
-from deskmate.core.news import digest, lost_text, nudge_text, task_text
+from deskmate.core.news import comings, digest, lost_text, nudge_text, task_text
 from deskmate.core.records import Record
 from deskmate.core.tasks import Board, Claimed, Created, Deleted, Released, Task
 
@@ -118,3 +118,32 @@ def test_a_digest_is_bounded_however_large_the_team_and_the_board() -> None:
     lines = digest(roster(*many), work, (0, 0)).splitlines()
     assert len(lines) == 41
     assert lines[-1] == "… and 91 more; TaskList has all tasks"
+
+
+def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:
+    team = roster(
+        Joined(name="alice", at=0),
+        Joined(name="bob", role="backend", at=0),
+        Joined(name="carol", role="front\nend", at=0),
+        Idle(name="alice", at=1),
+        Left(name="bob", at=1),
+        Joined(name="dave", at=1),
+    )
+    # The founding is record 1, so alice is 2, bob 3, carol 4, his leaving 6, dave 7.
+    assert comings(team, 3) == "carol (front end), dave joined the team; bob (backend) left the team"
+    assert comings(team, 4) == "dave joined the team; bob (backend) left the team"
+    assert comings(team, 6) == "dave joined the team"
+    assert comings(team, 7) == ""
+
+
+def test_who_came_and_went_unseen_is_no_news() -> None:
+    team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), Left(name="bob", at=1))
+    assert comings(team, 2) == ""
+    assert comings(team, 3) == "bob left the team"
+
+
+def test_the_line_is_bounded_however_many_came() -> None:
+    team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
+    line = comings(team, 1)
+    assert line.endswith(", 60 more joined the team")
+    assert (len(line) < 10_000, "\n" in line) == (True, False)

@@ -88,7 +88,9 @@ class World:
         self.note(members.Founded(team="t", at=0))
         for name in ("alice", "bob", "carol"):
             self.note(members.Joined(name=name, at=0))
-        self.record(Started(name=self.me, prompt="begin", planning=self.planning))
+        # A lead begins before anyone joins.
+        roster = None if self.me == LEAD else self.roster.number
+        self.record(Started(name=self.me, prompt="begin", planning=self.planning, roster=roster))
 
     # -- the four streams ---------------------------------------------------------------------------
 
@@ -257,6 +259,7 @@ class World:
                     members.Left(name=name, at=0, agreed=rng.random() < 0.5)
                     if rng.random() < 0.1
                     else members.Idle(name=name, at=0),
+                    members.Joined(name=f"m{self.roster.number}", at=0),
                     members.PolicySet(by=USER, at=0, attended=rng.random() < 0.5),
                     members.PolicySet(by=USER, at=0, mode=rng.choice(("default", "acceptEdits", "dontAsk", "bypass"))),
                 )
@@ -278,3 +281,23 @@ class World:
         elif self.damage < 3:
             lost = Damaged(self.board.number + 1, "lost", "board.jsonl:1", "no record")
             self.board = boards.fold(self.board, [lost])
+
+
+def idle(me: str = "alice", *, planning: bool = False) -> World:
+    """Return a world in which the agent has answered its prompt and has nothing to do."""
+    world = World(me, planning=planning)
+    world.note(members.PolicySet(by=USER, at=0, attended=True))
+    world.record(Said(text="ready"))
+    return world
+
+
+def says(world: World, *tools: str) -> list[str]:
+    """Let the model ask for these tools; return the ids of the calls."""
+    world.record(Said(calls=tuple(Call(tool=tool, arguments={}) for tool in tools)))
+    return list(world.memory.calls)
+
+
+def add_task(world: World, **fields: object) -> int:
+    id_ = world.board.next_id
+    assert world.post(Created(by=LEAD, at=0, task=id_, subject="s", **fields))
+    return id_

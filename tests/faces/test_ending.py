@@ -26,9 +26,9 @@ def lines(process: "subprocess.Popen[str]", *expected: str) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_run_in_good_order_and_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
     with child("founds", "run", "x", home=tmp_path) as process:
-        lines(process, HEAD, "[lead] bash make test\n")
+        lines(process, HEAD, "[lead@main-7] bash make test\n")
         process.send_signal(number)
-        told = f"{STOPPING}{AWAY}deskmate: interrupted; go on with: deskmate resume main-7\n"
+        told = f"{STOPPING}[lead@main-7] left: put away\ndeskmate: interrupted; go on with: deskmate resume main-7\n"
         assert ended(process) == Ended(130, "", told)
 
 

@@ -10,12 +10,12 @@ from typing import TextIO
 
 import pytest
 
-from deskmate.core.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started
+from deskmate.core.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
 from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.texts import clean, cut, gist
-from deskmate.runtime.feed import Changed, Founded, Happening, Recorded, Streamed
+from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
 from tests.faces import paper, written
 
 ERASE = "\r\x1b[K"
@@ -88,15 +88,19 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
             Recorded("lead", 4, Ended(background="b1a2b3c", status="exit status 0")),
             Changed("lead", "working"),
             Changed("lead", "waiting", "permission"),
-            Changed("alice", "left"),
+            Recorded("alice", 2, Said(text="Done; the parser stands.")),
+            Recorded("alice", 3, Took(task=3, epoch=1, text="Task #3 is yours now: parse")),
+            Changed("alice", "left", "agreed to a shutdown request"),
             said(5, text="The answer, for stdout."),
         )
-        == """[lead] could not read mail: record 1 is torn
-[lead] asks anthropic:m again in 4 s: overloaded
-[lead] made room: what came before is now a summary
-[lead] b1a2b3c ended: exit status 0
-[lead] waiting: permission
-[alice] left
+        == """[lead@main] could not read mail: record 1 is torn
+[lead@main] asks anthropic:m again in 4 s: overloaded
+[lead@main] made room: what came before is now a summary
+[lead@main] b1a2b3c ended: exit status 0
+[lead@main] waiting: permission
+[alice@main] Done; the parser stands.
+[alice@main] Task #3 is yours now: parse
+[alice@main] left: agreed to a shutdown request
 """
     )
 
@@ -124,10 +128,16 @@ def test_a_terminal_shows_the_last_line_being_said_until_something_stays() -> No
     )
 
 
-def test_members_have_colours_of_their_own() -> None:
-    lines = printed(Changed("lead", "left"), Changed("bob", "left"), Changed("lead", "left"), colour=True).splitlines()
-    assert lines[0] == lines[2] == "\x1b[36m[lead]\x1b[0m left"
-    assert lines[1] == "\x1b[33m[bob]\x1b[0m left"
+@pytest.mark.behaviour("colours")
+def test_every_line_of_a_member_bears_its_name_and_team_in_its_colour() -> None:
+    told = [Founded("main"), Seated("bob", "yellow"), Changed("bob", "left"), Changed("lead", "left")]
+    lines = printed(*told, colour=True).splitlines()
+    assert lines == ["\x1b[33m[bob@main]\x1b[0m left", "[lead@main]\x1b[0m left"]
+
+
+@pytest.mark.behaviour("deliver")
+def test_a_terminal_shows_that_mail_waits() -> None:
+    assert printed(Arrived("bob", "alice", "message"), terminal=True) == f"[bob] message from alice waiting{ERASE}"
 
 
 def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
@@ -184,7 +194,7 @@ def shown(near: int, upto: str) -> str:
     return seen.decode()
 
 
-@pytest.mark.parametrize(("colour", "name"), [(True, "\x1b[36m[lead]\x1b[0m"), (False, "[lead]")])
+@pytest.mark.parametrize(("colour", "name"), [(True, "[lead]\x1b[0m"), (False, "[lead]")])
 def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
     terminal: tuple[int, TextIO], colour: bool, name: str
 ) -> None:

@@ -146,6 +146,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 colour="cyan",
                 joined=joined[2],
                 status=members.Status("waiting", "plan", T + 5, 6, 2),
+                since=2,
                 words="größer 漢字",
                 peers=("to bob: schema final",),
                 only_words=True,
@@ -158,6 +159,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 colour="yellow",
                 joined=joined[3],
                 status=members.Status("left", "forced", T + 9, 10, 1),
+                since=3,
                 agreed=True,
             ),
         },
@@ -239,6 +241,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         files={"src/a.py": "0123456789abcdef"},
         compacted=True,
         noticed=(8, 9),
+        informed=True,
         steps=2,
     )
 

@@ -1,4 +1,8 @@
-"""Take slots as a process of its own: `hold` one and stay, or let members `crowd` through them, noting who is inside."""
+"""Take slots as a process of its own.
+
+hold     take one and stay until standard input ends
+crowd    once told to, let members go through them again and again, noting who is inside
+"""
 
 import os
 import sys
@@ -29,7 +33,8 @@ async def crowd(slots: Slots, note: str, notes: Path) -> None:
         for _ in range(CALLS):
             async with slots.one(note):
                 os.write(file, f"+{note}\n".encode())
-                await anyio.lowlevel.checkpoint()
+                for _ in range(10):
+                    await anyio.lowlevel.checkpoint()
                 os.write(file, f"-{note}\n".encode())
 
     print("ready", flush=True)

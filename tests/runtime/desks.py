@@ -138,7 +138,7 @@ class Floor:
     def furniture(self) -> Furniture:
         return Furniture(
             team="team",
-            model=self.model,
+            models=lambda _: self.model,
             settings=Settings(file=Path("settings.toml"), models=_PRICES),
             office=self.office,
             workspace=self.workspace,

@@ -144,6 +144,16 @@ async def test_a_claim_of_what_is_not_there_to_take_is_refused_with_words(team: 
     ]
 
 
+@pytest.mark.behaviour("assign")
+async def test_what_the_lead_gives_to_someone_is_for_that_one_whatever_its_role(team: Process) -> None:
+    await member(team, "alice")
+    await team.board.create("lead", "first", role="tester")
+    await team.board.assign("lead", 1, "alice")
+    await claim(team.another(), "alice", 1)
+    task = (await team.board.refresh()).tasks[1]
+    assert (task.owner, task.status) == ("alice", Status.IN_PROGRESS)
+
+
 @pytest.mark.behaviour("claim", "M2")
 async def test_who_died_claiming_finds_the_task_its_own_or_free(team: Process) -> None:
     for task, moment in enumerate(("before append", "after append"), start=1):

@@ -207,6 +207,13 @@ class Alice:
             await self.floor.office.board.refresh()
             await self._duties.do(duty, self.member)
 
+    @property
+    def news(self) -> tuple[str, int, int]:
+        """What she was told last of her team, and how far into roster and board that reaches."""
+        noticed = self.last(Noticed)
+        assert isinstance(noticed, Noticed)
+        return noticed.text, noticed.roster, noticed.board
+
     def last(self, kind: type) -> object:
         return next(entry for _, entry in reversed(self.transcript.entries) if isinstance(entry, kind))
 
@@ -216,7 +223,7 @@ async def alice() -> Alice:
     floor = await Floor.opened([])
     await floor.office.roster.join(Joined(name="alice", at=0.0))
     transcript = await Transcript.load(floor.office.pen, "alice")
-    await transcript.record(Started(name="alice"))
+    await transcript.record(Started(name="alice", roster=floor.office.roster.state.number))
     return Alice(floor, transcript)
 
 
@@ -288,14 +295,29 @@ async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> No
     assert alice.transcript.memory.tasks == {}
 
 
-async def test_a_digest_says_up_to_where_it_has_looked(alice: Alice) -> None:
-    await alice.floor.office.board.create(LEAD, "parse")
+@pytest.mark.behaviour("prompt")
+async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches(alice: Alice) -> None:
+    office = alice.floor.office
+    await office.board.create(LEAD, "parse")
+    await office.roster.join(Joined(name="bob", role="backend", at=0.0))
     await alice.do(Notice())
-    noticed = alice.last(Noticed)
+    assert alice.news == ("bob (backend) joined the team", office.roster.state.number, 1)
+    await office.roster.join(Joined(name="carol", at=0.0))
+    await office.roster.leave("bob", "done", heard=0)
+    await alice.do(Notice())
+    assert alice.news == ("carol joined the team; bob (backend) left the team", office.roster.state.number, 1)
+
+
+async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(alice: Alice) -> None:
+    office = alice.floor.office
+    await office.board.create(LEAD, "parse")
+    transcript = await Transcript.load(office.pen, LEAD)
+    duties = Duties(office, transcript, Mailbox(LEAD, office.pen, office.roster))
+    await duties.do(Notice(), office.roster.state.members[LEAD])
+    ((_, noticed),) = transcript.entries
     assert isinstance(noticed, Noticed)
-    state = alice.floor.office
-    assert (noticed.roster, noticed.board) == (state.roster.state.number, state.board.state.number)
-    assert "alice is working" in noticed.text
+    assert (noticed.roster, noticed.board) == (office.roster.state.number, 1)
+    assert noticed.text.splitlines() == ["Since you last looked:", "alice is working", "task #1 [pending] parse"]
 
 
 async def test_agreeing_to_stop_answers_who_asked_and_is_recorded(alice: Alice) -> None:

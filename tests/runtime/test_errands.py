@@ -1,18 +1,19 @@
 """Errands: a subagent is the same agent with a fresh context and fewer tools; its last words are the result."""
 
-import anyio
 import pytest
 
 from deskmate.core.actions import Rest
-from deskmate.core.entries import Asked, Began, Did, Parked, Said, Started
-from deskmate.core.names import LEAD
+from deskmate.core.entries import Began, Did, Parked, Said, Started
+from deskmate.core.messages import PermissionRequest, PermissionResponse, Plain
+from deskmate.core.names import LEAD, USER
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Prompt, TextBlock
-from deskmate.errors import ModelRejected
+from deskmate.errors import ModelRejected, UnknownRecipient
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.agent import CUT
 from deskmate.runtime.feed import Changed, Recorded, Streamed
+from deskmate.runtime.mailbox import Mailbox
 from tests.runtime import until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, cast, for_ever, is_errand, last_told, uses
@@ -21,6 +22,10 @@ pytestmark = pytest.mark.anyio
 
 CALL = "lead:3.0"
 BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
+
+
+def mailbox(floor: Floor, name: str) -> Mailbox:
+    return Mailbox(name, floor.office.pen, floor.office.roster)
 
 
 def sent(prompt: str = "find the parser", **more: object) -> Speak:
@@ -177,11 +182,26 @@ async def test_the_mode_of_the_sender_holds_for_its_subagents() -> None:
 
 
 @pytest.mark.behaviour("permission", "P5")
-async def test_what_a_subagent_would_have_to_ask_for_is_refused() -> None:
-    script = cast([sent(), "Done."], [uses("bash", command="ls"), "I may not."])
-    floor = await Floor.opened(script, mode=Mode.DEFAULT, attended=True)
-    with anyio.fail_after(10):
-        await floor.turn("go")
-    ((_, ok, text),) = await floor.results(CALL)
-    assert (ok, "could not be asked about" in text, floor.bench.asked) == (False, True, [])
-    assert [entry for entry in await floor.entries(CALL) if isinstance(entry, Asked | Parked)] == []
+async def test_a_subagent_asks_the_person_who_attends_and_goes_on_with_the_verdict() -> None:
+    runs = uses("bash", command="ls -l")
+    floor = await Floor.opened(cast([sent(), "Done."], [runs, "Two files."]), mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go"):
+        await until(lambda: any(isinstance(told, Changed) and told.word == "waiting" for told in floor.told))
+        (letter,) = await floor.letters()
+        assert isinstance(letter.message, PermissionRequest)
+        asked = letter.message.request_id
+        assert (letter.sender, letter.message.tool, floor.bench.asked) == (CALL, "bash", [])
+        await mailbox(floor, USER).send(CALL, PermissionResponse(request_id=asked, approve=True))
+        await floor.until_status("idle")
+    assert [command for command, *_ in floor.bench.asked] == ["ls -l"]
+    assert await floor.results() == [(CALL, True, "Two files.")]
+
+
+async def test_nobody_but_the_user_writes_to_a_subagent_and_the_user_only_verdicts() -> None:
+    floor = await Floor.opened([])
+    with pytest.raises(UnknownRecipient):
+        await mailbox(floor, LEAD).send(CALL, PermissionResponse(request_id=CALL, approve=True))
+    with pytest.raises(UnknownRecipient):
+        await mailbox(floor, USER).send(CALL, Plain(content="hello"))
+    with pytest.raises(UnknownRecipient):
+        await mailbox(floor, USER).send("bob:3.0", PermissionResponse(request_id="bob:3.0", approve=True))

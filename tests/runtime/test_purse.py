@@ -1,5 +1,7 @@
 """The purse: what was spent, by whom, across processes; and the caps it is held against before each call."""
 
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -8,14 +10,16 @@ from deskmate.core.members import Joined
 from deskmate.core.names import LEAD
 from deskmate.core.prompts import Prompt, Reply, Usage
 from deskmate.core.spending import Caps, Sum
+from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import ScriptedModel, Speak, Step
-from deskmate.errors import Refused
 from deskmate.ports import Store
+from deskmate.runtime.agent import Agent
 from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
+from tests.runtime import SOON
 from tests.runtime.conftest import Open
 from tests.runtime.desks import DOLLAR, PRICED, Floor, cast, is_errand, turns, uses
 
@@ -67,7 +71,11 @@ async def test_a_member_stops_at_what_its_subagents_have_spent_elsewhere_and_nob
     await theirs.spend("bob:7.0", ONE)
     await theirs.spend("alice", ONE)
     await ours.refresh()
-    assert [name for name in ("alice", "bob", "bob:7.0", "bob:9.1") if ours.over(name, 0)] == ["bob", "bob:7.0", "bob:9.1"]
+    assert [name for name in ("alice", "bob", "bob:7.0", "bob:9.1") if ours.over(name, 0)] == [
+        "bob",
+        "bob:7.0",
+        "bob:9.1",
+    ]
 
 
 @pytest.mark.behaviour("budget")
@@ -164,6 +172,20 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
     assert await floor.results() == [("lead:3.0", False, f"the subagent could not go on: {reason}")]
 
 
+@pytest.mark.behaviour("budget")
+async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_not() -> None:
+    look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
+    floor = await Floor.opened(priced(look, look, look), caps=Caps(member_cost=2.0))
+    alice = await floor.office.roster.join(Joined(name="alice", prompt="look", at=0.0))
+    kit, started = floor.furniture.teammate(alice)
+    agent = await Agent.seat(floor.office, started, replace(kit, workspace=floor.workspace))
+    with anyio.fail_after(SOON):
+        end = await agent.play(until_rest=True)
+    reason = "budget: 'alice' has spent $2.00 of its $2.00; raise max_member_cost in settings.toml"
+    assert end == Rest("parked", reason)
+    assert floor.office.purse.over(LEAD, 0) is None
+
+
 @pytest.mark.behaviour("budget", "spawn")
 async def test_a_teammate_too_many_is_refused_in_words_and_the_lead_goes_on() -> None:
     names = ("alice", "bob", "carol")
@@ -229,6 +251,26 @@ async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_cal
         "I said: seen.",
         *[f"the subagent could not go on: {reason}"] * 2,
     ]
+
+
+@pytest.mark.behaviour("budget", "S2")
+async def test_who_stood_in_line_stops_at_what_another_process_spent_meanwhile(open_store: Open) -> None:
+    ours, theirs = (purse(open_store(), Caps(calls=1, cost=0.25)) for _ in range(2))
+    refused: list[str] = []
+
+    async def stand() -> None:
+        try:
+            async with ours.slot("alice"):
+                raise AssertionError("all is spent")
+        except ModelError as error:
+            refused.append(str(error))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks, theirs.slot("bob"):
+            tasks.start_soon(stand)
+            await turns()
+            await theirs.spend("bob", ONE)
+    assert refused == ["budget: $0.25 of $0.25 is spent; raise --max-cost"]
 
 
 @pytest.mark.behaviour("budget")

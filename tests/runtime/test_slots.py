@@ -135,7 +135,7 @@ async def test_two_processes_that_crowd_never_have_more_inside_than_there_are_sl
     assert [process.wait(SOON) for process in crowds] == [0, 0]
     notes = (tmp_path / "notes").read_text().split()
     assert sorted(notes) == sorted([f"{way}{name}" for way in "+-" for name in "ab"] * MEMBERS * CALLS)
-    assert max(accumulate(1 if note.startswith("+") else -1 for note in notes)) == SLOTS
+    assert max(accumulate(1 if note.startswith("+") else -1 for note in notes)) <= SLOTS
 
 
 async def test_whoever_stands_in_line_gets_the_slot_of_a_process_that_is_killed(

@@ -81,7 +81,7 @@ async def test_a_teammate_that_must_plan_joins_to_plan_and_has_the_mode_of_the_t
 ) -> None:
     await team.permit(Mode.ACCEPT_EDITS)
     result = await lead.use("Task", prompt="Migrate.", name="backend", **how)
-    assert (joined(lead, "backend")["mode"], lead.roster.mode_of("backend")) == (Mode.PLAN, Mode.ACCEPT_EDITS)
+    assert (joined(lead, "backend")["plan"], lead.roster.mode_of("backend")) == (True, Mode.ACCEPT_EDITS)
     assert result == Result(
         "agent_id backend@web\n"
         "it plans first and hands in its plan to you; "
@@ -146,8 +146,8 @@ async def test_a_mode_no_wider_than_ones_own_can_be_given(
     await team.permit(Mode(NARROW_TO_WIDE[mine]))
     await lead.use("Task", prompt="Own it.", name="backend", mode=NARROW_TO_WIDE[asked])
     # Who only plans first goes on as the team does.
-    later = NARROW_TO_WIDE[asked or mine]
-    assert (joined(lead, "backend")["mode"], lead.roster.mode_of("backend")) == (NARROW_TO_WIDE[asked], later)
+    plans, later = True if asked == 0 else None, NARROW_TO_WIDE[asked or mine]
+    assert (joined(lead, "backend")["plan"], lead.roster.mode_of("backend")) == (plans, later)
 
 
 @pytest.mark.behaviour("spawn")
@@ -166,9 +166,17 @@ async def test_a_narrow_lead_in_a_wide_team_makes_narrow_teammates(team: Colleag
     await team.permit(Mode.BYPASS)
     await team.permit(Mode.DEFAULT, member=LEAD)
     await lead.use("Task", prompt="Own it.", name="backend")
-    assert lead.roster.mode_of("backend") is Mode.DEFAULT
+    await lead.use("Task", prompt="Own it.", name="planner", plan_mode_required=True)
+    assert [lead.roster.mode_of(name) for name in ("backend", "planner")] == [Mode.DEFAULT, Mode.DEFAULT]
     with pytest.raises(ToolError, match="wider"):
         await lead.use("Task", prompt="Own it.", name="frontend", mode="bypass", plan_mode_required=True)
+
+
+@pytest.mark.behaviour("spawn", "plan")
+async def test_who_plans_first_works_in_the_mode_it_was_given_afterwards(team: Colleagues, lead: LetterDesk) -> None:
+    await team.permit(Mode.DONT_ASK)
+    await lead.use("Task", prompt="Own it.", name="backend", mode="acceptEdits", plan_mode_required=True)
+    assert (joined(lead, "backend")["plan"], lead.roster.mode_of("backend")) == (True, Mode.ACCEPT_EDITS)
 
 
 @pytest.mark.behaviour("spawn")

@@ -13,7 +13,7 @@ from tests.tools import every_tool
 
 BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
 TEAM = ("TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "SendMessage", "ExitPlanMode")
-MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", "Skill")
+MADE_HERE = (*BASE, *TEAM, "Task", "TaskOutput", "TaskStop", "Skill", "TeamCreate", "TeamDelete")
 
 
 def names(tools: tuple[Tool, ...]) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def test_a_schema_says_what_it_must_and_no_more() -> None:
 
 def test_all_tools_together_leave_room_in_a_first_request() -> None:
     shown = [{"name": tool.name, "text": tool.text, "schema": spec(tool).schema} for tool in every_tool()]
-    assert len(json.dumps(shown).encode()) < 9_000
+    assert len(json.dumps(shown).encode()) < 9_500
 
 
 @pytest.mark.behaviour("tools-errors")

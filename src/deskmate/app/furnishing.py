@@ -1,11 +1,12 @@
 """Furnishing: the model, the tools, the workspace and the brief that each agent is given."""
 
+import os
 import platform
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import httpx2
@@ -14,21 +15,29 @@ from deskmate.app.places import branch_of, notes_for, skills_in
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
-from deskmate.core.members import Member
+from deskmate.core.members import Joined, Member
 from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
-from deskmate.errors import BadSettings
+from deskmate.core.spending import EMPTY, Spending
+from deskmate.errors import BadSettings, Refused
 from deskmate.models.http import new_client
 from deskmate.models.limits import limits_of
 from deskmate.models.metered import Metered
 from deskmate.models.prices import price
 from deskmate.models.retrying import Retrying
-from deskmate.ports import Limits, Model, Workspace
-from deskmate.runtime.agent import Kit
+from deskmate.models.slotted import Slotted
+from deskmate.ports import Clock, Limits, Model, Store, Workspace
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.kits import Kit, Teams
 from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
 from deskmate.tools import spec, tools_for
 from deskmate.workspaces.local import LocalWorkspace
 
@@ -37,16 +46,20 @@ OUTPUT_TOKENS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class Furniture:
-    """What the agents of one team are given."""
+    """What a lead and its teammates are given. `team`: the lead's home.
+
+    `models`: the model of a name, or of none for the one that is set. `teams`: opens and closes teams for the lead.
+    """
 
     team: str
-    model: Model
+    models: Callable[[str | None], Model]
     settings: Settings
     office: Office
     workspace: Workspace
     environment: Environment
     notes: tuple[str, str]
     skills: dict[str, Skill]
+    teams: Teams | None = None
 
     @property
     def lead(self) -> Kit:
@@ -60,30 +73,70 @@ class Furniture:
     def teammate(self, member: Member) -> tuple[Kit, Started]:
         """Return the kit of a teammate and its first entry."""
         joined = member.joined
-        planning = joined is not None and joined.mode is Mode.PLAN
-        workspace = LocalWorkspace(Path(self.workspace.root), self.team, member.name)
-        kit = replace(self._kit(member.name, Kind.TEAMMATE, member.agent_type, planning=planning), workspace=workspace)
+        planning = joined is not None and bool(joined.plan)
+        model = joined.model if joined else None
+        kit = self._kit(member.name, Kind.TEAMMATE, member.agent_type, model=model, planning=planning)
+        kit = replace(kit, workspace=self._workspace(member.name))
         makings = self._makings(member.name, Kind.TEAMMATE, kit, member.role)
         return kit, Started(
-            name=member.name, prompt=joined.prompt if joined else "", planning=planning, made_of=makings
+            name=member.name,
+            prompt=joined.prompt if joined else "",
+            planning=planning,
+            roster=self.office.roster.state.number,
+            made_of=makings,
         )
+
+    async def play(self, name: str, *, wait: bool = True) -> None:
+        """Play a teammate in this process until it leaves, having ended what the one before left running.
+
+        Where another process plays it, stands in line, or without `wait` raises Held.
+        """
+        office = self.office
+        async with office.pen.store.hold(name, f"process {os.getpid()}", wait=wait):
+            kit, started = self.teammate((await office.roster.refresh()).members[name])
+            await self.sweep(name)
+            agent = await Agent.seat(office, started, kit)
+            await agent.play()
+
+    async def sweep(self, name: str) -> None:
+        """End what whoever played a member before left running. Call it while holding the member's seat."""
+        await self._workspace(name).sweep()
+
+    def _workspace(self, name: str) -> LocalWorkspace:
+        """Return the workspace of a member: what it runs is listed in the folder of its team, for the lead at home."""
+        team = self.team if name == LEAD else self.office.roster.state.team
+        return LocalWorkspace(Path(self.workspace.root), team, name)
+
+    def hires(self, joined: Joined) -> Joined:
+        """Return a teammate as it will be played; raise Refused where the model it is to have cannot be asked."""
+        if joined.model:
+            try:
+                _check_price(self.models(joined.model).name, self.settings)
+            except BadSettings as error:
+                raise Refused(f"{error}; leave model out for the one you have") from error
+        return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
         """Return the kit of a subagent and its first entry."""
         kit = self._kit(call, Kind.SUBAGENT, agent_type)
         return kit, Started(name=call, prompt=prompt, made_of=self._makings(call, Kind.SUBAGENT, kit))
 
-    def _kit(self, name: str, kind: Kind, agent_type: AgentType, *, planning: bool = False) -> Kit:
+    def _kit(
+        self, name: str, kind: Kind, agent_type: AgentType, *, model: str | None = None, planning: bool = False
+    ) -> Kit:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
         tools = tools_for(kind, [*names, *(["ExitPlanMode"] if planning and "ExitPlanMode" not in names else [])])
-        paid = partial(self.office.purse.spend, name)
+        purse, asked = self.office.purse, self.models(model)
+        asked = Slotted(asked, partial(purse.slot, name)) if purse.caps.calls else asked
         return Kit(
-            model=Metered(self.model, partial(price, overrides=self.settings.prices), paid),
+            model=Metered(asked, partial(price, overrides=self.settings.prices), partial(purse.spend, name)),
             tools={tool.name: tool for tool in tools},
             specs=tuple(map(spec, tools)),
             workspace=self.workspace,
             skills=self.skills,
             subagents=self.subagent if kind is Kind.LEAD else None,
+            hires=self.hires,
+            teams=self.teams if kind is Kind.LEAD else None,
         )
 
     def _makings(self, name: str, kind: Kind, kit: Kit, role: str = "") -> dict[str, object]:
@@ -93,7 +146,7 @@ class Furniture:
             name=name,
             kind=kind,
             role=role,
-            team=self.team,
+            team=self.team if name == LEAD else roster.team,
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
             tools=tuple(kit.tools),
             environment=self.environment,
@@ -106,11 +159,18 @@ class Furniture:
 def check_model(settings: Settings) -> None:
     """Raise BadSettings where no model can be asked, or a cap on its cost could never be reached."""
     for name in (choose_model(settings), choose_fallback(settings)):
-        if name and settings.max_cost is not None and price(name, Usage(), settings.prices) is None:
-            raise BadSettings(
-                f"what {name} costs is not known, so --max-cost cannot hold; set its prices under "
-                f'[models."{name}"] in {settings.file}, or leave the cap out'
-            )
+        if name:
+            _check_price(name, settings)
+
+
+def _check_price(name: str, settings: Settings) -> None:
+    caps = {"--max-cost": settings.max_cost, "max_member_cost": settings.max_member_cost}
+    set_ = " and ".join(cap for cap, value in caps.items() if value is not None)
+    if set_ and price(name, Usage(), settings.prices) is None:
+        raise BadSettings(
+            f"what {name} costs is not known, so {set_} cannot hold; set its prices under "
+            f'[models."{name}"] in {settings.file}, or leave the cap out'
+        )
 
 
 @asynccontextmanager
@@ -126,6 +186,13 @@ async def connected(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
+def office_in(store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY) -> Office:
+    """Return what the agents of one process share. `elsewhere`: what their lead's other teams have spent."""
+    pen = Pen(store, SystemClock())
+    roster = Roster(pen)
+    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere), feed)
+
+
 async def furnished(
     place: Path,
     team: str,
@@ -133,19 +200,35 @@ async def furnished(
     office: Office,
     client: httpx2.AsyncClient,
     folder: Path | None = None,
+    teams: Teams | None = None,
 ) -> Furniture:
     """Return what the agents of a team are given, having ended what the lead before this process left running.
 
+    For who holds the lead's seat. `folder`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
+    """
+    furniture = replace(furniture_of(place, team, settings, office, client, folder), teams=teams)
+    await furniture.sweep(LEAD)
+    return furniture
+
+
+def furniture_of(
+    place: Path,
+    team: str,
+    settings: Settings,
+    office: Office,
+    client: httpx2.AsyncClient,
+    folder: Path | None = None,
+) -> Furniture:
+    """Return what the agents of a team are given.
+
     `folder`: where in the workspace the user stands, whose notes are read; its top if not given.
     """
-    workspace = LocalWorkspace(place, team, LEAD)
-    await workspace.sweep()
     return Furniture(
         team=team,
-        model=_model(settings, client, office),
+        models=cache(partial(_model, settings, client, office.pen.clock)),
         settings=settings,
         office=office,
-        workspace=workspace,
+        workspace=LocalWorkspace(place, team, LEAD),
         environment=_environment(place),
         notes=notes_for(folder or place, place),
         skills=skills_in(settings.skills_folder),
@@ -157,11 +240,12 @@ def _secure(settings: Settings) -> bool:
     return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
 
 
-def _model(settings: Settings, client: httpx2.AsyncClient, office: Office) -> Model:
+def _model(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
+    """Return the model of a name, or the one that is set; raise BadSettings where it cannot be asked."""
     fallback = choose_fallback(settings)
     return Retrying(
-        _provider(choose_model(settings), settings, client),
-        office.pen.clock,
+        _provider(choose_model(settings, name), settings, client),
+        clock,
         fallback=None if fallback is None else _provider(fallback, settings, client),
     )
 

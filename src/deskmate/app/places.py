@@ -2,14 +2,18 @@
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
 from deskmate.core.briefs import NOTES_CAP
-from deskmate.core.names import known_name
 from deskmate.core.skills import Skill, read_skill
-from deskmate.errors import BadInput, BadName, Refused, UnsafeFolder
-from deskmate.stores.jsonl import TEAMS
+from deskmate.core.spending import Spending, together
+from deskmate.errors import BadInput, Refused, UnsafeFolder
+from deskmate.stores.archive import founding, spent_in, spent_in_archive, teams_in
+from deskmate.stores.joint import JointStore
+from deskmate.stores.jsonl import TEAMS, JsonlStore
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 FIRST_TEAM = "main"
@@ -62,7 +66,7 @@ def free_team(workspace: Path) -> str:
 
 def known_team(workspace: Path, name: str) -> str:
     """Return the name of a team that is there; raise Refused, naming those that are."""
-    teams = sorted(path.name for path in _teams(workspace))
+    teams = teams_in(workspace)
     if name in teams:
         return name
     there = f"there is {', '.join(teams)}" if teams else "there is none yet; begin one with: deskmate run"
@@ -72,26 +76,50 @@ def known_team(workspace: Path, name: str) -> str:
 
 def latest_team(workspace: Path) -> str:
     """Return the team that was last written to; raise Refused where there is none."""
-    teams = _teams(workspace)
+    teams = teams_in(workspace)
     if not teams:
         raise Refused(f"there is no team in {workspace}; begin one with: deskmate run")
-    return max(teams, key=_written).name
-
-
-def _teams(workspace: Path) -> list[Path]:
-    return [path for path in (workspace / TEAMS).glob("*") if _is_team(path)]
-
-
-def _is_team(path: Path) -> bool:
-    try:
-        known_name(path.name, "team")
-    except BadName:
-        return False
-    return path.is_dir()
+    return max(teams, key=lambda team: _written(workspace / TEAMS / team))
 
 
 def _written(team: Path) -> float:
     return max((file.stat().st_mtime for file in team.glob("*.jsonl")), default=0.0)
+
+
+def home_of(workspace: Path, team: str) -> str:
+    """Return the team that the lead of a team came from, which is itself for most; raise Refused where it is gone."""
+    begun = founding(workspace, team)
+    home = begun.home if begun and begun.home else team
+    if home not in teams_in(workspace):
+        raise Refused(f"team '{team}' was founded from team '{home}', which is not in {workspace}; put that back")
+    return home
+
+
+def spent_elsewhere(workspace: Path, team: str) -> Spending:
+    """Return what the other teams of a team's lead have spent: those it closed and, of a named team, its home."""
+    home = home_of(workspace, team)
+    archived = spent_in_archive(workspace, home)
+    return archived if team == home else together(spent_in(workspace, home), archived)
+
+
+@contextmanager
+def open_store(workspace: Path, team: str) -> Iterator[JointStore]:
+    """Open a team that is there, for a process that plays a member of it other than the lead.
+
+    Every stream lies where the lead's process has it: of a named team, the user's mailbox is the one at its home.
+    """
+    home = home_of(workspace, team)
+    with ExitStack() as stack:
+        store = JointStore(_opened(stack, workspace, home), home)
+        if team != home:
+            store.enter(_opened(stack, workspace, team))
+        yield store
+
+
+def _opened(stack: ExitStack, workspace: Path, team: str) -> JsonlStore:
+    store = JsonlStore.open(workspace, team)
+    stack.callback(store.close)
+    return store
 
 
 def notes_for(folder: Path, workspace: Path) -> tuple[str, str]:

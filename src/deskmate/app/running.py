@@ -1,4 +1,7 @@
-"""Running: a team of one founded or gone on with, its seat held, its lead let play to the end of its turn."""
+"""Running: a team of one founded or gone on with, its seat held, its lead let play to the end of its turn.
+
+`teams` below opens what the lead founds from there.
+"""
 
 import os
 from collections.abc import AsyncIterator
@@ -7,28 +10,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deskmate.app.furnishing import Furniture, check_model, connected, furnished
-from deskmate.app.places import current_folder, free_team, known_team, latest_team, workspace_of
+from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
+from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
+from deskmate.app.playing import in_processes
+from deskmate.app.teams import Teams
 from deskmate.config import Settings
-from deskmate.core.decide import Rest, Stop
+from deskmate.core.actions import Rest, Stop
 from deskmate.core.members import PolicySet
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD, USER, new_name
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
-from deskmate.core.spending import Caps, Sum
+from deskmate.core.spending import Sum
 from deskmate.errors import Held, Refused
+from deskmate.ports import Launcher
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.feed import Feed, Founded
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
 from deskmate.runtime.team import Team
+from deskmate.stores.archive import finish_archiving, spent_in_archive
+from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
 
 GO_ON = "Go on where you stopped."
@@ -63,65 +66,73 @@ async def run(wanted: Wanted, feed: Feed) -> Outcome:
     place = workspace_of(folder)
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(wanted.settings)
-    async with connected(wanted.settings) as client, _new_office(place, wanted, feed) as (name, office):
-        await _permit(office, wanted.settings.permission_mode or Mode.DEFAULT)
+    async with connected(wanted.settings) as client, _new_home(place, wanted, feed) as teams:
+        office = teams.office
+        await _permit(office, wanted.settings, wanted.settings.permission_mode or Mode.DEFAULT)
         # At once, so that a kill from now on does not lose it.
         await _tell(office, wanted.goal)
-        furniture = await furnished(place, name, wanted.settings, office, client, folder)
-        return await _play(furniture, told=bool(wanted.goal))
+        furniture = await furnished(place, teams.home, wanted.settings, office, client, folder, teams)
+        return await _play(furniture, teams, folder, told=bool(wanted.goal))
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
-    """Go on with a team where it was left, the one last written to if none is named."""
+    """Go on with a team where it was left, the one last written to if none is named.
+
+    A team that was founded from another is gone on with from there: its lead is at home in that one.
+    """
     folder = wanted.workspace or current_folder()
     place = workspace_of(folder)
-    name = known_team(place, wanted.team) if wanted.team else latest_team(place)
+    name = home_of(place, known_team(place, wanted.team) if wanted.team else latest_team(place))
     check_model(wanted.settings)
-    opened = _office(place, name, wanted.settings, feed, create=False)
-    async with connected(wanted.settings) as client, opened as office:
+    opened = _home(place, name, wanted.settings, feed, create=False)
+    async with connected(wanted.settings) as client, opened as teams:
+        office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _permit(office, wanted.settings.permission_mode)
+        await _permit(office, wanted.settings, wanted.settings.permission_mode)
         # At once, so that a kill from now on does not lose it.
         await _tell(office, wanted.goal)
-        furniture = await furnished(place, name, wanted.settings, office, client, folder)
-        return await _play(furniture, told=bool(wanted.goal))
+        if await teams.reopen():
+            await _permit(office, wanted.settings, wanted.settings.permission_mode)
+        furniture = await furnished(place, name, wanted.settings, office, client, folder, teams)
+        return await _play(furniture, teams, folder, told=bool(wanted.goal))
 
 
 @asynccontextmanager
-async def _new_office(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[tuple[str, Office]]:
+async def _new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
     """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
     async with AsyncExitStack() as stack:
         while True:
             name = new_name(wanted.team, "team") if wanted.team else free_team(place)
             try:
-                office = await stack.enter_async_context(_office(place, name, wanted.settings, feed, create=True))
-                await office.roster.found(name)
+                teams = await stack.enter_async_context(_home(place, name, wanted.settings, feed, create=True))
+                await teams.office.roster.found(name)
             except (Refused, Held) as error:
                 if wanted.team:
                     raise Refused(f"team '{name}' is there already; go on by: deskmate resume {name}") from error
                 await stack.aclose()
             else:
-                yield name, office
+                yield teams
                 return
 
 
 @asynccontextmanager
-async def _office(place: Path, team: str, settings: Settings, feed: Feed, *, create: bool) -> AsyncIterator[Office]:
-    """Hold the lead's seat, and yield what the agents of this process share."""
+async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, create: bool) -> AsyncIterator[Teams]:
+    """Hold the lead's seat, and yield what it works in."""
+    finish_archiving(place)
     async with AsyncExitStack() as stack:
         store = JsonlStore.open(place, team, create=create)
         stack.callback(store.close)
         await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
-        pen = Pen(store, SystemClock())
-        caps = Caps(cost=settings.max_cost, steps=settings.max_steps)
-        yield Office(pen, Roster(pen), Board(pen), Purse(pen, caps), feed)
+        joint = JointStore(store, team)
+        office = office_in(joint, settings, feed, spent_in_archive(place, team))
+        yield await stack.enter_async_context(Teams(place, team, store, joint, office))
 
 
-async def _permit(office: Office, mode: Mode | None) -> None:
-    """Record that nobody attends, and the mode where one is wanted."""
+async def _permit(office: Office, settings: Settings, mode: Mode | None) -> None:
+    """Record that nobody attends, the mode where one is wanted, and whether the lead delegates where that is said."""
     at = office.pen.clock.timestamp()
-    await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=at))
+    await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, delegate=settings.delegate, at=at))
 
 
 async def _tell(office: Office, words: str | None) -> None:
@@ -129,16 +140,19 @@ async def _tell(office: Office, words: str | None) -> None:
         await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
 
 
-async def _play(furniture: Furniture, *, told: bool) -> Outcome:
+async def _play(furniture: Furniture, teams: Teams, folder: Path, *, told: bool) -> Outcome:
     office, team = furniture.office, furniture.team
-    office.feed.tell(Founded(team))
+    office.feed.tell(Founded(office.roster.state.team))
     before = (await office.purse.refresh()).team
     agent = await Agent.seat(office, furniture.started(), furniture.lead)
     # Who resumes what could not go on wants it to: that takes a word of the user.
     if not told and (agent.parked or agent.interrupted):
         await _tell(office, GO_ON)
     async with task_group() as tasks:
-        tasks.start_soon(Team(office, furniture.teammate, tasks).keep)
+        launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
+        teams.players = Team(office, launchers, tasks)
+        tasks.start_soon(teams.players.keep)
+        tasks.start_soon(teams.mirror.keep)
         end = await agent.play(until_rest=True)
         tasks.cancel_scope.cancel()
     spent = (await office.purse.refresh()).team.minus(before)

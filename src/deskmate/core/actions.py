@@ -60,9 +60,14 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Take in news: these tasks are no longer mine, or (none) the lead's digest."""
+    """Take in news: these tasks are no longer mine, I delegate from now on or no longer, or else the team's news.
+
+    `away`: I work in this team now, or (empty) at home.
+    """
 
     lost: tuple[int, ...] = ()
+    delegate: bool | None = None
+    away: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,10 +175,11 @@ Invent nothing, and say so where you are not sure.){wish}"""
 def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], board: Board) -> str:
     """Return what a compaction up to the last entry records: the model's summary, and what must outlive any summary.
 
-    That is the request, open handshakes, owned tasks, what came in and was not answered, the files last dealt with and
-    what runs in the background. `entries`: the whole transcript.
+    That is the team a lead works in away from home, the request, open handshakes, owned tasks, what came in and was not
+    answered, the files last dealt with and what runs in the background. `entries`: the whole transcript.
     """
     sections = (
+        ("The team you lead now, until TeamDelete", [memory.away] if memory.away else []),
         ("The request", _requests(entries)),
         ("Open requests", _open_requests(memory, entries)),
         (

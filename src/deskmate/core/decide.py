@@ -57,7 +57,11 @@ class View:
     full: bool = False
     unheard: frozenset[str] = frozenset()
     confined: bool = False
-    delegate: bool = False
+
+    @property
+    def delegates(self) -> bool:
+        """Whether this is a lead that leaves the work itself to others."""
+        return self.me.kind is Kind.LEAD and self.roster.delegate
 
 
 def decide(view: View) -> Action:
@@ -75,6 +79,12 @@ def _gone(view: View) -> Action | None:
     return Stop(f"forced: no answer to a shutdown request in {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
 
 
+def _moved(view: View) -> Action | None:
+    """Let a lead know at once that it works in another team: what it knows of board and roster is of the old one."""
+    away = view.roster.away
+    return Notice(away=away) if view.me.kind is Kind.LEAD and away != view.memory.away else None
+
+
 def _run_again(view: View) -> Action | None:
     cut = tuple(call.id for call in view.memory.calls.values() if call.began and _repeatable(call))
     return Act(cut[:1]) if cut else None
@@ -86,16 +96,16 @@ def _cut_off(view: View) -> Action | None:
 
 
 def _leave(view: View) -> Action | None:
-    return Stop("agreed to a shutdown request", agreed=True) if view.memory.stopping and not view.memory.calls else None
+    return Stop("agreed to a shutdown request", agreed=True) if view.memory.done else None
 
 
 def _agree(view: View) -> Action | None:
     memory = view.memory
+    if not memory.demands:
+        return None
     owned = any(task.owner == view.me.name and task.is_open for task in view.board.tasks.values())
     free = not memory.owed and not memory.background and not owned
-    if memory.demands and (memory.parked or view.over or free):
-        return Agree(next(iter(memory.demands)))
-    return None
+    return Agree(next(iter(memory.demands))) if memory.parked or view.over or free else None
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -131,7 +141,7 @@ def _call(view: View) -> Action | None:
 
 def _verdict(view: View, call: OpenCall) -> Verdict:
     planning = view.memory.planning
-    if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegate):
+    if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegates):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
     verdict = judge(
         view.attempts.get(call.id, Attempt(call.tool, None, inside=False)),
@@ -192,7 +202,11 @@ def _think(view: View) -> Action | None:
 
 def _inform(view: View) -> Action | None:
     """Let what is new on the team stand in front of what is answered next; nobody is woken for it."""
-    if view.memory.informed or not (view.memory.owed or view.memory.demanded):
+    if not (view.memory.owed or view.memory.demanded):
+        return None
+    if view.delegates is not view.memory.delegating:
+        return Notice(delegate=view.delegates)
+    if view.memory.informed:
         return None
     return Notice() if has_news(view) else None
 
@@ -237,9 +251,8 @@ def _digest(view: View) -> Action | None:
 
 def _notable(view: View) -> list[int]:
     """Return the roster records that are worth a turn of the lead."""
-    asking = any(
-        request.shake is Shake.SHUTDOWN and view.roster.here(request.asked) for request in view.memory.requests.values()
-    )
+    asked = [request.asked for request in view.memory.requests.values() if request.shake is Shake.SHUTDOWN]
+    asking = any(view.roster.here(name) for name in (*asked, *view.memory.leaving))
     heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
     numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking, heard_out)]
     return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
@@ -275,9 +288,14 @@ def _settled(view: View, member: Member) -> bool:
         case "waiting":
             return member.status.detail == "plan"
         case "idle":
-            return not _next_task(view, member)
+            return not _next_task(view, member) and not _began(view, member)
         case _:
             return False
+
+
+def _began(view: View, member: Member) -> bool:
+    """Tell whether a teammate took a task since it went idle: the board shows that before the roster does."""
+    return any((task.id, task.epoch) not in member.rests_on for task in in_progress_of(view.board, member.name))
 
 
 def _take(view: View) -> Action | None:
@@ -322,6 +340,7 @@ def _rest(view: View) -> Action:
 
 RULES: tuple[Callable[[View], Action | None], ...] = (
     _gone,
+    _moved,
     _run_again,
     _cut_off,
     _skip,

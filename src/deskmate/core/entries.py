@@ -135,13 +135,18 @@ class Took(Fact):
 
 
 class Noticed(Fact):
-    """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's."""
+    """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's.
+
+    `away`: the named team that a lead works in from here on, empty for its home.
+    """
 
     type: Literal["noticed"] = "noticed"
     text: str
     roster: int = 0
     board: int = 0
     tasks: tuple[int, ...] = ()
+    delegate: bool | None = None
+    away: str | None = None
 
 
 class Nudged(Fact):

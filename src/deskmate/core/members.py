@@ -56,7 +56,10 @@ class Founded(Fact):
 
 
 class Joined(Fact):
-    """A teammate was spawned. This record is all of spawning: the supervisor starts who has not left."""
+    """A teammate was spawned. This record is all of spawning: the supervisor starts who has not left.
+
+    `plan`: it hands in a plan first; `mode` is what it may do then.
+    """
 
     type: Literal["member_joined"] = "member_joined"
     name: Name
@@ -65,6 +68,7 @@ class Joined(Fact):
     prompt: str = ""
     model: str | None = None
     mode: Mode | None = None
+    plan: bool | None = None
     launcher: str = "inline"
     isolation: str | None = None
     at: float
@@ -82,7 +86,8 @@ class Working(Fact):
 class Idle(Fact):
     """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
 
-    `only_words`: nothing was completed and nothing sent, so the words are all there is.
+    `only_words`: nothing was completed and nothing sent, so the words are all there is. `rests_on`: the task it leaves
+    unfinished, with its epoch; what it has in progress beyond that it took since, and works on.
     """
 
     type: Literal["member_idle"] = "member_idle"
@@ -90,6 +95,7 @@ class Idle(Fact):
     words: str = ""
     peers: tuple[str, ...] = ()
     only_words: bool = False
+    rests_on: tuple[tuple[int, int], ...] | None = None
     heard: int = 0
     at: float
 
@@ -126,7 +132,10 @@ class Left(Fact):
 
 
 class PolicySet(Fact):
-    """The lead's process or the user changed what is permitted, for the team or for one member."""
+    """The lead's process or the user changed what is permitted, for the team or for one member.
+
+    `delegate`: whether the lead leaves the work itself to others.
+    """
 
     type: Literal["policy_set"] = "policy_set"
     by: Name
@@ -135,6 +144,7 @@ class PolicySet(Fact):
     add_rules: tuple[RuleText, ...] = ()
     remove_rules: tuple[RuleText, ...] = ()
     attended: bool | None = None
+    delegate: bool | None = None
     at: float
 
 
@@ -178,6 +188,7 @@ class Member:
     words: str = ""
     peers: tuple[str, ...] = ()
     only_words: bool = False
+    rests_on: tuple[tuple[int, int], ...] = ()
     agreed: bool = False
 
     @property
@@ -199,10 +210,16 @@ class Roster:
     modes: Mapping[str, Mode] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     attended: bool = False
+    delegate: bool = False
     number: int = 0
     causes: Seen[int] = field(default_factory=Seen)
     damaged: frozenset[int] = frozenset()
     skipped: tuple[str, ...] = ()
+
+    @property
+    def away(self) -> str:
+        """The team, where its lead has another for a home; nothing for a home itself."""
+        return self.team if self.home else ""
 
     @property
     def teammates(self) -> list[Member]:
@@ -330,9 +347,7 @@ def _join(roster: Roster, event: Joined, number: int) -> Roster:
         status=Status("working", since=event.at, number=number),
         since=number,
     )
-    # Planning ends with the lead's word, in the planner's own memory; then the team's mode is its own.
-    own = event.mode if event.mode is not Mode.PLAN else None
-    modes = {**roster.modes, event.name: own} if own else roster.modes
+    modes = {**roster.modes, event.name: event.mode} if event.mode else roster.modes
     causes = roster.causes.put(event.cause, number) if event.cause else roster.causes
     return replace(roster, members={**roster.members, event.name: member}, modes=modes, causes=causes)
 
@@ -341,9 +356,9 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
     match event:
         case Working(at=at):
             return replace(member, status=Status("working", "", at, number, member.status.heard))
-        case Idle(at=at, heard=heard):
+        case Idle(at=at, heard=heard, words=words, peers=peers, only_words=only, rests_on=rests_on):
             status = Status("idle", "", at, number, heard)
-            return replace(member, status=status, words=event.words, peers=event.peers, only_words=event.only_words)
+            return replace(member, status=status, words=words, peers=peers, only_words=only, rests_on=rests_on or ())
         case Waiting(at=at, heard=heard, on=on):
             return replace(member, status=Status("waiting", on, at, number, heard))
         case Parked(at=at, heard=heard, reason=reason):
@@ -360,6 +375,8 @@ def _permit(roster: Roster, event: PolicySet) -> Roster:
     roster = replace(roster, rules=rules)
     if event.attended is not None:
         roster = replace(roster, attended=event.attended)
+    if event.delegate is not None:
+        roster = replace(roster, delegate=event.delegate)
     if event.mode and event.member:
         return replace(roster, modes={**roster.modes, event.member: event.mode})
     return replace(roster, mode=event.mode) if event.mode else roster

@@ -38,7 +38,7 @@ from deskmate.core.messages import (
     read_envelope,
     wakes,
 )
-from deskmate.core.names import IN_CHARGE, USER, call_id
+from deskmate.core.names import IN_CHARGE, LEAD, USER, box, call_id, mail
 from deskmate.core.seen import Seen
 
 TaskEpoch = tuple[int, int]
@@ -65,7 +65,8 @@ class Memory:
     """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 
     `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
-    and noting it hears its mail first when it comes back.
+    and noting it hears its mail first when it comes back. `leaving`: who agreed to leave; the roster shows it later.
+    `forced`: demands that cannot be refused. `away`: the named team that a lead works in.
     """
 
     name: str = ""
@@ -76,9 +77,11 @@ class Memory:
     calls: Mapping[str, OpenCall] = field(default_factory=dict)
     pressed: bool = False
     demands: Mapping[str, str] = field(default_factory=dict)
+    forced: frozenset[str] = frozenset()
     demanded: bool = False
     requests: Mapping[str, Request] = field(default_factory=dict)
     early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
+    leaving: frozenset[str] = frozenset()
     stopping: str | None = None
     parked: Parked | None = None
     interrupted: bool = False
@@ -91,7 +94,14 @@ class Memory:
     compacted: bool = False
     noticed: tuple[int, int] = (0, 0)
     informed: bool = False
+    delegating: bool = False
+    away: str = ""
     steps: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it agreed to leave and nothing is open any more: leaving is all that is left to do."""
+        return self.stopping is not None and not self.calls
 
 
 EMPTY = Memory()
@@ -115,6 +125,10 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return _ask(memory, entry)
         case Took(task=task, epoch=epoch):
             return replace(memory, tasks={**memory.tasks, task: epoch}, owed=True)
+        case Noticed(delegate=bool(delegating)):
+            return replace(memory, delegating=delegating, owed=True)
+        case Noticed(away=str(away)):
+            return _move(memory, away, (entry.roster, entry.board))
         case Noticed(tasks=lost, roster=roster, board=board):
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
@@ -135,6 +149,24 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return memory
         case unreachable:
             assert_never(unreachable)
+
+
+def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
+    """Go on in another team: what was said of the members and tasks of the old one is not true of this one's."""
+    boxes = (mail(LEAD), box(LEAD, away))
+    return replace(
+        memory,
+        away=away,
+        noticed=noticed,
+        # Who bears the same name there begins to count anew.
+        ids=Seen(),
+        cursors={kept: number for kept, number in memory.cursors.items() if kept in boxes},
+        requests={id_: request for id_, request in memory.requests.items() if request.asked == USER},
+        leaving=frozenset(),
+        tasks={},
+        nudged=frozenset(),
+        reported=frozenset(),
+    )
 
 
 def _say(memory: Memory, number: int, entry: Said) -> Memory:
@@ -204,9 +236,10 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     match message:
         case Interrupt():
             return replace(memory, interrupted=True, pressed=True) if sender == USER else memory
-        case ShutdownRequest(request_id=id_):
+        case ShutdownRequest(request_id=id_, force=force):
             if not may_ask(sender, message):
                 return memory
+            memory = replace(memory, forced=memory.forced | {id_}) if force else memory
             demands = {**memory.demands, id_: sender}
             return replace(memory, demands=demands, demanded=True, pressed=True, interrupted=False)
         case PlanResponse() | ShutdownResponse() | PermissionResponse():
@@ -246,7 +279,8 @@ def _answer(
             planning = memory.planning and not approve
             return replace(memory, planning=planning, owed=True, interrupted=False, parked=None)
         case ShutdownResponse(approve=approve):
-            return replace(memory, owed=memory.owed or not approve)
+            leaving = memory.leaving | {request.asked} if approve else memory.leaving
+            return replace(memory, owed=memory.owed or not approve, leaving=leaving)
         case PermissionResponse(approve=approve, content=why):
             asked = tuple(call.id for call in memory.calls.values() if call.request == request.id)
             calls = _each(memory.calls, asked, lambda call: replace(call, allowed=approve, why=why))

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import StrictBool
 
 from deskmate.core.facts import Fact, Foreign, reader
-from deskmate.core.names import known_name
+from deskmate.core.names import is_call, known_name
 from deskmate.core.records import RECORD_CAP, Json, encode
 from deskmate.errors import BadInput, BadName, TooLarge
 
@@ -60,11 +60,12 @@ class PlanResponse(Fact):
 
 
 class ShutdownRequest(Fact):
-    """The lead or the user asks a teammate to leave."""
+    """The lead or the user asks a teammate to leave. `force`: it cannot refuse, only finish what it is at."""
 
     type: Literal["shutdown_request"] = "shutdown_request"
     request_id: str
     content: str = ""
+    force: bool | None = None
 
 
 class ShutdownResponse(Fact):
@@ -188,9 +189,14 @@ def read_envelope(body: Json) -> Envelope | Foreign:
     if not isinstance(timestamp, int | float) or isinstance(timestamp, bool) or not abs(timestamp) <= _SECONDS_CAP:
         return Foreign(body, "an envelope without a timestamp")
     try:
-        return Envelope(id_, known_name(sender), known_name(recipient), float(timestamp), message)
+        return Envelope(id_, _party(sender), _party(recipient), float(timestamp), message)
     except BadName as error:
         return Foreign(body, str(error))
+
+
+def _party(name: str) -> str:
+    """Return who wrote or is written to: a member, or a subagent under the id of the call that sent it."""
+    return name if is_call(name) else known_name(name)
 
 
 def read_hearable(body: Json) -> tuple[Envelope, int]:

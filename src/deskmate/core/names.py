@@ -56,13 +56,18 @@ def local_name(address: str, team: str) -> str:
     """Return the member's name in `name` or `name@team`; raise BadName for another team's member."""
     name, at, other = address.partition("@")
     if at and other != team:
-        raise BadName(f"'{address}' is not in team '{team}'; write to members of your own team, by name")
+        raise BadName(f"{ascii(address)[:80]} is not in team '{team}'; write to members of your own team, by name")
     return name
 
 
 def mail(member: str) -> str:
     """Return the name of a member's mailbox stream."""
     return f"mail/{member}"
+
+
+def box(member: str, away: str) -> str:
+    """Return what a transcript calls a mailbox: a lead has one at home, and one more in the team it works in."""
+    return mail(agent_id(member, away)) if away and member == LEAD else mail(member)
 
 
 def log(member: str) -> str:

@@ -48,6 +48,23 @@ def _lost(task: Task | None, id_: int) -> str:
     return f"Task #{id_} is no longer yours: {now}. Leave it."
 
 
+def delegate_text(delegating: bool) -> str:
+    """Return what a lead is told when it begins to delegate, and when it no longer does."""
+    if delegating:
+        return (
+            "You delegate from now on: the work itself is your teammates'. You have the tools for tasks, mail, "
+            "teammates and what runs in the background, and no others."
+        )
+    return "You no longer delegate: all your tools are yours again."
+
+
+def moved_text(roster: Roster) -> str:
+    """Return what a lead is told of the team it works in from now on."""
+    if roster.away:
+        return f"You lead team '{roster.team}' now: Task, SendMessage and the task tools act on it until TeamDelete."
+    return f"You are back in team '{roster.team}', your home."
+
+
 def comings(roster: Roster, since: int) -> str:
     """Return who joined and who left since a record, in one line, for a teammate."""
     joined = [member for member in roster.teammates if member.here and member.since > since]

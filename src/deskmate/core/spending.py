@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.names import LEAD
 from deskmate.core.prompts import Reply, Usage
 from deskmate.core.records import Item, Json, Record
 
@@ -75,6 +76,10 @@ class Sum:
             unpriced=self.unpriced + (spent.cost is None),
         )
 
+    def added(self, other: "Sum") -> "Sum":
+        """Return what both came to."""
+        return self.minus(Sum().minus(other))
+
     def minus(self, before: "Sum") -> "Sum":
         """Return what came on top of an earlier sum."""
         now, then = self.usage, before.usage
@@ -114,6 +119,17 @@ def fold(spending: Spending, items: Iterable[Item]) -> Spending:
                 spending, team=spending.team.plus(spent), members={**spending.members, spent.member: own}
             )
     return spending
+
+
+def together(spending: Spending, elsewhere: Spending) -> Spending:
+    """Return what a team spent and what its lead's other teams did: whoever else is a member there is another one."""
+    if not elsewhere.team.calls:
+        return spending
+    members = dict(spending.members)
+    for name, total in elsewhere.members.items():
+        if name.partition(":")[0] == LEAD:
+            members[name] = members.get(name, Sum()).added(total)
+    return replace(spending, team=spending.team.added(elsewhere.team), members=members)
 
 
 @dataclass(frozen=True, slots=True)

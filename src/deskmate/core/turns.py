@@ -46,5 +46,8 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
 
 def _line(call: Call) -> str:
     kind, to = str(call.arguments.get("type", "message")), str(call.arguments.get("recipient", ""))
-    what = "to all" if kind == "broadcast" else f"to {to:.80}" if kind == "message" else f"{kind:.40} to {to:.80}"
-    return f"{what}: {summarise(str(call.arguments.get('content', '')), str(call.arguments.get('summary', '')))}"
+    # A broadcast has everyone for its recipient, an answer whoever asked.
+    whom = "to all" if kind == "broadcast" else f"to {to:.80}" if to else ""
+    what = whom if kind in ("message", "broadcast") else f"{kind:.40} {whom}".rstrip()
+    words = summarise(str(call.arguments.get("content", "")), str(call.arguments.get("summary", "")))
+    return f"{what}: {words}" if words else what

@@ -12,6 +12,7 @@ http             one client for all; a request answered by a stream of events
   failures         what went wrong at a provider, as one of our errors
 retrying         asks again when trouble passes, and another model when it does not
 metered          says what each reply costs
+slotted          asks only while a slot is held
   prices           US dollars by model
 limits           tokens by family of models
 scripted         says what it was told to say, for tests and the demo

@@ -17,14 +17,15 @@ from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Member, Status
 from deskmate.core.messages import ShutdownRequest, wakes
 from deskmate.core.names import BOARD, ROSTER, mail
+from deskmate.core.prompts import ToolSpec
 from deskmate.core.records import Item
 from deskmate.core.results import Result
-from deskmate.core.roles import AgentType, Kind
+from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.errors import ModelError, PromptTooLong, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
-from deskmate.runtime.feed import Recorded
+from deskmate.runtime.feed import Changed, Recorded
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.headless import Headless
 from deskmate.runtime.kits import Kit
@@ -49,13 +50,13 @@ class Agent:
         self.name = transcript.name
         self._mailbox = Mailbox(self.name, office.pen, office.roster)
         self._duties = Duties(office, transcript, self._mailbox)
-        self._mind = Mind(transcript, kit.model, kit.specs, kit.workspace, office.feed)
+        self._mind = Mind(transcript, kit.model, self._specs, kit.workspace, office.feed)
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
         self._scope = anyio.CancelScope()
         self._waits = Waits(office.pen.clock)
         self._alarm_scope = anyio.CancelScope()
-        self._cut_at = 0
+        self._cut_at: dict[str, int] = {}
         self._too_long = False
         self._headless = Headless(office, transcript, self._mailbox)
 
@@ -69,6 +70,8 @@ class Agent:
         transcript = await Transcript.load(office.pen, started.name, listener)
         if not transcript.entries:
             await transcript.record(started)
+        # Who it is, and what it may, stands there.
+        await office.roster.refresh()
         return cls(office, transcript, kit, subagent)
 
     @property
@@ -94,8 +97,8 @@ class Agent:
                 self._office, lambda: self._member, self._mailbox, self._transcript, self._kit, self._jobs, self._errand
             )
             self._tasks = tasks
-            watch = Watch(self._office, self.name, self._cut, tasks)
-            tasks.start_soon(watch.keep, self._transcript.memory.cursors.get(mail(self.name), 0))
+            watch = Watch(self._office, self._mailbox, self._cut, tasks)
+            tasks.start_soon(watch.keep, self._transcript.memory.cursors)
             end = await self._go_on(until_rest)
             tasks.cancel_scope.cancel()
         return end
@@ -112,6 +115,7 @@ class Agent:
                 case Stop(reason=reason, agreed=agreed):
                     office = self._office
                     await leave(self._transcript, office.pen, office.roster, office.board, reason=reason, agreed=agreed)
+                    office.feed.tell(Changed(self.name, "left", reason))
                     return action
                 case Rest(word=word, detail=detail):
                     await self._presence.show(word, detail)
@@ -120,14 +124,15 @@ class Agent:
                             return action
                         if await self._headless.went_on(view):
                             continue
-                    await self._wait()
+                    await self._wait(view, action)
                 case _:
                     await self._do(action)
 
     async def _listen(self) -> None:
         """Take in all that is new: mail, the ends of what runs in the background, the shared streams."""
         self._bell = anyio.Event()
-        while await self._mailbox.hear(self._transcript):
+        # Who is about to leave would answer nothing of it; unheard, it goes back to its sender.
+        while not self._transcript.memory.done and await self._mailbox.hear(self._transcript):
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
@@ -162,6 +167,8 @@ class Agent:
         """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
         roster, store = self._office.roster.state, self._office.pen.store
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
+        # Who is parked acts upon nothing but a word of those in charge, and is seen to work then.
+        here = [member for member in here if member.status.word != "parked"]
         if any(member.status.word == "working" for member in here):
             return frozenset()
         waiting = {member.name: await store.read(mail(member.name), member.status.heard) for member in here}
@@ -182,6 +189,13 @@ class Agent:
             if cuts:
                 self._scope.cancel()
 
+    def _specs(self) -> tuple[ToolSpec, ...]:
+        """Return the tools the model is shown: fewer while the lead delegates."""
+        if not (self._is_lead and self._office.roster.state.delegate):
+            return self._kit.specs
+        names = tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True)
+        return tuple(spec for spec in self._kit.specs if spec.name in names)
+
     @property
     def _is_lead(self) -> bool:
         return self._subagent is None and self._member.kind is Kind.LEAD
@@ -190,14 +204,15 @@ class Agent:
     def _member(self) -> Member:
         return self._subagent or self._office.roster.state.members[self.name]
 
-    async def _wait(self) -> None:
-        """Return once something may have changed that this agent looks at."""
-        box, office = mail(self.name), self._office
-        since = {
-            box: self._transcript.memory.cursors.get(box, 0),
-            BOARD: office.board.state.number,
-            ROSTER: office.roster.state.number,
-        }
+    async def _wait(self, view: View, rest: Rest) -> None:
+        """Return once something may have changed since this view that this agent looks at."""
+        office, heard = self._office, self._transcript.memory.cursors
+        since = {stream: heard.get(box, 0) for box, stream in self._mailbox.boxes.items()}
+        # As they were when it decided to rest: others in this process may have read on since.
+        since[BOARD] = view.board.number
+        # Whoever woke at each coming, going and resting of the others would cost a team the square of its size.
+        if self._is_lead or rest.detail == "permission" or view.roster.damaged:
+            since[ROSTER] = view.roster.number
         async with task_group() as tasks:
 
             async def changed() -> None:
@@ -291,11 +306,12 @@ class Agent:
 
     def _heed(self) -> None:
         """Cut what runs if there is something that cuts and was not heard; what was had its effect."""
-        if self._cut_at > self._transcript.memory.cursors.get(mail(self.name), 0):
+        heard = self._transcript.memory.cursors
+        if any(number > heard.get(box, 0) for box, number in self._cut_at.items()):
             self._scope.cancel()
 
-    def _cut(self, number: int) -> None:
-        self._cut_at = max(self._cut_at, number)
+    def _cut(self, box: str, number: int) -> None:
+        self._cut_at[box] = max(self._cut_at.get(box, 0), number)
         self._heed()
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:

@@ -1,7 +1,8 @@
 """The board, live: creating, editing, claiming, completing, releasing, by compare-and-set.
 
 Every change is decided on the board it is appended to, with nothing coming between. Two who want one task: one wins,
-the other is told who. Epochs are stamped here; a model never sees them.
+the other is told who. Work is given to who is here, by the roster beside. Epochs are stamped here; a model never sees
+them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from deskmate.core import boards, tasks
 from deskmate.core.claims import refusal
 from deskmate.core.facts import Foreign
-from deskmate.core.members import Member
+from deskmate.core.members import Member, recipient_refusal
 from deskmate.core.names import BOARD
 from deskmate.core.records import Record
 from deskmate.core.roles import AgentType
@@ -30,6 +31,7 @@ from deskmate.core.tasks import (
     Task,
 )
 from deskmate.errors import TaskRefused
+from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Folded, Pen
 
 _Make = Callable[[tasks.Board], BoardEvent | str | None]
@@ -38,8 +40,8 @@ _Make = Callable[[tasks.Board], BoardEvent | str | None]
 class Board:
     """Shared work, as seen by all members of this process."""
 
-    def __init__(self, pen: Pen) -> None:
-        self._pen = pen
+    def __init__(self, pen: Pen, roster: Roster) -> None:
+        self._pen, self._roster = pen, roster
         self._folded = Folded(pen.store, BOARD, EMPTY, boards.fold)
 
     @property
@@ -50,6 +52,10 @@ class Board:
     async def refresh(self) -> tasks.Board:
         """Read what is new and return the board."""
         return await self._folded.refresh()
+
+    def begin_again(self) -> None:
+        """Go on with the board of another team."""
+        self._folded.begin_again()
 
     async def create(
         self,
@@ -64,7 +70,10 @@ class Board:
         verify: str | None = None,
         cause: str | None = None,
     ) -> Task:
-        """Put a task on the board under the next number; a repeated cause returns the task it made."""
+        """Put a task on the board under the next number; a repeated cause returns the task it made.
+
+        Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it.
+        """
         blockers = frozenset(blocked_by)
 
         def event(board: tasks.Board) -> Created:
@@ -82,7 +91,7 @@ class Board:
                 verify=verify,
             )
 
-        made = await self._change(event, cause)
+        made = await (self._give(owner, event, cause) if owner else self._change(event, cause))
         assert isinstance(made, Created)
         return self.state.tasks[made.task]
 
@@ -123,7 +132,8 @@ class Board:
         by = member.name
 
         def event(found: Task) -> Claimed | str:
-            if not tasks.fits(found, name=by, role=member.role, reads_only=False):
+            # What lead or user gave to someone is for that one, whatever its role says.
+            if found.owner != by and not tasks.fits(found, name=by, role=member.role, reads_only=False):
                 return f"task #{task} is for '{found.role}', not for '{by}'; pick another"
             return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
 
@@ -141,12 +151,14 @@ class Board:
         return self.state.tasks[made.task] if isinstance(made, Claimed) else None
 
     async def assign(self, by: str, task: int, owner: str, *, cause: str | None = None) -> Task:
-        """Put a task in someone's queue; raise TaskRefused unless lead or user does."""
-        return await self._on(
-            task,
-            lambda found: Assigned(by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=found.epoch),
-            cause,
-        )
+        """Put a task in someone's queue; raise TaskRefused unless lead or user does, and the owner is here."""
+
+        def event(board: tasks.Board) -> Assigned:
+            epoch = _found(board, task).epoch
+            return Assigned(by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=epoch)
+
+        await self._give(owner, event, cause)
+        return self.state.tasks[task]
 
     async def release(self, by: str, task: int, epoch: int, *, note: str = "", cause: str | None = None) -> Task:
         """Give a task back to the board; raise TaskRefused if that epoch of it has ended."""
@@ -187,12 +199,17 @@ class Board:
     async def _on(self, task: int, event: Callable[[Task], BoardEvent | str], cause: str | None) -> Task:
         """Change one task; a repeated cause changes nothing and returns the task."""
 
-        def on_board(board: tasks.Board) -> BoardEvent | str:
-            # An unknown id is refused with the others, by the rules.
-            return event(board.tasks.get(task, Task(task, "")))
-
-        await self._change(on_board, cause)
+        await self._change(lambda board: event(_found(board, task)), cause)
         return self.state.tasks[task]
+
+    async def _give(self, owner: str, make: _Make, cause: str | None) -> BoardEvent | None:
+        """Change the board in favour of an owner; raise TaskRefused, naming who is here, where it is not."""
+        roster = await self._roster.refresh()
+        made = await self._change(lambda board: recipient_refusal(roster, owner) or make(board), cause)
+        # Who leaves records it and then looks for tasks: either it finds this one, or it is seen to have left here.
+        if not (await self._roster.refresh()).here(owner):
+            await self.give_back(owner, note=f"{owner} left before it could begin")
+        return made
 
     async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:
         """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing."""
@@ -224,3 +241,8 @@ class Board:
 
     def _now(self) -> float:
         return self._pen.clock.timestamp()
+
+
+def _found(board: tasks.Board, task: int) -> Task:
+    """Return a task; one that is not there is refused with the others, by the rules."""
+    return board.tasks.get(task, Task(task, ""))

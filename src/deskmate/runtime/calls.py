@@ -23,13 +23,16 @@ from deskmate.core.skills import Skill
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, Workspace
 from deskmate.runtime.board import Board
+from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.groups import task_group
+from deskmate.runtime.kits import Kit, Teams
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
+_FLAWS, _PLACE = 3, 80
 _LOG = logging.getLogger(__name__)
 Errand = Callable[[str, str, AgentType], Awaitable[Result]]
 
@@ -44,11 +47,20 @@ class CallDesk:
     me: Member
     office: Office
     mail: Mailbox
-    workspace: Workspace
-    skills: Mapping[str, Skill]
+    kit: Kit
     background: Background
     transcript: Transcript
     errands: Errand
+
+    @property
+    def workspace(self) -> Workspace:
+        """The folder the agent works in."""
+        return self.kit.workspace
+
+    @property
+    def skills(self) -> Mapping[str, Skill]:
+        """The skills there are, by name."""
+        return self.kit.skills
 
     @property
     def memory(self) -> Memory:
@@ -67,7 +79,24 @@ class CallDesk:
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
-        return await self.office.roster.join(joined)
+        return await self.office.roster.join(self.kit.hires(joined), self.office.purse.caps)
+
+    async def found(self, name: str, description: str) -> None:
+        """Found a team and work there from now on."""
+        await self._teams.found(name, description)
+
+    async def close(self) -> str:
+        """Close the team: ask who is here to stop, wait for that, hear what there is to hear, and go home."""
+        await dismiss(self.office, self.mail, self.call)
+        while await self.mail.hear(self.transcript):
+            pass
+        return await self._teams.close()
+
+    @property
+    def _teams(self) -> Teams:
+        if self.kit.teams is None:
+            raise Refused("no team can be founded or closed from here")
+        return self.kit.teams
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -88,15 +117,12 @@ class Calls:
         me: Callable[[], Member],
         mail: Mailbox,
         transcript: Transcript,
-        tools: Mapping[str, Tool],
-        workspace: Workspace,
-        skills: Mapping[str, Skill],
+        kit: Kit,
         background: Background,
         errands: Errand,
     ) -> None:
-        self._office, self._me, self._mail = office, me, mail
-        self._transcript, self._tools, self._workspace = transcript, tools, workspace
-        self._skills, self._background, self._errands = skills, background, errands
+        self._office, self._me, self._mail, self._transcript = office, me, mail, transcript
+        self._kit, self._background, self._errands = kit, background, errands
         self._attempts: dict[str, Attempt] = {}
 
     def _desk(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallDesk:
@@ -107,8 +133,7 @@ class Calls:
             me=self._me(),
             office=self._office,
             mail=self._mail,
-            workspace=self._workspace,
-            skills=self._skills,
+            kit=self._kit,
             background=self._background,
             transcript=self._transcript,
             errands=self._errands,
@@ -181,9 +206,9 @@ class Calls:
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:
             raise ToolError(call.flaw)
-        tool = self._tools.get(call.tool)
+        tool = self._kit.tools.get(call.tool)
         if tool is None:
-            raise ToolError(f"there is no tool '{call.tool:.80}'; there are {', '.join(self._tools)}")
+            raise ToolError(f"there is no tool '{call.tool:.80}'; there are {', '.join(self._kit.tools)}")
         return tool, _arguments(tool, call.arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
@@ -192,7 +217,7 @@ class Calls:
             return result
         head, tail = result.text[:_PREVIEW], result.text[-_PREVIEW:]
         left_out = len(result.text) - len(head) - len(tail)
-        _, rest = await keep(self._workspace, id_, result.text)
+        _, rest = await keep(self._kit.workspace, id_, result.text)
         return replace(result, text=f"{head}\n… {left_out:,} characters more, {rest} …\n{tail}")
 
 
@@ -224,6 +249,14 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
     try:
         return tool.arguments.model_validate(dict(given))
     except ValidationError as error:
-        flaws = [f"{'.'.join(map(str, flaw['loc'])) or 'arguments'}: {flaw['msg']}" for flaw in error.errors()[:3]]
-        known = ", ".join(tool.arguments.model_fields)
-        raise ToolError(f"{tool.name} does not take that: {'; '.join(flaws)}; it takes {known}") from error
+        flaws = "; ".join(map(_flaw, error.errors(include_url=False, include_input=False)[:_FLAWS]))
+        known = ", ".join(tool.arguments.model_json_schema()["properties"]) or "no arguments"
+        raise ToolError(f"{tool.name} does not take that: {flaws}; it takes {known}") from error
+
+
+def _flaw(flaw: Mapping[str, Any]) -> str:
+    """Return what is wrong with one argument. What the model made up itself may be of any length and kind."""
+    where = ascii(".".join(map(str, flaw["loc"])))[1:-1]
+    # A model writes JSON: it knows lists, and nothing of what they become here.
+    why = flaw["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
+    return f"{where[:_PLACE] or 'arguments'}: {why}"

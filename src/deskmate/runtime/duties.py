@@ -9,9 +9,9 @@ from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Took
 from deskmate.core.members import Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import comings, digest, lost_text, nudge_text, task_text
+from deskmate.core.news import comings, delegate_text, digest, lost_text, moved_text, nudge_text, task_text
 from deskmate.core.results import Result
-from deskmate.core.tasks import Status, one_line
+from deskmate.core.tasks import Status, Task, one_line
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
@@ -35,6 +35,10 @@ class Duties:
                 await self._agree(request_id)
             case Take(task=task):
                 await self._take(task, me)
+            case Notice(away=str(away)):
+                await self._move(away)
+            case Notice(delegate=bool(delegating)):
+                await self._transcript.record(Noticed(text=delegate_text(delegating), delegate=delegating))
             case Notice(lost=lost):
                 await self._notice(lost)
             case Nudge(task=task):
@@ -62,14 +66,20 @@ class Duties:
         await self._transcript.record(Agreed(request_id=request_id))
 
     async def _take(self, id_: int, me: Member) -> None:
-        task = self._office.board.state.tasks[id_]
-        if task.owner != me.name or task.status is not Status.IN_PROGRESS:
-            try:
-                task = await self._office.board.claim(me, id_)
-            except TaskRefused:
-                # Someone was faster; the next decision is made on the board as it is now.
-                return
-        await self._transcript.record(Took(task=task.id, epoch=task.epoch, text=task_text(task)))
+        # Where others were faster there is none; the next decision is made on the board as it is now.
+        if task := await self._begun(self._office.board.state.tasks[id_], me):
+            await self._transcript.record(Took(task=task.id, epoch=task.epoch, text=task_text(task)))
+
+    async def _begun(self, task: Task, me: Member) -> Task | None:
+        """Return a task that is now a member's own and begun: this one, or for a free one the lowest free by then."""
+        board = self._office.board
+        if task.owner == me.name and task.status is Status.IN_PROGRESS:
+            return task
+        try:
+            # Not this one or none: of all who woke for it each takes another, and nobody asks in vain.
+            return await (board.claim(me, task.id) if task.owner else board.claim_next(me))
+        except TaskRefused:
+            return None
 
     async def _notice(self, lost: tuple[int, ...]) -> None:
         board, roster = self._office.board.state, self._office.roster.state
@@ -79,6 +89,11 @@ class Duties:
         since = self._transcript.memory.noticed
         text = digest(roster, board, since) if self._transcript.name == LEAD else comings(roster, since[0])
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
+
+    async def _move(self, away: str) -> None:
+        board, roster = self._office.board.state, self._office.roster.state
+        text = moved_text(roster)
+        await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
 
     async def _report(self, id_: int) -> None:
         task = self._office.board.state.tasks[id_]

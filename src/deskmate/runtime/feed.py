@@ -38,6 +38,14 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Seated:
+    """A teammate is played from now on, in the colour it has on every screen."""
+
+    member: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
 class Arrived:
     """Mail came for a member, which has not heard it yet."""
 
@@ -53,7 +61,7 @@ class Founded:
     team: str
 
 
-Happening: TypeAlias = Streamed | Recorded | Changed | Arrived | Founded
+Happening: TypeAlias = Streamed | Recorded | Changed | Seated | Arrived | Founded
 Listener: TypeAlias = Callable[[Happening], None]
 
 

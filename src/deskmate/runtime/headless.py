@@ -6,9 +6,8 @@ last word.
 
 from deskmate.core.decide import View, quiet
 from deskmate.core.entries import Noticed
-from deskmate.core.messages import ShutdownRequest
-from deskmate.core.names import ROSTER
 from deskmate.core.roles import Kind
+from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
@@ -35,18 +34,8 @@ class Headless:
         if not quiet(view):
             return False
         if self._reminded:
-            await self._dismiss()
+            await dismiss(self._office, self._mailbox, "headless")
         else:
             self._reminded = True
             await self._transcript.record(Noticed(text=REMINDER, roster=view.roster.number, board=view.board.number))
         return True
-
-    async def _dismiss(self) -> None:
-        """Ask everyone to stop, and return once they have: each must, within its deadline."""
-        roster, store = self._office.roster, self._office.pen.store
-        for member in (await roster.refresh()).teammates:
-            if member.here:
-                request = f"headless/{member.name}"
-                await self._mailbox.send(member.name, ShutdownRequest(request_id=request), id_=request)
-        while any(member.here for member in (await roster.refresh()).teammates):
-            await store.changed({ROSTER: roster.state.number})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from deskmate.core.entries import Started
 from deskmate.core.members import Joined
@@ -17,7 +17,7 @@ class Kit:
     """What one agent works with.
 
     `subagents`: makes the kit of one it sends on an errand, and its `Started`. `hires`: completes what it says of a
-    teammate it wants, or raises for one that cannot be had.
+    teammate it wants, or raises for one that cannot be had. `teams`: opens and closes teams, for a lead.
     """
 
     model: Model
@@ -28,6 +28,17 @@ class Kit:
     confined: bool = False
     subagents: "Furnish | None" = None
     hires: Callable[[Joined], Joined] = lambda joined: joined
+    teams: "Teams | None" = None
+
+
+class Teams(Protocol):
+    """The teams a lead can have: its home, and one more that it founds and closes."""
+
+    async def found(self, name: str, description: str) -> None:
+        """Found a team and go there; raise Refused where one of that name is there already."""
+
+    async def close(self) -> str:
+        """Put the team away and go home, once nobody plays a teammate of it; return where it is kept."""
 
 
 Furnish: TypeAlias = Callable[[str, str, AgentType], tuple[Kit, Started]]

@@ -6,7 +6,7 @@ under one id, so that it comes back once.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -15,8 +15,17 @@ from deskmate.core.entries import Heard
 from deskmate.core.facts import Fact
 from deskmate.core.members import Member, recipient_refusal, who_is_here
 from deskmate.core.memory import Memory
-from deskmate.core.messages import HEARD_CAP, Envelope, Message, Undeliverable, bounces, check_size, read_hearable
-from deskmate.core.names import LEAD, mail
+from deskmate.core.messages import (
+    HEARD_CAP,
+    Envelope,
+    Message,
+    PermissionResponse,
+    Undeliverable,
+    bounces,
+    check_size,
+    read_hearable,
+)
+from deskmate.core.names import LEAD, USER, agent_id, box, is_call, mail
 from deskmate.core.records import Damaged, Item, Record
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
@@ -86,7 +95,10 @@ class Mailbox:
         read_hearable(self._come_back(envelope).body())
 
     async def _send(self, envelope: Envelope) -> None:
-        if why := recipient_refusal(await self._roster.refresh(), envelope.recipient):
+        roster, to = await self._roster.refresh(), envelope.recipient
+        # A subagent hears a person's verdicts alone; it is here while who sent it is.
+        verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
+        if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
             raise UnknownRecipient(why)
         self._check(envelope)
         await self._put(envelope)
@@ -109,13 +121,22 @@ class Mailbox:
         """
         return await transcript.record_made(self._news)
 
-    async def _news(self, memory: Memory) -> Heard | None:
-        box = mail(self.me)
-        after = memory.cursors.get(box, 0)
-        items = await self._pen.store.read(box, after)
-        return self._pack(box, after, items, memory) if items else None
+    @property
+    def boxes(self) -> Mapping[str, str]:
+        """What this member hears, by how a transcript names it, and its stream: a lead away from home has two."""
+        roster = self._roster.state
+        if self.me != LEAD or not roster.home:
+            return {mail(self.me): mail(self.me)}
+        return {mail(LEAD): mail(agent_id(LEAD, roster.home)), box(LEAD, roster.away): mail(LEAD)}
 
-    def _pack(self, box: str, after: int, items: Iterable[Item], memory: Memory) -> Heard:
+    async def _news(self, memory: Memory) -> Heard | None:
+        for name, stream in self.boxes.items():
+            after = memory.cursors.get(name, 0)
+            if items := await self._pen.store.read(stream, after):
+                return self._pack(name, after, items, memory)
+        return None
+
+    def _pack(self, name: str, after: int, items: Iterable[Item], memory: Memory) -> Heard:
         bodies: dict[str, dict[str, object]] = {}
         damage: list[str] = []
         room, upto = HEARD_CAP, after
@@ -127,7 +148,7 @@ class Mailbox:
                 room -= letter.size
             damage += trouble
             upto = number
-        return Heard(box=box, after=after, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
+        return Heard(box=name, after=after, upto=upto, mail=tuple(bodies.values()), damage=_told(damage))
 
     # -- leaving ----------------------------------------------------------------------------------
 

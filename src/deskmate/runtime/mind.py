@@ -3,6 +3,7 @@
 The agent above says when; `core.rendering`, `core.briefs` and `core.compaction` say what.
 """
 
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
@@ -47,14 +48,19 @@ class Mind:
     """What one agent's model is asked, and what becomes of its answers."""
 
     def __init__(
-        self, transcript: Transcript, model: Model, specs: tuple[ToolSpec, ...], workspace: Workspace, feed: Feed
+        self,
+        transcript: Transcript,
+        model: Model,
+        specs: Callable[[], tuple[ToolSpec, ...]],
+        workspace: Workspace,
+        feed: Feed,
     ) -> None:
         self._transcript, self._model, self._specs = transcript, model, specs
         self._workspace, self._feed = workspace, feed
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
         self._system = _system(transcript)
-        self._overhead = estimate((), self._system, specs)
+        self._overhead = estimate((), self._system, specs())
         self._whole, self._words = "", ""
 
     @property
@@ -111,7 +117,7 @@ class Mind:
             self._rendered.add(number, entry)
         self._taken_in = len(entries)
         passages = self._rendered.passages
-        return Prompt(self._system, passages, self._specs, await self._pictures(passages))
+        return Prompt(self._system, passages, self._specs(), await self._pictures(passages))
 
     async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
         pictures = {}

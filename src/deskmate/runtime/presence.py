@@ -1,7 +1,8 @@
 """Presence: what a member is seen doing, on the roster and on the feed. Said once at each change, blind, unsynced."""
 
 from deskmate.core.members import Idle, Parked, Waiting, Working
-from deskmate.core.names import mail
+from deskmate.core.names import box
+from deskmate.core.tasks import in_progress_of
 from deskmate.core.turns import last_turn
 from deskmate.runtime.feed import Changed
 from deskmate.runtime.office import Office
@@ -33,15 +34,27 @@ class Presence:
 
     def _event(self, name: str, word: str, detail: str) -> Working | Idle | Waiting | Parked:
         at = self._office.pen.clock.timestamp()
-        heard = self._transcript.memory.cursors.get(mail(name), 0)
+        heard = self._transcript.memory.cursors.get(box(name, self._office.roster.state.away), 0)
         match word, detail:
             case "idle", _:
                 turn = last_turn(name, self._transcript.entries)
                 words = self._transcript.last_words[:_WORDS]
-                return Idle(name=name, words=words, peers=turn.peers, only_words=turn.only_words, heard=heard, at=at)
+                return Idle(
+                    name=name,
+                    words=words,
+                    peers=turn.peers,
+                    # Whom the user cut short was not done: its words, maybe of a turn before, wake nobody.
+                    only_words=turn.only_words and not self._transcript.memory.interrupted,
+                    rests_on=self._unfinished(name) or None,
+                    heard=heard,
+                    at=at,
+                )
             case "waiting", ("permission" | "plan" | "retry" | "background") as on:
                 return Waiting(name=name, on=on, heard=heard, at=at)
             case "parked", _:
                 return Parked(name=name, reason=detail, heard=heard, at=at)
             case _:
                 return Working(name=name, at=at)
+
+    def _unfinished(self, name: str) -> tuple[tuple[int, int], ...]:
+        return tuple((task.id, task.epoch) for task in in_progress_of(self._office.board.state, name))

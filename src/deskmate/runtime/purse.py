@@ -1,4 +1,10 @@
-"""The purse: what a team has spent, live, across all its processes, and whether a cap is reached."""
+"""The purse: what a team has spent, live, across all its processes, and whether a cap is reached.
+
+`agent` above asks it before each call; `slots` below keeps calls at once within their cap.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import anyio
 
@@ -6,31 +12,60 @@ from deskmate.core import spending
 from deskmate.core.names import SPEND
 from deskmate.core.prompts import Reply
 from deskmate.core.spending import EMPTY, Caps, Spending, Spent
+from deskmate.errors import ModelError
+from deskmate.runtime.slots import Slots
 from deskmate.runtime.streams import Folded, Pen
 
 
 class Purse:
-    """Spend and count. Shared by the agents of one process."""
+    """Spend and count. Shared by the agents of one process.
 
-    def __init__(self, pen: Pen, caps: Caps) -> None:
-        self._pen, self.caps = pen, caps
+    `elsewhere`: what the lead's other teams have spent, which counts too.
+    """
+
+    def __init__(self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY) -> None:
+        self._pen, self.caps, self._elsewhere = pen, caps, elsewhere
         self._folded = Folded(pen.store, SPEND, EMPTY, spending.fold, sync=False)
+        self._slots = Slots(pen.store, caps.calls) if caps.calls else None
+        self._began = pen.clock.monotonic()
 
     @property
     def state(self) -> Spending:
         """What was spent, as last read."""
-        return self._folded.state
+        return spending.together(self._folded.state, self._elsewhere)
 
     async def refresh(self) -> Spending:
         """Read what is new and return what was spent."""
-        return await self._folded.refresh()
+        await self._folded.refresh()
+        return self.state
+
+    def begin_again(self, elsewhere: Spending) -> None:
+        """Go on with the spending of another team, and what was spent elsewhere than there."""
+        self._elsewhere = elsewhere
+        self._folded.begin_again()
 
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply came to: paid for, whatever becomes of it and of who asked."""
         with anyio.CancelScope(shield=True):
             spent = Spent.of(member, reply, self._pen.clock.timestamp())
-            self._folded.follow(await self._pen.append(SPEND, spent.body(), sync=False))
+            await self._folded.append(self._pen, spent.body(), sync=False)
 
-    def over(self, steps: int) -> str | None:
-        """Return which cap is reached by the team, or by an agent that is so many steps into its turn."""
-        return spending.over(self.caps, self.state, steps)
+    def over(self, member: str, steps: int) -> str | None:
+        """Return which cap is reached by a member, or a subagent, that is so many steps into its turn."""
+        seconds = self._pen.clock.monotonic() - self._began
+        return spending.over(self.caps, self.state, member, steps, seconds)
+
+    @asynccontextmanager
+    async def slot(self, member: str) -> AsyncIterator[None]:
+        """Let a member call its model, standing in line while as many calls as may run do so.
+
+        Raises ModelError where another cap was reached meanwhile: what was asked before the line no longer holds.
+        """
+        if self._slots is None:
+            yield
+            return
+        async with self._slots.one(note=member):
+            await self.refresh()
+            if why := self.over(member, steps=0):
+                raise ModelError(why)
+            yield

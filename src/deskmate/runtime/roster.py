@@ -9,6 +9,7 @@ from typing import Any
 from deskmate.core import members
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
 from deskmate.core.names import LEAD, ROSTER
+from deskmate.core.spending import Caps, crowded
 from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
 
@@ -29,18 +30,25 @@ class Roster:
         """Read what is new and return the roster."""
         return await self._folded.refresh()
 
+    def begin_again(self, state: members.Roster) -> None:
+        """Go on with the roster of another team, which is this far."""
+        self._folded.begin_again(state)
+
     async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
         """Begin the team with its lead; raise Refused if it was begun before."""
         event = Founded(team=team, description=description, home=home, at=self._pen.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
 
-    async def join(self, joined: Joined) -> Member:
-        """Add a teammate; raise Refused for a name that is reserved or was ever used. A repeated cause adds nobody."""
-        return (await self._decide(joined)).members[joined.name]
+    async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
+        """Add a teammate; raise Refused for a name that is reserved or was ever used, or where a cap is reached.
+
+        A repeated cause adds nobody and is never refused.
+        """
+        return (await self._decide(joined, caps)).members[joined.name]
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
         """Say what a member is doing."""
-        self._folded.follow(await self._pen.append(ROSTER, event.body(), sync=False))
+        await self._folded.append(self._pen, event.body(), sync=False)
 
     async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:
         """Record that a member left for good, and how much mail it had heard; raise Refused if it had left before."""
@@ -55,17 +63,21 @@ class Roster:
         """Record that a person accepts the loss of a damaged record."""
         return await self._decide(members.Accepted(number=number, at=self._pen.clock.timestamp()))
 
-    async def _decide(self, event: Event) -> members.Roster:
-        """Append an event that the rules allow in the state it is appended to."""
+    async def _decide(self, event: Event, caps: Caps | None = None) -> members.Roster:
+        """Append an event that the rules and caps allow in the state it is appended to."""
         why: str | None = None
 
         def body(state: members.Roster) -> Mapping[str, Any] | None:
             nonlocal why
             done = isinstance(event, Joined) and event.cause and event.cause in state.causes
-            why = None if done else members.refusal(state, event)
+            why = None if done else members.refusal(state, event) or _crowded(state, caps)
             return None if done or why else event.body()
 
         await self._folded.decide(self._pen, body)
         if why:
             raise Refused(why)
         return self.state
+
+
+def _crowded(state: members.Roster, caps: Caps | None) -> str | None:
+    return crowded(caps, sum(member.here for member in state.teammates)) if caps else None

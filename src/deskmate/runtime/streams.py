@@ -124,16 +124,29 @@ class Folded(Generic[S]):
         self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S], *, sync: bool = True
     ) -> None:
         self._store, self.stream, self._fold, self._sync = store, stream, fold, sync
-        self.state = empty
+        self._empty = self.state = empty
+        self._turn = 0
+
+    def begin_again(self, state: S | None = None) -> None:
+        """Fold the stream that bears the name from now on, of which this is known so far."""
+        self._turn += 1
+        self.state = self._empty if state is None else state
 
     async def refresh(self) -> S:
         """Take in what is new and return the state."""
-        before = self.state
-        return self._keep(self._fold(before, await self._store.read(self.stream, before.number, sync=self._sync)))
+        before, turn = self.state, self._turn
+        items = await self._store.read(self.stream, before.number, sync=self._sync)
+        return self._keep(self._fold(before, items), turn)
+
+    async def append(self, pen: Pen, body: Mapping[str, Any], *, sync: bool = True) -> None:
+        """Append without looking, and take that in where nothing came between."""
+        turn = self._turn
+        self._follow(await pen.append(self.stream, body, sync=sync), turn)
 
     async def decide(self, pen: Pen, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
         """Append what `make` makes of the state it is appended to, and take that in; None where it makes nothing."""
         state = before = self.state
+        turn = self._turn
 
         def body(news: Sequence[Item]) -> Mapping[str, Any] | None:
             nonlocal state
@@ -141,20 +154,20 @@ class Folded(Generic[S]):
             return make(state)
 
         record = await pen.decide(self.stream, before.number, body)
-        self._keep(state)
-        if record and not self.follow(record):
+        self._keep(state, turn)
+        if record and not self._follow(record, turn):
             # Something stands between, as a loss that is told by its gap: live and read again must be the same.
             await self.refresh()
         return record
 
-    def follow(self, record: Record) -> bool:
+    def _follow(self, record: Record, turn: int) -> bool:
         """Take in a record that was appended, and tell whether that could be done without reading."""
         if record.number == self.state.number + 1:
-            self._keep(self._fold(self.state, [record]))
+            self._keep(self._fold(self.state, [record]), turn)
         return record.number <= self.state.number
 
-    def _keep(self, state: S) -> S:
-        """Keep the further one: two may have refreshed at once."""
-        if state.number > self.state.number:
+    def _keep(self, state: S, turn: int) -> S:
+        """Keep the further one: two may have refreshed at once. One of another turn is of another stream."""
+        if turn == self._turn and state.number > self.state.number:
             self.state = state
         return self.state

@@ -5,13 +5,15 @@ writes to it. One that was asked to stop and does neither that nor answer is end
 """
 
 import logging
+from collections.abc import Iterable
 
 import anyio
 
-from deskmate.core.members import Parked
+from deskmate.core.members import Parked, Working
 from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse
 from deskmate.core.names import IN_CHARGE, mail
-from deskmate.errors import StoreError
+from deskmate.core.records import Item
+from deskmate.errors import StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.leaving import leave
@@ -31,6 +33,7 @@ class Supervisor:
 
     def __init__(self, office: Office, name: str, launcher: Launcher) -> None:
         self._office, self._name, self._launcher = office, name, launcher
+        self._team = office.roster.state.team
         self._scope = anyio.CancelScope()
         self._overdue = ""
 
@@ -49,7 +52,9 @@ class Supervisor:
 
     @property
     def _is_here(self) -> bool:
-        return self._office.roster.state.members[self._name].here
+        # A team that was closed while this one ended has nobody here.
+        roster = self._office.roster.state
+        return roster.team == self._team and roster.here(self._name)
 
     # -- playing ----------------------------------------------------------------------------------
 
@@ -61,9 +66,10 @@ class Supervisor:
                 with anyio.CancelScope() as self._scope:
                     await self._launcher.play(self._name)
                 return ""
-            except StoreError:
-                raise
             except Exception as error:
+                # A store out of reach is everybody's trouble; a damaged transcript is its own.
+                if isinstance(error, StoreError) and not isinstance(error, StoreCorrupt):
+                    raise
                 _LOG.exception("%s failed", self._name)
                 now = clock.monotonic()
                 failures = [*(then for then in failures if now - then < RESTART_SECONDS), now]
@@ -80,17 +86,30 @@ class Supervisor:
     async def _await_word(self) -> None:
         """Return once user or lead has something new to say to a member that nobody plays, or wants it to stop."""
         box, store = mail(self._name), self._office.pen.store
-        seen, last = self._office.roster.state.members[self._name].status.heard, -1
+        items = await store.read(box)
+        before = last = items[-1].number if items else 0
         while True:
-            items = await store.read(box)
-            last = last if last >= 0 else max((item.number for item in items), default=0)
-            words = [(item.number, word) for item in items if (word := _word(envelope_in(item)))]
-            if any(number > seen and isinstance(word.message, ShutdownRequest) for number, word in words):
+            # Heard or not: who died before it could answer will not.
+            if await self._wanted_gone(items):
                 self._overdue = self._overdue or "forced: asked to stop while nobody could play it"
                 return
-            if any(number > last for number, _ in words):
+            if any(item.number > before and _word(envelope_in(item)) for item in items):
+                # Seen at once: a team is not quiet while one of it comes back.
+                at = self._office.pen.clock.timestamp()
+                await self._office.roster.status(Working(name=self._name, at=at))
                 return
-            await store.changed({box: max((item.number for item in items), default=0)})
+            await store.changed({box: last})
+            items = await store.read(box, last)
+            last = items[-1].number if items else last
+
+    async def _wanted_gone(self, items: Iterable[Item]) -> bool:
+        """Tell whether there is a shutdown request among these that the member has not refused."""
+        for item in items:
+            match _word(envelope_in(item)):
+                case Envelope(sender=asker, message=ShutdownRequest(request_id=request_id)):
+                    if not await self._refused(asker, request_id):
+                        return True
+        return False
 
     # -- stopping ---------------------------------------------------------------------------------
 
@@ -98,7 +117,7 @@ class Supervisor:
         """Give every shutdown request its time."""
         box, store, seen = mail(self._name), self._office.pen.store, 0
         async with task_group() as tasks:
-            while True:
+            while self._is_here:
                 items = await store.read(box, seen)
                 for item in items:
                     word = _word(envelope_in(item))

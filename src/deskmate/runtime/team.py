@@ -6,11 +6,13 @@ Spawning is a record on the roster; here it becomes somebody who plays. The lead
 from collections.abc import Mapping
 from typing import NoReturn
 
+import anyio
 from anyio.abc import TaskGroup
 
 from deskmate.core.members import Member
 from deskmate.core.names import ROSTER
 from deskmate.ports import Launcher
+from deskmate.runtime.feed import Seated
 from deskmate.runtime.office import Office
 from deskmate.runtime.supervisor import Supervisor
 
@@ -20,17 +22,37 @@ class Team:
 
     def __init__(self, office: Office, launchers: Mapping[str, Launcher], tasks: TaskGroup) -> None:
         self._office, self._launchers, self._tasks = office, launchers, tasks
-        self._kept: set[str] = set()
+        self._team, self._kept = "", set[str]()
+        self._playing: set[Supervisor] = set()
+        self._ended = anyio.Event()
 
     async def keep(self) -> NoReturn:
         """Have whoever joins played, for as long as this runs."""
         roster, store = self._office.roster, self._office.pen.store
         while True:
-            for member in (await roster.refresh()).teammates:
+            await roster.refresh()
+            if roster.state.team != self._team:
+                # Another team: those who bear a name again are others.
+                self._team, self._kept = roster.state.team, set()
+            for member in roster.state.teammates:
                 if member.here and member.name not in self._kept:
                     self._kept.add(member.name)
-                    self._tasks.start_soon(Supervisor(self._office, member.name, self._launcher(member)).keep)
+                    self._office.feed.tell(Seated(member.name, member.colour))
+                    supervisor = Supervisor(self._office, member.name, self._launcher(member))
+                    self._playing.add(supervisor)
+                    self._tasks.start_soon(self._play, supervisor)
             await store.changed({ROSTER: roster.state.number})
+
+    async def gone(self) -> None:
+        """Return once nobody is played and nothing of anybody runs any more; call it when all have left."""
+        while self._playing:
+            await self._ended.wait()
+
+    async def _play(self, supervisor: Supervisor) -> None:
+        await supervisor.keep()
+        self._playing.discard(supervisor)
+        self._ended.set()
+        self._ended = anyio.Event()
 
     def _launcher(self, member: Member) -> Launcher:
         # One that this version does not know is played here rather than not at all.

@@ -4,15 +4,16 @@ Mail is heard between two steps. Here it is only looked at: for faces, which sho
 that cuts what runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from anyio.abc import TaskGroup
 
 from deskmate.core.messages import Envelope, Interrupt, ShutdownRequest, read_envelope
-from deskmate.core.names import IN_CHARGE, USER, mail
+from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.records import Item, Record
 from deskmate.runtime.feed import Arrived
+from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 
 # How long a shutdown request may lie unheard before it cuts what runs.
@@ -20,35 +21,39 @@ UNHEARD_SECONDS = 150.0
 
 
 class Watch:
-    """Watches one member's mailbox. `cut` is called with the number of what is to cut what runs."""
+    """Watches what one member hears. `cut` is called with the mailbox and the number of what is to cut what runs."""
 
-    def __init__(self, office: Office, name: str, cut: Callable[[int], None], tasks: TaskGroup) -> None:
-        self._office, self._name, self._cut, self._tasks = office, name, cut, tasks
+    def __init__(self, office: Office, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: TaskGroup) -> None:
+        self._office, self._mailbox, self._cut, self._tasks = office, mailbox, cut, tasks
 
-    async def keep(self, seen: int) -> NoReturn:
-        """Watch for what comes after a number, for as long as this runs."""
-        box, store = mail(self._name), self._office.pen.store
+    async def keep(self, seen: Mapping[str, int]) -> NoReturn:
+        """Watch for what comes after these numbers, for as long as this runs."""
+        store = self._office.pen.store
         while True:
-            await store.changed({box: seen})
-            items = await store.read(box, seen)
-            for item in items:
-                self._look_at(item)
-            seen = items[-1].number if items else seen
+            boxes = self._mailbox.boxes
+            seen = {box: seen.get(box, 0) for box in boxes}
+            await store.changed({stream: seen[box] for box, stream in boxes.items()})
+            for box, stream in boxes.items():
+                # A lead that went to another team meanwhile hears elsewhere.
+                items = await store.read(stream, seen[box]) if self._mailbox.boxes == boxes else ()
+                for item in items:
+                    self._look_at(box, item)
+                    seen[box] = item.number
 
-    def _look_at(self, item: Item) -> None:
+    def _look_at(self, box: str, item: Item) -> None:
         envelope = envelope_in(item)
         if envelope is None:
             return
-        self._office.feed.tell(Arrived(self._name, envelope.sender, envelope.message.type))
+        self._office.feed.tell(Arrived(self._mailbox.me, envelope.sender, envelope.message.type))
         match envelope.message:
             case Interrupt() if envelope.sender == USER:
-                self._cut(item.number)
+                self._cut(box, item.number)
             case ShutdownRequest() if envelope.sender in IN_CHARGE:
-                self._tasks.start_soon(self._cut_late, item.number)
+                self._tasks.start_soon(self._cut_late, box, item.number)
 
-    async def _cut_late(self, number: int) -> None:
+    async def _cut_late(self, box: str, number: int) -> None:
         await self._office.pen.clock.sleep(UNHEARD_SECONDS)
-        self._cut(number)
+        self._cut(box, number)
 
 
 def envelope_in(item: Item) -> Envelope | None:

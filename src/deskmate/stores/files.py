@@ -1,6 +1,6 @@
 """The few system calls that write, in one object, so that a test can stand between the store and the disk.
 
-`stream_file`, `folders` and `projections` above call nothing else to change a file.
+`stream_file`, `folders`, `projections` and `archive` above call nothing else to change a file.
 """
 
 import fcntl
@@ -37,3 +37,7 @@ class Files:
     def rename(self, old: str, new: str, folder: int) -> None:
         """Put `old` in the place of `new`, whole."""
         os.rename(old, new, src_dir_fd=folder, dst_dir_fd=folder)
+
+    def move(self, old: str, source: int, new: str, target: int) -> None:
+        """Put `old` of one folder into another as `new`, whole."""
+        os.rename(old, new, src_dir_fd=source, dst_dir_fd=target)

@@ -229,7 +229,8 @@ async def _work(folder: Path, name: str) -> None:
     recorder = Recorder(folder / f"{name}.history", name)
     with _opened(folder) as store:
         pen = Pen(store, SystemClock())
-        board, member = Board(pen), (await Roster(pen).refresh()).members[name]
+        roster = Roster(pen)
+        board, member = Board(pen, roster), (await roster.refresh()).members[name]
         while True:
             state = await board.refresh()
             if mine := in_progress_of(state, name):
@@ -260,7 +261,8 @@ def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
     async def found() -> None:
         with _opened(folder) as store:
             pen = Pen(store, SystemClock())
-            roster, board = Roster(pen), Board(pen)
+            roster = Roster(pen)
+            board = Board(pen, roster)
             await roster.found(TEAM)
             for name in names:
                 await roster.join(Joined(name=name, at=0))

@@ -12,6 +12,7 @@ tasks        TaskCreate, TaskGet, TaskUpdate,  tasks.md
 mail         SendMessage                       mail.md
 plan         ExitPlanMode                      plan.md
 errands      Task                              errands.md
+teams        TeamCreate, TeamDelete            teams.md
 background   TaskOutput, TaskStop              background.md
 skill        Skill                             skill.md
 described    what all tools share: name, text, arguments; and how a model is shown them
@@ -24,7 +25,7 @@ from collections.abc import Iterable
 
 from deskmate.core.roles import Kind
 from deskmate.ports import Tool
-from deskmate.tools import background, errands, files, mail, plan, search, shell, skill, tasks
+from deskmate.tools import background, errands, files, mail, plan, search, shell, skill, tasks, teams
 from deskmate.tools.described import spec
 
 __all__ = ["spec", "tools_for"]
@@ -47,5 +48,6 @@ def _every(kind: Kind) -> Iterable[Tool]:
     yield from mail.tools()
     yield from plan.tools()
     yield from errands.tools()
+    yield from teams.tools()
     yield from background.tools()
     yield from skill.tools()

@@ -64,11 +64,12 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
         prompt=arguments.prompt,
         model=arguments.model or None,
         mode=_mode(arguments, desk),
+        plan=True if _plans(arguments) else None,
         at=time.time(),
         cause=desk.call,
     )
     member = await desk.join(joined)
-    first = "it plans first and hands in its plan to you" if joined.mode is Mode.PLAN else "it works now"
+    first = "it plans first and hands in its plan to you" if joined.plan else "it works now"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
         f"{first}; it writes to you by mail, and you are told when it rests. Do not wait or poll."
@@ -76,13 +77,16 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
 
 
 def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
-    """Return the mode a teammate starts in, never wider than that of who makes it; None: whatever the team's is."""
+    """Return the mode a teammate works in, never wider than that of who makes it; None: whatever the team's is."""
     mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
     if asked and _wider(asked, mine):
         raise ToolError(f"mode {asked} is wider than your own, {mine}; ask for {mine} or less, or leave it out")
-    if arguments.plan_mode_required:
-        return Mode.PLAN
-    return mine if asked is None and _wider(desk.roster.mode, mine) else asked
+    wanted = None if asked is Mode.PLAN else asked
+    return mine if wanted is None and _wider(desk.roster.mode, mine) else wanted
+
+
+def _plans(arguments: ErrandArguments) -> bool:
+    return arguments.plan_mode_required or arguments.mode is Mode.PLAN
 
 
 def _wider(one: Mode, other: Mode) -> bool:

@@ -12,7 +12,7 @@ from pydantic import Field
 from deskmate.core.entries import Answered, Opened
 from deskmate.core.handshakes import Shake
 from deskmate.core.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
-from deskmate.core.names import USER, is_call, local_name
+from deskmate.core.names import IN_CHARGE, RESERVED, USER, is_call, local_name
 from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.errors import ToolError
@@ -124,6 +124,8 @@ async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
     if request_id not in demands:
         there_are = f"open are {', '.join(demands)}" if demands else "none is open"
         raise ToolError(f"there is no open shutdown request '{request_id[:80]}'; {there_are}")
+    if not approve and request_id in desk.memory.forced:
+        raise ToolError(f"request '{request_id}' cannot be refused; finish what you are at and approve it")
     asker = demands[request_id]
     if arguments.recipient and _recipient(arguments, desk) != asker:
         raise ToolError(f"request '{request_id}' was made by {asker}; leave recipient out")
@@ -149,6 +151,8 @@ def _recipient(arguments: MailArguments, desk: Desk) -> str:
     name = local_name(arguments.recipient.strip(), desk.roster.team)
     if name == desk.me.name:
         raise ToolError(f"'{name}' is you; write to someone else")
+    if name in RESERVED - IN_CHARGE:
+        raise ToolError(f"'{name}' is nobody's name; name one member, or send a broadcast to reach every other agent")
     return name
 
 

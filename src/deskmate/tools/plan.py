@@ -25,7 +25,9 @@ class ExitPlanMode(Described):
     """Hands in plans."""
 
     async def run(self, arguments: PlanArguments, desk: Desk) -> Result:
-        """Ask for approval; raise ToolError for who does not plan, or waits for a word on a plan already."""
+        """Ask for approval; raise ToolError for a blank plan, who does not plan, or waits for a word on one already."""
+        if not arguments.plan.strip():
+            raise ToolError("the plan is blank; say what you will change, where, and how you check it")
         if not desk.memory.planning:
             raise ToolError("you are not in plan mode; there is nothing to approve, go on with the work")
         waiting = [request for request in desk.memory.requests.values() if request.shake is Shake.PLAN]

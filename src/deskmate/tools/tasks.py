@@ -78,16 +78,13 @@ class TaskCreate(Described):
     async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
         """Create it and tell its number and what it waits for."""
         arguments.check_team(desk)
-        await desk.board.refresh()
-        owner = arguments.owner or None
-        updates.check_owner(desk, owner, desk.call)
         task = await desk.board.create(
             desk.me.name,
             arguments.subject,
             description=arguments.description,
             active_form=arguments.active_form,
             blocked_by=arguments.blocked_by,
-            owner=owner,
+            owner=arguments.owner or None,
             role=arguments.role,
             verify=arguments.verify,
             cause=desk.call,

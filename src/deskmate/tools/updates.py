@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from deskmate.core.claims import refusal
-from deskmate.core.members import recipient_refusal
 from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line, one_line
@@ -55,13 +54,6 @@ def found(board: Board, id_: int) -> Task:
     return board.tasks[id_]
 
 
-def check_owner(desk: Desk, owner: str | None, cause: str) -> None:
-    """Raise ToolError, naming who is here, unless a task can be given to this owner or was before."""
-    why = recipient_refusal(desk.roster, owner) if owner is not None else None
-    if why and cause not in desk.board.state.causes:
-        raise ToolError(why)
-
-
 def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
     """Return what the task is now. The agent knows it as its own while it has it in progress, and no longer."""
     task = _task(desk, wanted)
@@ -93,7 +85,6 @@ async def _hand_over(desk: Desk, wanted: Update) -> str:
     task, owner, me, cause = _task(desk, wanted), wanted.owner, desk.me.name, f"{desk.call}/owner"
     if owner is None:
         return ""
-    check_owner(desk, owner, cause)
     if owner == me and me not in IN_CHARGE:
         return await _claim(desk, task, cause)
     if owner == task.owner:

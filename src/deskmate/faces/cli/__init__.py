@@ -3,10 +3,11 @@
 main        the entry: version, exit codes, what nobody else caught
 commands    what can be typed, and the help
 run         one run carried out: settings, feed, outcome
+play        one teammate played for the process that started this one
 brake       signals, and what else stops a run
 outlet      writing that keeps nobody waiting
 error_log   tracebacks, for who mends Deskmate
 printing    progress for people, on stderr
-outputs     the result and the stream for programs, on stdout
+outputs     the result for programs, on stdout
 texts       words made fit for a terminal
 """

@@ -1,6 +1,6 @@
 """Commands: what can be typed, and the help that teaches it. Only click is imported before a command runs.
 
-`main` stands above; each command hands what was typed to `run`.
+`main` stands above; each command hands what was typed to `run` or `play`.
 """
 
 import difflib
@@ -16,6 +16,7 @@ import click
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
+LAUNCHERS = ("inline", "process")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -82,7 +83,21 @@ def _options(command: Command) -> Command:
             type=click.Choice(MODES),
             help="What happens to calls that no rule settles. Nobody is asked here: what would ask is denied.",
         ),
+        click.option(
+            "--delegate/--no-delegate",
+            default=None,
+            help="Let the lead leave the work itself to teammates: it has no tools for files and commands then.",
+        ),
+        click.option(
+            "--launcher",
+            type=click.Choice(LAUNCHERS),
+            help="Play new teammates inline, in this process, or each in a process of its own.",
+        ),
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps of a turn."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Ask models at most so many things at once."),
+        click.option("--max-members", type=click.IntRange(min=0), help="Have at most so many teammates."),
+        click.option("--max-time", metavar="SECONDS", type=float, help="Stop when so much time has passed."),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when so many tokens are used."),
         click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when so much is spent."),
         click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
     ):
@@ -127,6 +142,18 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
 
     errand = Errand("resume", ctx.meta["workspace"], words and _bounded(words), team, output, flags)
     return carry_out(errand, ctx.obj)
+
+
+@deskmate.command(hidden=True)
+@click.argument("name")
+@click.option("--team", required=True, metavar="NAME", help="The team of the teammate.")
+@click.pass_context
+def play(ctx: click.Context, /, name: str, team: str) -> int:
+    """Play the teammate NAME until it leaves, for the process that started this one."""
+    with _importing():
+        from deskmate.faces.cli.play import carry_out
+
+    return carry_out(ctx.meta["workspace"], team, name)
 
 
 @contextmanager

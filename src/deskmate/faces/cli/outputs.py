@@ -1,22 +1,10 @@
-"""Outputs: what programs read on stdout, one JSON object a line. `run` writes them; happenings come from the feed."""
+"""Outputs: the result that programs read on stdout, one JSON object a line. `run` writes it."""
 
 import json
 from dataclasses import asdict
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias
 
-from deskmate.app import (
-    CallDelta,
-    Changed,
-    Delta,
-    Founded,
-    Happening,
-    Outcome,
-    Recorded,
-    RetryDelta,
-    Streamed,
-    TextDelta,
-    ThinkingDelta,
-)
+from deskmate.app import Outcome
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -24,35 +12,6 @@ Fields: TypeAlias = dict[str, Any]
 def line(fields: Fields) -> str:
     """Return an object as one line. ASCII alone: no encoding can break it and no terminal obeys it."""
     return json.dumps(fields)
-
-
-def of_happening(happening: Happening) -> Fields:
-    """Return what happened, for the stream."""
-    match happening:
-        case Streamed(member, delta):
-            return {"type": "streamed", "member": member, "delta": {"type": _kind(delta), **asdict(delta)}}
-        case Recorded(member, number, entry):
-            return {"type": "recorded", "member": member, "number": number, "entry": entry.model_dump(mode="json")}
-        case Changed(member, word, detail):
-            return {"type": "changed", "member": member, "word": word, "detail": detail}
-        case Founded(team):
-            return {"type": "founded", "team": team}
-        case unreachable:
-            assert_never(unreachable)
-
-
-def _kind(delta: Delta) -> str:
-    match delta:
-        case TextDelta():
-            return "text"
-        case ThinkingDelta():
-            return "thinking"
-        case CallDelta():
-            return "call"
-        case RetryDelta():
-            return "retry"
-        case unreachable:
-            assert_never(unreachable)
 
 
 def of_outcome(outcome: Outcome, model: str) -> Fields:

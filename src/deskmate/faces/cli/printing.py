@@ -12,6 +12,7 @@ from typing import assert_never
 import click
 
 from deskmate.app import (
+    Arrived,
     CallDelta,
     Changed,
     Delta,
@@ -20,10 +21,10 @@ from deskmate.app import (
     Happening,
     Recorded,
     RetryDelta,
+    Seated,
     Streamed,
     TextDelta,
     ThinkingDelta,
-    colour_of,
 )
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.texts import clean, cut, gist, one_line
@@ -45,6 +46,7 @@ class Progress:
         self._outlet, self._terminal, self._colour, self._cells = outlet, terminal, colour, cells
         self._calls: dict[str, str] = {}
         self._colours: dict[str, str] = {}
+        self._team = ""
         self._words: dict[str, str] = {}
         self._live = False
         # Threads log.
@@ -60,9 +62,12 @@ class Progress:
             case Changed(member, word, detail):
                 show = self._show_live if word in _PASSING else self._show
                 show(member, f"{word}: {detail}" if detail else word)
-            case Founded():
-                # Its name is told at the end, when it is needed.
-                pass
+            case Arrived(member, sender):
+                self._show_live(member, f"message from {sender} waiting")
+            case Seated(member, colour):
+                self._colours[member] = colour
+            case Founded(team):
+                self._team = f"@{team}"
             case unreachable:
                 assert_never(unreachable)
 
@@ -96,8 +101,8 @@ class Progress:
             self._words.pop(member, None)
             for index, call in enumerate(entry.calls):
                 self._calls[f"{member}:{number}.{index}"] = _label(call.tool, call.arguments)
-            # Words without calls are the answer, and that goes to stdout.
-            if entry.calls and entry.text.strip():
+            # A lead's words without calls are the answer, and that goes to stdout.
+            if (entry.calls or member != "lead") and entry.text.strip():
                 self._show(member, gist(entry.text))
         elif entry.type == "began":
             for id_ in entry.calls:
@@ -107,6 +112,8 @@ class Progress:
             if not entry.ok:
                 # Half of the line is for why: a long command must not push it out.
                 self._show(member, f"{cut(one_line(label), self._cells() // 2)} failed: {gist(entry.text)}")
+        elif entry.type in ("took", "nudged"):
+            self._show(member, gist(entry.text))
         elif entry.type == "ended":
             self._show(member, f"{entry.background} ended: {entry.status}")
         elif entry.type == "compacted":
@@ -123,11 +130,10 @@ class Progress:
             self._write(self._line(member, text), live=True)
 
     def _line(self, member: str, text: str) -> str:
-        colour = self._colours.setdefault(member, colour_of(len(self._colours)))
-        name = one_line(f"[{member}]")
+        name = one_line(f"[{member}{self._team}]")
         # One cell stays free: a cursor behind the last one has wrapped on some terminals, and the line is not erased.
         rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
-        return f"{click.style(name, fg=colour) if self._colour else name} {rest}"
+        return f"{click.style(name, fg=self._colours.get(member)) if self._colour else name} {rest}"
 
     def _write(self, text: str, *, live: bool = False) -> None:
         with self._turn:
@@ -150,6 +156,11 @@ def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
 
 
 def _label(tool: str, arguments: dict[str, object]) -> str:
+    if tool == "SendMessage":
+        kind, to = arguments.get("type", "message"), arguments.get("recipient", "all")
+        return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
+    if tool == "TaskUpdate":
+        return f"{tool} #{str(arguments.get('taskId', '')).lstrip('#')} {arguments.get('status', '')}"
     telling = [arguments.get(name) for name in _TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
     return f"{tool} {first}"

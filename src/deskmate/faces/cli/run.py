@@ -117,7 +117,7 @@ class _Run:
         if isinstance(happening, Founded):
             self._team = happening.team
         if self._errand.output == "stream-json":
-            self._stdout.put(outputs.line(outputs.of_happening(happening)) + "\n")
+            self._stdout.put(app.to_line(happening) + "\n")
 
     def _tell(self, outcome: Outcome) -> None:
         self._progress.note(_sum(outcome))

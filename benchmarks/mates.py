@@ -1,0 +1,106 @@
+"""Teammates to ask questions of: played in this process as the app plays them, or in one of their own.
+
+`team` and `makespan` stand on this. The model is handed in, or is the stand-in at a `Stub`.
+"""
+
+import os
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.desk import TEAM, desk
+from benchmarks.stub import TALKS, Stub
+from deskmate.app.playing import in_processes
+from deskmate.core.members import Joined, Roster
+from deskmate.core.messages import Message
+from deskmate.core.names import ROSTER, USER
+from deskmate.core.prompts import Delta, Prompt, Reply, TextBlock, Usage
+from deskmate.ports import Launcher, Limits, Model
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.team import Team
+from deskmate.stores.jsonl import TEAMS, JsonlStore
+
+PROMPT = "You are one of many. Wait until somebody writes to you, then answer in a word."
+COUNTED = Usage(input=100, output=10)
+NOBODY = Stub(port=9)
+
+
+class Noting:
+    """A model that notes when it is asked; what it answers, and how long that takes, is handed in."""
+
+    name = f"openai:{TALKS}"
+    limits = Limits(200_000, 32_000)
+
+    def __init__(self, answer: Callable[[Prompt], Awaitable[Reply]]) -> None:
+        self._answer = answer
+        self.asked: list[int] = []
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        self.asked.append(time.monotonic_ns())
+        yield await self._answer(prompt)
+
+
+async def at_once(_: Prompt) -> Reply:
+    """Answer in a word."""
+    return Reply((TextBlock("Noted."),), usage=COUNTED)
+
+
+@dataclass(frozen=True)
+class Mates:
+    """A team whose lead says nothing, and whoever it has been given as teammates."""
+
+    office: Office
+    folder: Path
+
+    async def join(self, name: str, prompt: str = PROMPT, *, launcher: str = "inline") -> None:
+        """Add a teammate, in the words of the roster alone: whoever keeps the team has it played."""
+        at = self.office.pen.clock.timestamp()
+        await self.office.roster.join(Joined(name=name, role="hand", prompt=prompt, launcher=launcher, at=at))
+
+    def process_of(self, name: str) -> int:
+        """Return the process that plays a teammate, as the note in its seat has it."""
+        return int((self.folder / TEAMS / TEAM / f"{name}.seat").read_text().split()[-1])
+
+    async def rested(self, names: Iterable[str]) -> None:
+        """Return once all of them are idle."""
+        wanted = set(names)
+        await until(self.office, lambda roster: all(roster.members[name].status.word == "idle" for name in wanted))
+
+    async def left(self, name: str) -> None:
+        """Return once it has left."""
+        await until(self.office, lambda roster: not roster.members[name].here)
+
+
+async def until(office: Office, holds: Callable[[Roster], bool]) -> None:
+    """Return once something holds of the roster."""
+    while not holds(await office.roster.refresh()):
+        await office.pen.store.changed({ROSTER: office.roster.state.number})
+
+
+async def write(office: Office, name: str, message: Message) -> int:
+    """Write to a member as the user; return when that began."""
+    began = time.monotonic_ns()
+    await Mailbox(USER, office.pen, office.roster).send(name, message)
+    return began
+
+
+@asynccontextmanager
+async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) -> AsyncIterator[Mates]:
+    """Lend a team in a folder; with the block every agent of it ends."""
+    with closing(JsonlStore.open(folder, TEAM, create=True)) as store:
+        async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
+            furniture = replace(ours.furniture, models=lambda _: model) if model else ours.furniture
+            launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
+            tasks.start_soon(Team(ours.office, launchers, tasks).keep)
+            yield Mates(ours.office, folder)
+            tasks.cancel_scope.cancel()
+
+
+def resident(process: int | None = None) -> float:
+    """Return how much memory a process has resident now, in megabytes; this one if none is named."""
+    pages = Path(f"/proc/{process or 'self'}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -1,0 +1,117 @@
+"""Playing: one teammate in a process of its own, which another one started; and how that one starts it.
+
+`launchers.process` starts and ends it, with `deskmate play`; the teammate is furnished as in the lead's process.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from deskmate.app.furnishing import Furniture, connected, furniture_of, office_in
+from deskmate.app.places import current_folder, known_team, open_store, spent_elsewhere, workspace_of
+from deskmate.config import DEFAULT_MODELS, Settings, load
+from deskmate.errors import BadInput, Held, Refused
+from deskmate.launchers.process import ProcessLauncher
+from deskmate.ports import Clock
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.lines import from_line
+
+# A sixth of the silence after which a process is ended.
+BEAT_SECONDS = 10.0
+
+
+class Order(BaseModel):
+    """What a process is told on its stdin: `settings` over the file and the environment, keys among them.
+
+    `folder`: where the user stands, whose notes are read. `wait`: stand in line for the seat.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    settings: dict[str, Any] = Field(default_factory=dict, repr=False)
+    folder: Path | None = None
+    wait: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one process plays. `workspace`: where to look for one from, the current folder if not given."""
+
+    workspace: Path | None
+    team: str
+    name: str
+    settings: Settings
+    folder: Path | None = None
+    wait: bool = False
+
+    @classmethod
+    def told(cls, workspace: Path | None, team: str, name: str, line: bytes, environ: Mapping[str, str]) -> "Part":
+        """Return the part as the first line on stdin has it; raise BadInput or BadSettings."""
+        try:
+            order = Order.model_validate_json(line)
+        except ValidationError:
+            # Without its cause, which may show a key.
+            raise BadInput("the first line on stdin must be an order, such as {}; `deskmate run` gives it") from None
+        return cls(workspace, team, name, load(environ, order.settings), order.folder, order.wait)
+
+
+async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
+    """Play a teammate until it leaves, calling `beat` at once and every ten seconds.
+
+    Raises Refused where there is no such teammate, Held where another process plays it and the part does not wait.
+    """
+    place, settings = workspace_of(part.workspace or current_folder()), part.settings
+    team = known_team(place, part.team)
+    with open_store(place, team) as store:
+        office = office_in(store, settings, feed, spent_elsewhere(place, team))
+        async with task_group() as tasks, connected(settings) as client:
+            tasks.start_soon(_beat, beat, office.pen.clock)
+            teammates = {member.name for member in (await office.roster.refresh()).teammates}
+            if part.name not in teammates:
+                there = ", ".join(sorted(teammates)) or "nobody"
+                raise Refused(f"there is no teammate '{part.name}' in team '{team}'; there is {there}")
+            furniture = furniture_of(place, team, settings, office, client, part.folder)
+            await furniture.play(part.name, wait=part.wait)
+            tasks.cancel_scope.cancel()
+
+
+async def _beat(beat: Callable[[], None], clock: Clock) -> None:
+    while True:
+        beat()
+        await clock.sleep(BEAT_SECONDS)
+
+
+def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
+    """Return what plays teammates with the same furniture, each in a process of its own."""
+    office, place = furniture.office, Path(furniture.workspace.root)
+    order = Order(settings=_written(furniture.settings), folder=folder.resolve(), wait=True)
+
+    def hear(line: bytes) -> None:
+        if (happening := from_line(line)) is not None:
+            office.feed.tell(happening)
+
+    async def sweep(name: str) -> None:
+        # Whoever sits there again has done that, before anything else.
+        with suppress(Held):
+            async with office.pen.store.hold(name, "the launcher, to end what was left running"):
+                await furniture.sweep(name)
+
+    def team() -> str:
+        return office.roster.state.team
+
+    return ProcessLauncher(place, team, order.model_dump_json(), hear, sweep, office.pen.clock)
+
+
+def _written(settings: Settings) -> dict[str, Any]:
+    """Return settings as a file would have them."""
+    own = {"file", "warnings", "colour"}
+    written = settings.model_dump(mode="json", exclude=own, exclude_none=True)
+    for provider, model in DEFAULT_MODELS.items():
+        if key := settings.provider_of(model).key:
+            written[provider]["key"] = key.get_secret_value()
+    return written

@@ -1,0 +1,142 @@
+"""Teams: a lead's home and the one team it may found from there, opened, closed and found again after a crash.
+
+Which of them is worked in stands on disk alone: the team that is not archived and whose roster begins with the name of
+the home. So whatever is killed where, who comes next finds one of two states, or finishes what was begun.
+"""
+
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio import to_thread
+
+from deskmate.core.members import PolicySet, Working
+from deskmate.core.members import Roster as Members
+from deskmate.core.names import LEAD, new_name
+from deskmate.core.spending import Spending
+from deskmate.errors import Held, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.runtime.feed import Founded
+from deskmate.runtime.mirror import Mirror
+from deskmate.runtime.office import Office
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.team import Team
+from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, team_from
+from deskmate.stores.joint import JointStore
+from deskmate.stores.jsonl import JsonlStore
+
+
+class Teams:
+    """The teams of one lead, whose seat at home the process holds. `office` is that of whichever it works in.
+
+    `players`: who has the teammates played, once somebody does.
+    """
+
+    def __init__(self, workspace: Path, home: str, store: JsonlStore, joint: JointStore, office: Office) -> None:
+        self.home, self.office = home, office
+        self.mirror = Mirror(office, store.projections().write)
+        self._workspace, self._store, self._joint = workspace, store, joint
+        self._opened = AsyncExitStack()
+        self.players: Team | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._opened.aclose()
+
+    async def found(self, name: str, description: str) -> None:
+        """Found a team and go there; raise Refused where one of that name is there already.
+
+        A folder that someone who was killed left without a roster is taken over.
+        """
+        new_name(name, "team")
+        # Not to be cut: half of it would have to be mended by whoever comes next.
+        with anyio.CancelScope(shield=True):
+            try:
+                await to_thread.run_sync(finish_archiving, self._workspace)
+                await self._go(name, create=True, description=description)
+            except (StoreUnavailable, UnsafeFolder) as error:
+                raise Refused(f"no team '{name}' could be founded: {error}") from error
+            await self.office.roster.status(Working(name=LEAD, at=self._now()))
+
+    async def reopen(self) -> bool:
+        """Go where the lead worked when it was last seen, and tell whether that is not its home."""
+        name = team_from(self._workspace, self.home)
+        if name is not None:
+            await self._go(name)
+        return name is not None
+
+    async def close(self) -> str:
+        """Put the team away, which everyone has left, and go home; return where it is kept."""
+        name = self.office.roster.state.team
+        # Who ends a process sweeps behind it, in the folder that is to be moved.
+        if self.players:
+            await self.players.gone()
+        with anyio.CancelScope(shield=True):
+            await self.mirror.show()
+            async with self.mirror.turn:
+                try:
+                    place = await to_thread.run_sync(archive, self._workspace, name, self._now())
+                except (StoreUnavailable, UnsafeFolder) as error:
+                    raise Refused(f"team '{name}' could not be put away: {error}") from error
+                state = await Roster(Pen(self._store, self.office.pen.clock)).refresh()
+                spent = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
+                self._joint.leave()
+                self._turn_to(state, spent, self._store)
+                await self._opened.aclose()
+        return str(place.relative_to(self._workspace))
+
+    async def _go(self, name: str, *, create: bool = False, description: str = "") -> None:
+        async with AsyncExitStack() as stack:
+            store = await to_thread.run_sync(lambda: JsonlStore.open(self._workspace, name, create=create))
+            stack.callback(store.close)
+            roster, seat = Roster(Pen(store, self.office.pen.clock)), store.hold(LEAD, f"process {os.getpid()}")
+            try:
+                await stack.enter_async_context(seat)
+                if create:
+                    await roster.found(name, description, home=self.home)
+            except (Held, Refused) as error:
+                if not create:
+                    raise
+                raise Refused(f"there is a team '{name}' already; choose another name") from error
+            await self._settle_in(store, roster)
+            self._opened = stack.pop_all()
+
+    async def _settle_in(self, store: JsonlStore, roster: Roster) -> None:
+        state = await roster.refresh()
+        if state.number == 1:
+            # Only founded yet: what is permitted at home is so here.
+            state = await roster.permit(await self._policy())
+        spent = await self.office.purse.refresh()
+        await self.mirror.show()
+        self._joint.enter(store)
+        self._turn_to(state, spent, store)
+
+    async def _policy(self) -> PolicySet:
+        home = await self.office.roster.refresh()
+        return PolicySet(
+            by=LEAD,
+            mode=home.mode_of(LEAD),
+            add_rules=tuple(f"{rule.effect} {rule}" for rule in home.rules),
+            attended=home.attended,
+            delegate=home.delegate,
+            at=self._now(),
+        )
+
+    def _turn_to(self, roster: Members, elsewhere: Spending, store: JsonlStore) -> None:
+        """Let everybody see another team, without a pause: nobody may see one's roster and another's board."""
+        office = self.office
+        office.roster.begin_again(roster)
+        office.board.begin_again()
+        office.purse.begin_again(elsewhere)
+        self.mirror.begin_again(store.projections().write)
+        office.feed.tell(Founded(roster.team))
+
+    def _now(self) -> float:
+        return self.office.pen.clock.timestamp()

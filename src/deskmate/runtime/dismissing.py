@@ -1,0 +1,26 @@
+"""Dismissing: a whole team asked to stop in its lead's name. A run that ends does so, and a lead that closes a team."""
+
+from deskmate.core.messages import ShutdownRequest
+from deskmate.core.names import ROSTER
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+
+WORDS = "The team is being closed. Finish what you are at and approve this; it cannot be refused."
+
+
+async def dismiss(office: Office, mailbox: Mailbox, cause: str) -> None:
+    """Ask every teammate to stop, and return once all have left and nobody plays them: each must, within its deadline.
+
+    With the same `cause` it may be done again after a crash: who was asked is not asked twice.
+    """
+    roster, store = office.roster, office.pen.store
+    for member in (await roster.refresh()).teammates:
+        if member.here:
+            request = ShutdownRequest(request_id=f"{cause}/{member.name}", content=WORDS, force=True)
+            await mailbox.send(member.name, request, id_=request.request_id)
+    while any(member.here for member in (await roster.refresh()).teammates):
+        await store.changed({ROSTER: roster.state.number})
+    for member in roster.state.teammates:
+        # Who has left still gives back its mail and tasks, and keeps its seat until that is done.
+        async with store.hold(member.name, "the lead, to see it gone", wait=True):
+            pass

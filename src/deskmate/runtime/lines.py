@@ -1,0 +1,91 @@
+"""Lines: happenings as text, one JSON object each, for whoever watches from outside of this process.
+
+`feed` has them as objects. Programs read them on a run's stdout, and a run reads those of the processes that play its
+teammates.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, assert_never
+
+from deskmate.core.entries import read_entry
+from deskmate.core.facts import Foreign
+from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
+
+
+def to_line(happening: Happening) -> str:
+    """Return what happened as one line, its end left out. ASCII alone: no encoding can break it."""
+    return json.dumps(_fields(happening))
+
+
+def from_line(line: str | bytes) -> Happening | None:
+    """Return what happened, or nothing for a line that does not tell; keys that are not known are passed over."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    match fields:
+        case {"type": "streamed", "member": str(member), "delta": dict() as raw}:
+            delta = _delta(raw)
+            return None if delta is None else Streamed(member, delta)
+        case {"type": "recorded", "member": str(member), "number": int(number), "entry": dict() as body}:
+            entry = read_entry(body)
+            return None if isinstance(entry, Foreign) else Recorded(member, number, entry)
+        case {"type": "changed", "member": str(member), "word": str(word), "detail": str(detail)}:
+            return Changed(member, word, detail)
+        case {"type": "seated", "member": str(member), "colour": str(colour)}:
+            return Seated(member, colour)
+        case {"type": "arrived", "member": str(member), "sender": str(sender), "kind": str(kind)}:
+            return Arrived(member, sender, kind)
+        case {"type": "founded", "team": str(team)}:
+            return Founded(team)
+        case _:
+            return None
+
+
+def _fields(happening: Happening) -> dict[str, Any]:
+    match happening:
+        case Streamed(member, delta):
+            return {"type": "streamed", "member": member, "delta": {"type": _kind(delta), **asdict(delta)}}
+        case Recorded(member, number, entry):
+            return {"type": "recorded", "member": member, "number": number, "entry": entry.model_dump(mode="json")}
+        case Changed(member, word, detail):
+            return {"type": "changed", "member": member, "word": word, "detail": detail}
+        case Seated(member, colour):
+            return {"type": "seated", "member": member, "colour": colour}
+        case Arrived(member, sender, kind):
+            return {"type": "arrived", "member": member, "sender": sender, "kind": kind}
+        case Founded(team):
+            return {"type": "founded", "team": team}
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _kind(delta: Delta) -> str:
+    match delta:
+        case TextDelta():
+            return "text"
+        case ThinkingDelta():
+            return "thinking"
+        case CallDelta():
+            return "call"
+        case RetryDelta():
+            return "retry"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _delta(raw: Mapping[str, Any]) -> Delta | None:
+    match raw:
+        case {"type": "text", "text": str(text)}:
+            return TextDelta(text)
+        case {"type": "thinking", "text": str(text)}:
+            return ThinkingDelta(text)
+        case {"type": "call", "tool": str(tool)}:
+            return CallDelta(tool)
+        case {"type": "retry", "seconds": int() | float() as seconds, "reason": str(reason), "model": str(model)}:
+            return RetryDelta(seconds, reason, model)
+        case _:
+            return None

@@ -1,0 +1,62 @@
+"""The mirror: readable copies of roster and board, for people and their scripts, kept by who holds the lead's seat.
+
+It holds no truth, so that what cannot be written is only said. `app` hands in what writes them.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import NoReturn, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from deskmate.core.members import Roster
+from deskmate.core.names import BOARD, ROSTER
+from deskmate.core.tasks import Board
+from deskmate.errors import StoreError
+from deskmate.runtime.office import Office
+
+# A little less than the second within which a copy is to show a change.
+PAUSE_SECONDS = 0.9
+Write: TypeAlias = Callable[[Roster, Board], None]
+_LOG = logging.getLogger(__name__)
+
+
+class Mirror:
+    """Writes the copies of one team after another. `write` blocks; nothing is written while someone has the `turn`."""
+
+    def __init__(self, office: Office, write: Write) -> None:
+        self._office, self._write = office, write
+        self._shown: tuple[int, int] | None = None
+        self.turn = anyio.Lock()
+
+    async def keep(self) -> NoReturn:
+        """Show every change within a second, for as long as this runs, and what there is at its end."""
+        office = self._office
+        try:
+            while True:
+                await self.show()
+                await office.pen.clock.sleep(PAUSE_SECONDS)
+                roster, board = self._shown or (0, 0)
+                await office.pen.store.changed({ROSTER: roster, BOARD: board})
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.show()
+
+    async def show(self) -> None:
+        """Show what there is now."""
+        async with self.turn:
+            roster, board = await self._office.roster.refresh(), await self._office.board.refresh()
+            if self._shown != (roster.number, board.number):
+                self._shown = roster.number, board.number
+                await to_thread.run_sync(self._try, roster, board)
+
+    def begin_again(self, write: Write) -> None:
+        """Show another team from now on."""
+        self._write, self._shown = write, None
+
+    def _try(self, roster: Roster, board: Board) -> None:
+        try:
+            self._write(roster, board)
+        except (OSError, StoreError) as error:
+            _LOG.warning("the readable copies of team %s are not current: %s", roster.team, error)

@@ -1,0 +1,145 @@
+"""Teams as folders: whose home one names, and how one is put away for good with nothing of it lost.
+
+An archived team is `.teams/.archive/<team>-<time>/`, with what stood in `.teams/<team>` as `team` and what stood in
+`.tasks/<team>` as `tasks`. Every function blocks; `app` above calls them beside the event loop.
+"""
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import count
+from pathlib import Path
+
+from deskmate.core import spending
+from deskmate.core.members import Founded, read_event
+from deskmate.core.names import ROSTER, SPEND, known_name
+from deskmate.core.records import RECORD_CAP, decode
+from deskmate.core.spending import EMPTY, Spending
+from deskmate.errors import BadName, BadRecord, StoreUnavailable
+from deskmate.stores.files import Files
+from deskmate.stores.folders import Folder
+from deskmate.stores.jsonl import TASKS, TEAMS
+from deskmate.stores.lines import unseal
+from deskmate.stores.stream_file import StreamFile
+
+ARCHIVE = ".archive"
+TEAM_PART, TASKS_PART = "team", "tasks"
+# The team's own folder goes last: as long as it stands where it stood, somebody finds that there is more to move.
+_PARTS = ((TASKS, TASKS_PART), (TEAMS, TEAM_PART))
+_NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
+
+
+def teams_in(workspace: Path) -> list[str]:
+    """Return the names of the teams that are open, in the order of the alphabet."""
+    return sorted(path.name for path in (workspace / TEAMS).glob("*") if _is_name(path.name) and path.is_dir())
+
+
+def founding(workspace: Path, *parts: str) -> Founded | None:
+    """Return the first record of the roster in a folder below `.teams`; nothing for one that was never founded."""
+    try:
+        with (
+            closing(Folder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder,
+            open(folder.open(f"{ROSTER}.jsonl", os.O_RDONLY), "rb") as file,
+        ):
+            line = file.readline(RECORD_CAP + 1024).rstrip(b"\n")
+        event = read_event(decode(line)) if unseal(line) else None
+    except (FileNotFoundError, BadRecord):
+        return None
+    return event if isinstance(event, Founded) else None
+
+
+def team_from(workspace: Path, home: str) -> str | None:
+    """Return the open team that a lead founded from its home, if there is one."""
+    for team in teams_in(workspace):
+        if (begun := founding(workspace, team)) and begun.home == home:
+            return team
+    return None
+
+
+def archive(workspace: Path, team: str, at: float, files: Files | None = None) -> Path:
+    """Put a team's folders away and return where; begun before and cut off, it is finished.
+
+    Raises StoreUnavailable or UnsafeFolder where the disk does not let it; then part of it may have been moved, and the
+    next call goes on.
+    """
+    files = files or Files()
+    begun = (path for path in _unfinished(workspace) if _team_of(path) == team)
+    try:
+        place = next(begun, None) or _new_place(workspace, team, at, files)
+        _move(workspace, team, place, files)
+    except OSError as error:
+        raise StoreUnavailable(f"{workspace / TEAMS / team}: {error.strerror}; mend that, then try again") from error
+    return place
+
+
+def finish_archiving(workspace: Path, files: Files | None = None) -> None:
+    """Finish what someone who was killed began to put away."""
+    for place in _unfinished(workspace):
+        archive(workspace, _team_of(place), 0.0, files)
+
+
+def spent_in_archive(workspace: Path, home: str) -> Spending:
+    """Return what the archived teams that were founded from a home have spent."""
+    found = EMPTY
+    for place in _archived(workspace):
+        begun = founding(workspace, ARCHIVE, place.name, TEAM_PART)
+        if begun and begun.home == home:
+            found = spending.together(found, spent_in(workspace, ARCHIVE, place.name, TEAM_PART))
+    return found
+
+
+def spent_in(workspace: Path, *parts: str) -> Spending:
+    """Return what the team in a folder below `.teams` has spent."""
+    with closing(Folder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder:
+        return spending.fold(EMPTY, StreamFile(SPEND, folder, f"{SPEND}.jsonl").read(0, sync=False))
+
+
+def _archived(workspace: Path) -> Iterator[Path]:
+    yield from (path for path in sorted((workspace / TEAMS / ARCHIVE).glob("*")) if _NAME.fullmatch(path.name))
+
+
+def _unfinished(workspace: Path) -> list[Path]:
+    return [path for path in _archived(workspace) if not (path / TEAM_PART).exists()]
+
+
+def _team_of(place: Path) -> str:
+    found = _NAME.fullmatch(place.name)
+    assert found, "only such are listed"
+    return found["team"]
+
+
+def _is_name(text: str) -> bool:
+    try:
+        known_name(text, "team")
+    except BadName:
+        return False
+    return True
+
+
+def _new_place(workspace: Path, team: str, at: float, files: Files) -> Path:
+    """Make the folder of its own that a team is put into."""
+    base = f"{team}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(at))}"
+    with closing(Folder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as folder:
+        for number in count(1):
+            name = base if number == 1 else f"{base}.{number}"
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                folder.sync()
+                return folder.path / name
+    raise AssertionError("numbers do not end")
+
+
+def _move(workspace: Path, team: str, place: Path, files: Files) -> None:
+    with closing(Folder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=False)) as into:
+        for top, part in _PARTS:
+            with closing(Folder.of(workspace, (top,), files, create=True)) as above:
+                # Where it is gone it was moved before, by who was killed or by who finishes this, too, right now.
+                with suppress(FileNotFoundError):
+                    files.move(team, above.fd, part, into.fd)
+                into.sync()
+                above.sync()
+        # One whose own folder somebody removed is finished, too, or it would take the next of that name.
+        with suppress(FileExistsError):
+            os.mkdir(TEAM_PART, 0o700, dir_fd=into.fd)

@@ -1,0 +1,117 @@
+"""Two teams as one store: a lead's home, and the named team that is worked in meanwhile.
+
+What is a lead's own stays at home for life, and so does the user's mailbox; all else is the named team's, while one is
+entered. `app` opens both; the runtime above sees one `ports.Store` and never which team a stream lies in.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
+
+import anyio
+
+from deskmate.core.names import LEAD, USER, is_call, mail, split_stream
+from deskmate.core.records import Item, Json
+from deskmate.ports import Seat, Store
+
+
+class JointStore:
+    """A home, named `name`, and what was entered from there. `<stream>@<name>` is always the home's."""
+
+    def __init__(self, home: Store, name: str) -> None:
+        self.home, self._name = home, name
+        self._team: Store | None = None
+        self._waiting: set[anyio.CancelScope] = set()
+
+    def enter(self, team: Store) -> None:
+        """Let all but the lead's own be a named team's from now on; whoever waits looks again."""
+        self._team = team
+        self._wake()
+
+    def leave(self) -> None:
+        """Let all be the home's again; whoever waits looks again."""
+        self._team = None
+        self._wake()
+
+    def _wake(self) -> None:
+        for scope in self._waiting:
+            scope.cancel()
+
+    # -- the five methods -------------------------------------------------------------------------
+
+    async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
+        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        store, name = self._at(stream)
+        return await store.append(name, record, expect=expect, sync=sync)
+
+    async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
+        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        store, name = self._at(stream)
+        return await store.read(name, after, sync=sync)
+
+    async def decide(
+        self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
+    ) -> int | None:
+        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        store, name = self._at(stream)
+        return await store.decide(name, after, make, sync=sync)
+
+    async def changed(self, since: Mapping[str, int]) -> None:
+        """Return once any of these streams has something above its number, or lies in another team than before."""
+        parts: dict[Store, dict[str, int]] = {}
+        for stream, number in since.items():
+            store, name = self._at(stream)
+            parts.setdefault(store, {})[name] = number
+        with self._woken():
+            # Mostly one: only a lead away from home waits in two places.
+            if len(parts) == 1:
+                for store, part in parts.items():
+                    await store.changed(part)
+            else:
+                await _first(parts)
+
+    def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
+        """Hold a seat; the lead's is the one at home. The promise is in `deskmate.ports.Store`."""
+        return (self.home if name == LEAD else self._team or self.home).hold(name, note, wait=wait)
+
+    # -- which team -------------------------------------------------------------------------------
+
+    def _at(self, stream: str) -> tuple[Store, str]:
+        plain, at, team = stream.partition("@")
+        if at and team == self._name:
+            return self.home, plain
+        if self._team is None or _stays(stream):
+            return self.home, stream
+        return self._team, stream
+
+    @contextmanager
+    def _woken(self) -> Iterator[None]:
+        """Let what waits in here end without an error once a team is entered or left."""
+        with anyio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                yield
+            finally:
+                self._waiting.discard(scope)
+
+
+def _stays(stream: str) -> bool:
+    """Tell whether a stream is the home's, wherever the lead works: its transcript, its subagents', the user's mail."""
+    _, owner = split_stream(stream)
+    own = owner == LEAD or (is_call(owner) and owner.partition(":")[0] == LEAD)
+    return stream == mail(USER) or (own and stream != mail(LEAD))
+
+
+async def _first(parts: Mapping[Store, Mapping[str, int]]) -> None:
+    """Return once one of these stores has something new."""
+    try:
+        async with anyio.create_task_group() as tasks:
+
+            async def wait(store: Store, part: Mapping[str, int]) -> None:
+                await store.changed(part)
+                tasks.cancel_scope.cancel()
+
+            for store, part in parts.items():
+                tasks.start_soon(wait, store, part)
+    except BaseExceptionGroup as group:
+        # Whoever waits catches an error by its class.
+        raise group.exceptions[0] from group

@@ -1,0 +1,94 @@
+"""TeamCreate and TeamDelete: a lead founds a team with a name of its own, and closes it.
+
+The runtime below opens and moves the folders; here stand the words that refuse what cannot be.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import Field, model_validator
+
+from deskmate.core.members import Member
+from deskmate.core.names import new_name
+from deskmate.core.results import Result
+from deskmate.errors import ToolError
+from deskmate.ports import Desk, Tool
+from deskmate.tools.described import Arguments, Described, texts
+
+
+class TeamArguments(Arguments):
+    """Arguments with the name of a team."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_either_name(cls, given: dict[str, object]) -> dict[str, object]:
+        # Some models know it by the one, some by the other.
+        other = {("team_name" if key == "name" else key): value for key, value in given.items()}
+        return given if "team_name" in given else other
+
+
+class FoundArguments(TeamArguments):
+    """Which team to found."""
+
+    team_name: str
+    description: str = Field("", max_length=2_000)
+
+
+class CloseArguments(TeamArguments):
+    """Which team to close."""
+
+    team_name: str = ""
+    force: bool = False
+
+
+class TeamCreate(Described):
+    """Founds teams."""
+
+    async def run(self, arguments: FoundArguments, desk: Desk) -> Result:
+        """Found a team, or say what stands in its way."""
+        roster, name = desk.roster, new_name(arguments.team_name, "team")
+        if roster.home:
+            raise ToolError(f"you lead team '{roster.team}'; close it with TeamDelete before you found another")
+        if here := _here(desk):
+            raise ToolError(
+                f"{_names(here)} in team '{roster.team}'; ask them to stop (SendMessage, type shutdown_request) before "
+                "you found another, or go on with the team you have"
+            )
+        await desk.found(name, arguments.description)
+        return Result(f"founded team '{name}'; put tasks on its board and spawn teammates")
+
+
+class TeamDelete(Described):
+    """Closes teams."""
+
+    async def run(self, arguments: CloseArguments, desk: Desk) -> Result:
+        """Close the team, or say what stands in its way."""
+        roster, name = desk.roster, arguments.team_name
+        if name and name != roster.team:
+            raise ToolError(f"your team is '{roster.team}'; you cannot close '{name[:80]}'")
+        if not roster.home:
+            raise ToolError(f"team '{roster.team}' is where you are at home and stays; only one you founded is closed")
+        if (here := _here(desk)) and not arguments.force:
+            raise ToolError(
+                f"{_names(here)}; ask them to stop (SendMessage, type shutdown_request) and close the team once they "
+                "have left, or set force"
+            )
+        where = await desk.close()
+        return Result(f"closed team '{roster.team}'; all of it is kept in {where}")
+
+
+def _here(desk: Desk) -> list[Member]:
+    return [member for member in desk.roster.teammates if member.here]
+
+
+def _names(members: Sequence[Member]) -> str:
+    names = ", ".join(member.name for member in members)
+    return f"{names} {'is' if len(members) == 1 else 'are'} still here"
+
+
+def tools() -> Iterable[Tool]:
+    """Return the tools of this family."""
+    text = texts("teams")
+    return [
+        TeamCreate("TeamCreate", text["TeamCreate"], FoundArguments),
+        TeamDelete("TeamDelete", text["TeamDelete"], CloseArguments),
+    ]

@@ -1,0 +1,330 @@
+"""A lead's teams on disk: founded, gone on with, closed, and found again by whoever comes after a kill."""
+
+import fcntl
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from deskmate.app.furnishing import office_in
+from deskmate.app.places import home_of, latest_team, open_store, spent_elsewhere
+from deskmate.app.teams import Teams
+from deskmate.config import Settings
+from deskmate.core.members import Joined, PolicySet
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, USER
+from deskmate.core.policy import Effect, Mode, Rule
+from deskmate.core.prompts import Reply
+from deskmate.core.records import Record
+from deskmate.errors import BadName, Held, Refused
+from deskmate.runtime.feed import Feed, Founded
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.archive import finish_archiving, spent_in_archive, teams_in
+from deskmate.stores.joint import JointStore
+from deskmate.stores.jsonl import JsonlStore
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def home(place: Path, name: str = "main", settings: Settings | None = None) -> AsyncIterator[Teams]:
+    """Be the process of a lead that is at home in a team, which is founded if it is not there."""
+    finish_archiving(place)
+    store = JsonlStore.open(place, name, create=True)
+    try:
+        async with store.hold(LEAD, "a test"):
+            joint = JointStore(store, name)
+            settings = settings or Settings(file=Path("settings.toml"))
+            office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
+            async with Teams(place, name, store, joint, office) as teams:
+                if not (await office.roster.refresh()).team:
+                    await office.roster.found(name)
+                yield teams
+    finally:
+        store.close()
+
+
+async def is_free(place: Path, team: str) -> bool:
+    """Tell whether nobody sits on the lead's seat of a team."""
+    store = JsonlStore.open(place, team)
+    try:
+        async with store.hold(LEAD, "somebody else"):
+            return True
+    except Held:
+        return False
+    finally:
+        store.close()
+
+
+def shown(place: Path, team: str) -> dict[str, object]:
+    """Return what the readable copy of a roster shows."""
+    found: dict[str, object] = json.loads((place / ".teams" / team / "config.json").read_text())
+    return found
+
+
+# -- founding ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-create")
+async def test_a_founded_team_has_folders_of_its_own_and_its_roster_begins_with_the_home(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.office.board.create(LEAD, "at home")
+        await teams.found("web", "the web service")
+        state = teams.office.roster.state
+        assert (state.team, state.description, state.home) == ("web", "the web service", "main")
+        assert [member.name for member in state.members.values()] == [LEAD]
+        assert (await teams.office.board.refresh()).tasks == {}
+        await teams.office.board.create(LEAD, "away")
+        await teams.mirror.show()
+        assert not await is_free(tmp_path, "main")
+        assert not await is_free(tmp_path, "web")
+    assert (shown(tmp_path, "web")["name"], shown(tmp_path, "web")["description"]) == ("web", "the web service")
+    assert shown(tmp_path, "main")["name"] == "main"
+    first = (tmp_path / ".teams/web/roster.jsonl").read_text().splitlines()[0]
+    assert json.loads(first)["home"] == "main"
+    for team, subject in (("main", "at home"), ("web", "away")):
+        assert json.loads((tmp_path / ".tasks" / team / "1.json").read_text())["subject"] == subject
+    assert await is_free(tmp_path, "main")
+    assert await is_free(tmp_path, "web")
+
+
+@pytest.mark.behaviour("team-create", "permission")
+async def test_what_is_permitted_at_home_is_permitted_there(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        rules = ("deny bash(rm *)", "allow write_file")
+        policy = PolicySet(by=USER, mode=Mode.BYPASS, add_rules=rules, attended=True, delegate=True, at=1.0)
+        await teams.office.roster.permit(policy)
+        await teams.office.roster.permit(PolicySet(by=USER, member=LEAD, mode=Mode.DONT_ASK, at=1.0))
+        await teams.found("web", "")
+        there = teams.office.roster.state
+        # No wider than what the lead itself may do.
+        assert (there.mode, there.mode_of("anyone")) == (Mode.DONT_ASK, Mode.DONT_ASK)
+        assert there.rules == (Rule(Effect.DENY, "bash", "rm *"), Rule(Effect.ALLOW, "write_file"))
+        assert (there.attended, there.delegate) == (True, True)
+
+
+@pytest.mark.behaviour("team-create")
+async def test_a_name_that_is_taken_is_refused_and_nothing_changes(tmp_path: Path) -> None:
+    async with home(tmp_path, "api"):
+        pass
+    async with home(tmp_path, "busy"), home(tmp_path) as teams:
+        for taken in ("main", "api", "busy"):
+            with pytest.raises(Refused, match=f"there is a team '{taken}' already; choose another name"):
+                await teams.found(taken, "")
+        with pytest.raises(BadName):
+            await teams.found("user", "")
+        assert (teams.office.roster.state.team, teams_in(tmp_path)) == ("main", ["api", "busy", "main"])
+    assert await is_free(tmp_path, "api")
+
+
+@pytest.mark.behaviour("team-create")
+@pytest.mark.parametrize("left", [[".teams/web"], [".teams/web", ".tasks/web"], [".tasks/web"]])
+async def test_a_folder_that_somebody_left_half_made_is_taken_over(tmp_path: Path, left: list[str]) -> None:
+    for folder in left:
+        (tmp_path / folder).mkdir(parents=True)
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+        assert teams.office.roster.state.team == "web"
+
+
+async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_home(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        (tmp_path / ".tasks/web").write_text("no folder")
+        with pytest.raises(Refused, match=r"no team 'web' could be founded: .* is a link or a file"):
+            await teams.found("web", "")
+        assert (await teams.office.roster.refresh()).team == "main"
+
+
+async def test_faces_are_told_which_team_plays(tmp_path: Path) -> None:
+    told: list[str] = []
+    async with home(tmp_path) as teams:
+        teams.office.feed.listen(lambda what: told.append(what.team) if isinstance(what, Founded) else None)
+        await teams.found("web", "")
+        await teams.close()
+    assert told == ["web", "main"]
+
+
+@pytest.mark.behaviour("team-create")
+async def test_leads_side_by_side_each_have_their_team(tmp_path: Path) -> None:
+    async with home(tmp_path) as one, home(tmp_path, "main-2") as two:
+        await one.found("web", "")
+        with pytest.raises(Refused, match="already"):
+            await two.found("web", "")
+        await two.found("api", "")
+        await one.office.board.create(LEAD, "of one")
+        assert (await two.office.board.refresh()).tasks == {}
+        await two.close()
+        assert [team.office.roster.state.team for team in (one, two)] == ["web", "main-2"]
+
+
+# -- going on ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-create", "resume")
+async def test_whoever_comes_next_goes_where_the_lead_was(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        assert not await teams.reopen()
+        await teams.found("web", "")
+        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        await teams.office.board.create(LEAD, "parse")
+    async with home(tmp_path) as teams:
+        assert await teams.reopen()
+        assert [member.name for member in teams.office.roster.state.teammates] == ["bob"]
+        assert [task.subject for task in (await teams.office.board.refresh()).tasks.values()] == ["parse"]
+        assert not await is_free(tmp_path, "web")
+    assert (home_of(tmp_path, "web"), home_of(tmp_path, "main")) == ("main", "main")
+
+
+@pytest.mark.behaviour("team-create")
+async def test_who_was_killed_right_after_founding_has_the_policy_of_its_home_when_it_comes_back(
+    tmp_path: Path,
+) -> None:
+    async with home(tmp_path) as teams:
+        await teams.office.roster.permit(PolicySet(by=USER, mode=Mode.DONT_ASK, add_rules=("deny bash",), at=1.0))
+        store = JsonlStore.open(tmp_path, "web", create=True)
+        await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
+        store.close()
+        assert await teams.reopen()
+        there = teams.office.roster.state
+        assert (there.mode, there.rules) == (Mode.DONT_ASK, (Rule(Effect.DENY, "bash"),))
+
+
+async def test_a_team_whose_home_is_gone_is_refused_with_its_name(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+    (tmp_path / ".teams/main").rename(tmp_path / "elsewhere")
+    with pytest.raises(Refused, match="team 'web' was founded from team 'main', which is not in"):
+        home_of(tmp_path, "web")
+
+
+async def test_a_named_team_that_somebody_else_plays_is_not_gone_on_with(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+    store = JsonlStore.open(tmp_path, "web")
+    async with store.hold(LEAD, "somebody else"), home(tmp_path) as teams:
+        with pytest.raises(Held, match="somebody else"):
+            await teams.reopen()
+    store.close()
+
+
+async def test_the_team_last_written_to_may_be_a_named_one(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+    for path in (tmp_path / ".teams/main").glob("*.jsonl"):
+        os.utime(path, (1, 1))
+    assert latest_team(tmp_path) == "web"
+
+
+# -- closing ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-delete")
+async def test_a_closed_team_is_archived_whole_and_its_name_is_free_again(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.office.board.create(LEAD, "at home")
+        places = []
+        for _ in range(2):
+            await teams.found("web", "")
+            await teams.office.board.create(LEAD, "away")
+            places.append(await teams.close())
+            assert (teams.office.roster.state.team, teams_in(tmp_path)) == ("main", ["main"])
+            assert [task.subject for task in (await teams.office.board.refresh()).tasks.values()] == ["at home"]
+        assert not await teams.reopen()
+        for place in places:
+            with (tmp_path / place / "team/lead.seat").open("rb") as seat:
+                # Let go of: it can be locked.
+                fcntl.flock(seat, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert len(set(places)) == 2
+    for place in places:
+        assert place.startswith(".teams/.archive/web-")
+        assert (tmp_path / place / "team/roster.jsonl").exists()
+        assert json.loads((tmp_path / place / "tasks/1.json").read_text())["subject"] == "away"
+        assert json.loads((tmp_path / place / "team/config.json").read_text())["name"] == "web"
+
+
+@pytest.mark.behaviour("team-delete")
+async def test_a_disk_that_does_not_let_it_is_said_and_the_lead_stays_in_the_team(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+        (tmp_path / ".teams/.archive").write_text("no folder")
+        with pytest.raises(Refused, match="team 'web' could not be put away"):
+            await teams.close()
+        await teams.office.board.create(LEAD, "still away")
+        (tmp_path / ".teams/.archive").unlink()
+        place = await teams.close()
+    assert json.loads((tmp_path / place / "tasks/1.json").read_text())["subject"] == "still away"
+
+
+@pytest.mark.behaviour("team-delete")
+async def test_who_was_killed_while_closing_finds_it_closed_when_it_comes_back(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+    # The first thing that closing leaves behind.
+    (tmp_path / ".teams/.archive/web-20251009T085320Z").mkdir(parents=True)
+    async with home(tmp_path) as teams:
+        assert not await teams.reopen()
+    assert teams_in(tmp_path) == ["main"]
+    assert (tmp_path / ".teams/.archive/web-20251009T085320Z/team/roster.jsonl").exists()
+
+
+# -- money ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("budget")
+async def test_a_cap_counts_the_home_the_named_team_and_every_closed_one_also_after_a_restart(tmp_path: Path) -> None:
+    def cost(teams: Teams) -> float:
+        return teams.office.purse.state.team.cost
+
+    async with home(tmp_path) as teams:
+        await _spend(teams, LEAD, 1.0)
+        await teams.found("web", "")
+        await _spend(teams, "bob", 2.0)
+        assert cost(teams) == 3.0
+        await teams.close()
+        await teams.office.purse.refresh()
+        assert cost(teams) == 3.0
+        await teams.found("api", "")
+        await _spend(teams, "bob", 4.0)
+        assert cost(teams) == 7.0
+    assert (spent_elsewhere(tmp_path, "api").team.cost, spent_elsewhere(tmp_path, "main").team.cost) == (3.0, 2.0)
+    async with home(tmp_path) as teams:
+        await teams.reopen()
+        await teams.office.purse.refresh()
+        assert cost(teams) == 7.0
+
+
+async def _spend(teams: Teams, member: str, cost: float) -> None:
+    await teams.office.purse.spend(member, Reply((), model="m", cost=cost))
+    await teams.office.purse.refresh()
+
+
+# -- a teammate's process ---------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-create")
+async def test_a_teammate_in_a_process_of_its_own_reaches_the_user_at_home_and_the_lead_away(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        with open_store(tmp_path, "web") as store:
+            pen = Pen(store, teams.office.pen.clock)
+            bob = Mailbox("bob", pen, Roster(pen))
+            for to in (USER, LEAD):
+                await bob.send(to, Plain(content=f"to {to}"))
+    for team, owner in (("main", USER), ("web", LEAD)):
+        lines = (tmp_path / ".teams" / team / f"{owner}_inbox.jsonl").read_text().splitlines()
+        assert [json.loads(line)["content"] for line in lines] == [f"to {owner}"]
+    assert not (tmp_path / ".teams/web/user_inbox.jsonl").exists()
+
+
+async def test_a_team_that_is_nobodys_but_its_own_opens_as_it_is(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        with open_store(tmp_path, "main") as store:
+            kinds = [item.body["type"] for item in await store.read("roster") if isinstance(item, Record)]
+    assert kinds == ["team_founded", "member_joined"]

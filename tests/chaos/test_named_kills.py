@@ -1,0 +1,112 @@
+"""A lead killed while it founds and closes a team, at any instant: it comes back to one team or the other, whole.
+
+Every run is `deskmate run`, then `deskmate resume` until it ends by itself. `agent_run` does the killing, before a
+deed that others could see afterwards.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+from deskmate.core.prompts import ResultBlock, TextBlock, Told
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.chaos import TIMES, memory_folder
+from tests.chaos.agent_run import Ended, Fate, Warm
+
+FINAL = "Founded, used and closed."
+POINTS = 12 * TIMES
+
+
+def play(asked: Asked) -> Say:
+    """Found a team, put a task on its board, close it: whatever of that is not done yet, as far as was told."""
+    passages = [passage for passage in asked.prompt.passages if isinstance(passage, Told)]
+    blocks = [block for passage in passages for block in passage.blocks]
+    words = "\n".join(block.text for block in blocks if isinstance(block, TextBlock | ResultBlock))
+    if "You are back in team 'main'" in words:
+        return Say(FINAL)
+    if "You lead team 'web' now" not in words:
+        return Say(calls=[Use("TeamCreate", {"team_name": "web"})])
+    if "created #1" not in words:
+        return Say(calls=[Use("TaskCreate", {"subject": "try it"})])
+    return Say(calls=[Use("TeamDelete", {"team_name": "web"})])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where runs are played."""
+
+    folder: Path
+    provider: FakeProvider
+    warm: Warm
+
+    def run(self, name: str, fate: Fate | None = None) -> Ended:
+        """Run once in a workspace of that name."""
+        (self.folder / name).mkdir()
+        return self.warm.play("-C", str(self.folder / name), "run", "go", fate=fate)
+
+    def resume(self, name: str, *team: str) -> Ended:
+        """Go on there."""
+        return self.warm.play("-C", str(self.folder / name), "resume", *team)
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(memory_folder())
+        portal = stack.enter_context(start_blocking_portal())
+        provider = stack.enter_context(portal.wrap_async_context_manager(FakeProvider(play)))
+        environ = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        environ |= {"HOME": str(folder), "ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": provider.url}
+        yield Stage(folder, provider, stack.enter_context(Warm(folder, environ)))
+
+
+@pytest.fixture(scope="module")
+def unkilled(stage: Stage) -> Ended:
+    ended = stage.run("unkilled")
+    assert (ended.code, ended.out) == (0, f"{FINAL}\n"), ended.err
+    assert flaws(stage.folder / "unkilled") == []
+    return ended
+
+
+def flaws(workspace: Path) -> list[str]:
+    """Return what is wrong with what a run has left."""
+    tops = {top: sorted(path.name for path in (workspace / top).iterdir()) for top in (".teams", ".tasks")}
+    found = (
+        [] if tops == {".teams": [".archive", ".gitignore", "main"], ".tasks": [".gitignore", "main"]} else [str(tops)]
+    )
+    archived = sorted((workspace / ".teams/.archive").iterdir())
+    if len(archived) != 1:
+        found.append(f"archived: {archived}")
+    for place in archived:
+        parts = sorted(path.name for path in place.iterdir())
+        board = [json.loads(line) for line in (place / "tasks/board.jsonl").read_text().splitlines()]
+        roster = [json.loads(line) for line in (place / "team/roster.jsonl").read_text().splitlines()]
+        kinds = [body["type"] for body in board], [body["type"] for body in roster[:2]]
+        if (parts, kinds) != (["tasks", "team"], (["task_created"], ["team_founded", "policy_set"])):
+            found.append(f"{place.name}: {parts}, {kinds}")
+    return found
+
+
+@pytest.mark.behaviour("team-create", "team-delete", "resume")
+@pytest.mark.parametrize("point", range(POINTS))
+def test_a_lead_killed_anywhere_comes_back_to_one_team_or_the_other(stage: Stage, unkilled: Ended, point: int) -> None:
+    fate = Fate(deed=1 + point * unkilled.deeds // POINTS)
+    name = f"killed-{point}"
+    ended = stage.run(name, fate)
+    assert ended.killed
+    if not any((stage.folder / name / ".teams").glob("*/roster.jsonl")):
+        # Nothing was founded yet, so that there is nothing to go on with.
+        return
+    ended = stage.resume(name)
+    if "never told what to do" in ended.err or "was never begun" in ended.err:
+        return
+    assert (ended.code, ended.out) == (0, f"{FINAL}\n"), ended.err
+    assert flaws(stage.folder / name) == []
+    assert stage.provider.complaints == []

@@ -1,0 +1,130 @@
+"""What came of the team stands in front of an agent's next answer: who is told of what, when, and how often."""
+
+import pytest
+
+from deskmate.core import members
+from deskmate.core.actions import Act, Notice, Park, Rest, Take, Think
+from deskmate.core.decide import decide
+from deskmate.core.entries import Started
+from deskmate.core.memory import EMPTY
+from deskmate.core.messages import Plain, ShutdownRequest
+from deskmate.core.names import LEAD, USER
+from tests.core.worlds import World, add_task, idle, says
+
+JOINED = members.Joined(name="dave", at=0)
+LEFT = members.Left(name="bob", at=0)
+
+
+@pytest.mark.parametrize("event", [JOINED, LEFT], ids=["joined", "left"])
+def test_who_came_or_went_stands_in_front_of_a_teammates_next_answer_and_wakes_nobody(event: members.Event) -> None:
+    world = idle()
+    world.note(event)
+    assert decide(world.view) == Rest()
+    world.mail("carol", Plain(content="hello"))
+    assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
+    world.mail("carol", Plain(content="hello again"))
+    assert decide(world.view) == Think()
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        members.Idle(name="bob", words="done", only_words=True, at=0),
+        members.Parked(name="bob", reason="money", at=0),
+        members.Working(name="bob", at=0),
+        members.PolicySet(by=USER, mode="bypass", at=0),
+    ],
+)
+def test_what_the_others_do_is_no_news_to_a_teammate(event: members.Event) -> None:
+    world = idle()
+    world.note(event)
+    world.mail("carol", Plain(content="hello"))
+    assert decide(world.view) == Think()
+
+
+def test_a_teammate_is_not_told_of_who_came_and_went_meanwhile() -> None:
+    world = idle()
+    world.note(JOINED)
+    world.note(members.Left(name="dave", at=0))
+    world.mail("carol", Plain(content="hello"))
+    assert decide(world.view) == Think()
+
+
+def test_it_is_told_once_for_each_answer() -> None:
+    world = idle()
+    world.note(JOINED)
+    world.mail("carol", Plain(content="hello"))
+    assert world.step() == Notice()
+    world.note(LEFT)
+    assert [world.step(), world.step()] == [Think(), Rest()]
+    world.mail("carol", Plain(content="one more thing"))
+    assert [world.step(), world.step(), world.step()] == [Notice(), Think(), Rest()]
+
+
+def test_a_restart_between_the_news_and_the_answer_tells_nothing_twice() -> None:
+    world = idle()
+    world.note(JOINED)
+    world.mail("carol", Plain(content="hello"))
+    assert world.step() == Notice()
+    world.reload()
+    assert decide(world.view) == Think()
+
+
+def test_it_stands_in_front_of_a_shutdown_request_too() -> None:
+    world = idle()
+    add_task(world)
+    assert [world.step(), world.step()] == [Take(1), Think()]
+    world.note(JOINED)
+    world.mail(LEAD, ShutdownRequest(request_id="r"))
+    assert [world.step(), world.step()] == [Notice(), Think()]
+
+
+def test_within_a_turn_a_teammate_is_told_before_its_next_step() -> None:
+    world = idle()
+    says(world, "read_file")
+    world.note(JOINED)
+    assert isinstance(world.step(), Act)
+    assert [world.step(), world.step()] == [Notice(), Think()]
+
+
+def test_whose_transcript_does_not_say_what_it_began_with_is_told_of_nobody() -> None:
+    world = World("alice")
+    world.memory, world.entries = EMPTY, []
+    world.record(Started(name="alice"))
+    world.note(JOINED)
+    world.note(LEFT)
+    world.mail("carol", Plain(content="hello"))
+    assert decide(world.view) == Think()
+
+
+def test_who_is_parked_or_over_a_cap_is_told_nothing_until_it_goes_on() -> None:
+    world = idle()
+    world.note(JOINED)
+    world.over = "money"
+    world.mail("carol", Plain(content="hello"))
+    assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
+    world.over = None
+    world.mail(LEAD, Plain(content="go on"))
+    assert decide(world.view) == Notice()
+
+
+def test_the_lead_is_told_at_the_start_of_a_turn_only() -> None:
+    world = idle(LEAD)
+    world.note(members.Idle(name="bob", words="done", at=0))
+    assert decide(world.view) == Rest()
+    world.mail(USER, Plain(content="how is it going?"))
+    assert [world.step(), decide(world.view)] == [Notice(), Think()]
+    says(world, "TaskList")
+    world.note(members.Idle(name="carol", words="done", at=0))
+    assert isinstance(world.step(), Act)
+    assert [world.step(), world.step()] == [Think(), Rest()]
+    world.mail(USER, Plain(content="and now?"))
+    assert decide(world.view) == Notice()
+
+
+def test_the_lead_is_not_told_of_who_works() -> None:
+    world = idle(LEAD)
+    world.note(JOINED)
+    world.note(members.Working(name="bob", at=0))
+    world.mail(USER, Plain(content="how is it going?"))
+    assert decide(world.view) == Think()

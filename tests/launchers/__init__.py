@@ -1,0 +1,146 @@
+"""What the tests of launchers share: a story for a lead and one teammate, processes to look at, a team to play in."""
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from deskmate.app.furnishing import connected, furnished, office_in
+from deskmate.app.playing import in_processes
+from deskmate.core.members import Joined, Member, PolicySet
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
+from deskmate.launchers.process import ProcessLauncher
+from deskmate.runtime.feed import Feed, Happening
+from deskmate.runtime.office import Office
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Script, Use
+from tests.scenarios.playing import TEAM, Room
+
+ALICE = "alice"
+SOON = 60
+
+# -- the story ------------------------------------------------------------------------------------
+
+
+def told(asked: Asked) -> str:
+    """Return all that a model was told so far, results included."""
+    blocks = [block for passage in asked.prompt.passages if isinstance(passage, Told) for block in passage.blocks]
+    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock | ResultBlock))
+
+
+def used(asked: Asked, tool: str) -> bool:
+    """Tell whether a model has called a tool."""
+    blocks = [block for passage in asked.prompt.passages if isinstance(passage, Spoke) for block in passage.blocks]
+    return any(isinstance(block, CallBlock) and block.tool == tool for block in blocks)
+
+
+def lead(asked: Asked) -> Say:
+    """Give alice something to do, ask her to stop once she has written that she is done, and then answer."""
+    if not used(asked, "Task"):
+        task = Use("TaskCreate", {"subject": "build it"})
+        return Say("Alice shall build it.", [task, Use("Task", {"name": ALICE, "prompt": "You build."})])
+    if "it is built" in told(asked) and not used(asked, "SendMessage"):
+        return Say(calls=[Use("SendMessage", {"type": "shutdown_request", "recipient": ALICE})])
+    return Say("Alice has built it." if used(asked, "SendMessage") else "I wait for Alice.")
+
+
+def builds(command: str) -> Callable[[Asked], Say]:
+    """Return a teammate that runs a command for its task, whatever comes of it, says so to the lead and is done."""
+
+    def alice(asked: Asked) -> Say:
+        if "is yours now" not in told(asked):
+            return Say("Ready.")
+        if not used(asked, "bash"):
+            return Say("I build.", [Use("bash", {"command": command})])
+        if not used(asked, "TaskUpdate"):
+            done = Use("TaskUpdate", {"taskId": "1", "status": "completed"})
+            return Say(calls=[done, Use("SendMessage", {"recipient": LEAD, "content": "it is built"})])
+        return Say("Done.")
+
+    return alice
+
+
+def story(alice: Script) -> dict[str, Script]:
+    """Return the script of both."""
+    return {"the lead of team": lead, "teammate on team": alice}
+
+
+# -- processes ------------------------------------------------------------------------------------
+
+
+async def fact(is_so: Callable[[], bool]) -> None:
+    """Return once something is so, bounded."""
+    for _ in range(SOON * 100):
+        if is_so():
+            return
+        await anyio.sleep(0.01)
+    raise AssertionError("it never came about")
+
+
+def running(pid: int) -> bool:
+    """Tell whether a process runs: one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def number_in(path: Path) -> int:
+    """Return the number in a file, once it is there whole."""
+    await fact(lambda: path.exists() and path.read_text().endswith("\n"))
+    return int(path.read_text())
+
+
+def environment(home: Path, provider: FakeProvider) -> dict[str, str]:
+    """Return the environment of a user whose models are at that provider."""
+    own = {"HOME": str(home), "ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": provider.url}
+    dropped = ("DESKMATE_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+    return {key: value for key, value in os.environ.items() if key not in dropped} | own
+
+
+def typed(*words: str) -> list[str]:
+    """Return the words of a command of ours."""
+    return [sys.executable, "-m", "deskmate", *words]
+
+
+# -- a team ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A team whose lead nobody plays, with alice on its roster."""
+
+    office: Office
+    launcher: ProcessLauncher
+    happenings: list[Happening]
+
+    async def member(self) -> Member:
+        """Return alice as the roster has her."""
+        return (await self.office.roster.refresh()).members[ALICE]
+
+
+@asynccontextmanager
+async def floor(room: Room, provider: FakeProvider, **flags: object) -> AsyncIterator[Floor]:
+    """Have a team on disk, as the lead's process has it."""
+    settings = room.settings(provider, "anthropic", **flags)
+    async with AsyncExitStack() as stack:
+        store = JsonlStore.open(room.place, TEAM, create=True)
+        stack.callback(store.close)
+        await stack.enter_async_context(store.hold(LEAD, "a test"))
+        happenings: list[Happening] = []
+        feed = Feed()
+        feed.listen(happenings.append)
+        office = office_in(store, settings, feed)
+        await office.roster.found(TEAM)
+        await office.roster.permit(PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=0.0))
+        await office.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
+        client = await stack.enter_async_context(connected(settings))
+        furniture = await furnished(room.place, TEAM, settings, office, client)
+        yield Floor(office, in_processes(furniture, room.place), happenings)

@@ -1,0 +1,395 @@
+"""Teammates in processes of their own, with real ones: they work, they die and are started again, none is left."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from deskmate.app import Feed, resume
+from deskmate.core.entries import Said
+from deskmate.core.messages import ShutdownRequest
+from deskmate.core.names import BOARD, LEAD, ROSTER, mail
+from deskmate.core.prompts import TextDelta
+from deskmate.errors import PlayerFailed
+from deskmate.runtime.feed import Arrived, Changed, Happening, Recorded, Streamed
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.testing import FakeClock
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.launchers import ALICE, SOON, Floor, builds, environment, fact, floor, number_in, running, story, told, typed
+from tests.launchers import lead as plain_lead
+from tests.scenarios.playing import TEAM, Room
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform != "linux", reason="what runs is looked up in /proc"),
+]
+ASK = ShutdownRequest(request_id="r1", content="enough")
+
+
+@asynccontextmanager
+async def playing(floor: Floor) -> AsyncIterator[list[Exception]]:
+    """Have alice played meanwhile, bounded; what that raises is listed once it has ended."""
+    raised: list[Exception] = []
+
+    async def play() -> None:
+        try:
+            await floor.launcher.play(ALICE)
+        except Exception as error:
+            raised.append(error)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(play)
+            yield raised
+
+
+async def its_process(room: Room) -> int:
+    """Return the process that plays alice, once it sits in her seat."""
+    seat = room.place / f".teams/{TEAM}/{ALICE}.seat"
+    await fact(lambda: seat.exists() and seat.read_text().startswith("process "))
+    return int(seat.read_text().split()[1])
+
+
+# -- working --------------------------------------------------------------------------------------
+
+
+async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(room: Room) -> None:
+    (room.place / "anyio.py").write_text("raise SystemExit('the workspace brought a module along')")
+    happenings: list[Happening] = []
+    feed = Feed()
+    feed.listen(happenings.append)
+    who = "echo $PPID > pid; tr '\\0' ' ' < /proc/$PPID/cmdline > words"
+    async with FakeProvider(story(builds(who))) as provider:
+        outcome = await room.run(provider, "anthropic", feed, launcher="process", model="claude-haiku-4-5")
+    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+    assert int(room.files["pid"]) != os.getpid()
+    words = f"-P -m deskmate -C {room.place} play {ALICE} --team {TEAM}"
+    assert room.files["words"].split(maxsplit=1)[1].strip() == words
+    assert {(asked.model, asked.headers["x-api-key"]) for asked in provider.requests} == {
+        ("claude-haiku-4-5", "sk-test")
+    }
+    kinds = [record["type"] for record in await room.records(BOARD)]
+    assert kinds == ["task_created", "task_claimed", "task_completed"]
+    assert [record["sender"] for record in await room.records(mail(LEAD))][1:] == [ALICE, ALICE]
+    assert not running(int(room.files["pid"]))
+    seen = [happening for happening in happenings if not isinstance(happening, Recorded)]
+    assert Streamed(ALICE, TextDelta("I build.")) in seen
+    assert Changed(ALICE, "working") in seen
+    assert Arrived(ALICE, LEAD, "shutdown_request") in seen
+    entries = [happening.entry for happening in happenings if isinstance(happening, Recorded)]
+    assert "I build." in [entry.text for entry in entries if isinstance(entry, Said)]
+
+
+async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: Room) -> None:
+    essay = "word " * 20_000
+    async with FakeProvider([Say(essay)]) as provider, floor(room, provider) as team:
+        process = subprocess.Popen(
+            typed("-C", str(room.place), "play", ALICE, "--team", TEAM),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment(room.home, provider),
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with process:
+            process.stdin.write(team.launcher.order.encode() + b"\n")
+            process.stdin.flush()
+            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+            with anyio.fail_after(SOON):
+                while (await team.member()).here:
+                    await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
+            lines = await anyio.to_thread.run_sync(process.stdout.readlines)
+        assert process.returncode == 0
+    deltas = [line for line in lines if b'"streamed"' in line]
+    assert 0 < len(deltas) < len(essay) / 16
+    assert sum(b'"recorded"' in line and b"word word" in line for line in lines) == 1
+    assert lines[0] == b'{"type": "beat"}\n'
+
+
+# -- dying ----------------------------------------------------------------------------------------
+
+
+async def test_a_killed_process_is_started_again_and_goes_on(room: Room) -> None:
+    async def kill() -> None:
+        os.kill(await number_in(room.place / "pid"), signal.SIGKILL)
+
+    alice = builds("echo $$ > shell; echo $PPID > pid; exec sleep 600")
+    async with FakeProvider(story(alice)) as provider, anyio.create_task_group() as tasks:
+        tasks.start_soon(kill)
+        outcome = await room.run(provider, "anthropic", launcher="process")
+    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+    assert not running(int(room.files["shell"]))
+    assert any("interrupted; outcome unknown" in result.text for asked in provider.requests for result in asked.results)
+
+
+async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -> None:
+    async with FakeProvider(story(builds("echo $$ > shell; echo $PPID > pid; exec sleep 600"))) as provider:
+        words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
+        process = subprocess.Popen(
+            typed("-C", str(room.place), *words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(room.home, provider),
+        )
+        with process:
+            shell, pid = await number_in(room.place / "shell"), await number_in(room.place / "pid")
+            process.kill()
+        # At once: the teammate of before may still sit in its seat.
+        with anyio.fail_after(SOON):
+            outcome = await resume(room.wanted(provider, "anthropic", None), Feed())
+        await fact(lambda: not running(pid) and not running(shell))
+    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+
+
+async def test_nothing_outlives_a_killed_lead_though_nobody_resumes_it(room: Room) -> None:
+    async with FakeProvider(story(builds("trap '' TERM; echo $$ > shell; echo $PPID > pid; sleep 600"))) as provider:
+        words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
+        process = subprocess.Popen(
+            typed("-C", str(room.place), *words),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment(room.home, provider),
+        )
+        with process:
+            shell, pid = await number_in(room.place / "shell"), await number_in(room.place / "pid")
+            process.kill()
+        await fact(lambda: not running(pid) and not running(shell))
+
+
+async def test_one_that_fails_four_times_in_a_minute_is_parked_and_the_lead_is_told(room: Room) -> None:
+    def lead(asked: Asked) -> Say:
+        return Say("Alice cannot be played.") if "failed 4 times within a minute" in told(asked) else plain_lead(asked)
+
+    def alice(asked: Asked) -> Say:
+        deadly = Use("bash", {"command": "echo $PPID >> pids; echo $$ >> shells; kill -9 $PPID; sleep 600"})
+        return Say(calls=[deadly]) if "is yours now" in told(asked) else Say("Ready.")
+
+    script = {**story(alice), "the lead of team": lead}
+    async with FakeProvider(script) as provider:
+        outcome = await room.run(provider, "anthropic", launcher="process")
+    assert (outcome.text, provider.complaints) == ("Alice cannot be played.", [])
+    pids = room.files["pids"].split()
+    left = [pid for pid in (*pids, *room.files["shells"].split()) if running(int(pid))]
+    assert (len(pids), len(set(pids)), left) == (4, 4, [])
+    (parked,) = [record for record in await room.records(ROSTER) if record["type"] == "member_parked"]
+    reason = "failed 4 times within a minute, at last with PlayerFailed: the process of 'alice' was ended by signal 9"
+    assert parked["reason"] == reason
+    # Its task is on the board again.
+    assert (await room.records(BOARD))[-1]["type"] == "task_released"
+
+
+async def test_a_silent_process_is_ended_and_told(room: Room) -> None:
+    clock = FakeClock()
+    async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
+        launched = replace(team, launcher=replace(team.launcher, clock=clock))
+        async with playing(launched) as raised:
+            pid = await its_process(room)
+            await fact(lambda: Changed(ALICE, "idle") in team.happenings)
+            os.kill(pid, signal.SIGSTOP)
+            while not raised:
+                clock.advance(10)
+                await anyio.lowlevel.checkpoint()
+        assert [(type(error), str(error)) for error in raised] == [
+            (PlayerFailed, "the process of 'alice' said nothing for 60 s and was ended")
+        ]
+        assert not running(pid)
+
+
+async def test_time_that_this_process_was_stopped_is_nobodys_silence(room: Room) -> None:
+    clock = FakeClock()
+    async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
+        launched = replace(team, launcher=replace(team.launcher, clock=clock))
+        async with playing(launched) as raised:
+            await fact(lambda: Changed(ALICE, "idle") in team.happenings)
+            for seconds in (10, 3600):
+                clock.advance(seconds)
+                await fact(lambda: clock.sleeping == 1)
+            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+        assert raised == []
+        assert not (await team.member()).here
+
+
+# -- ending ---------------------------------------------------------------------------------------
+
+
+async def test_who_is_cancelled_is_gone_with_all_it_ran_and_has_not_left(room: Room) -> None:
+    script = [Say(calls=[Use("bash", {"command": "echo $$ > shell; sleep 600 & wait"})])]
+    async with FakeProvider(script) as provider, floor(room, provider) as team:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(team.launcher.play, ALICE)
+            shell, pid = await number_in(room.place / "shell"), await its_process(room)
+            tasks.cancel_scope.cancel()
+        assert (running(pid), running(shell)) == (False, False)
+        assert (await team.member()).status.word == "working"
+
+
+STUBBORN = """
+import signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("stubborn", flush=True)
+time.sleep(600)
+"""
+LOUD = """
+import os, sys
+sys.stdin.readline()
+sys.stdout.write("x" * 9_000_000 + "\\nheard\\n")
+sys.stdout.flush()
+os.write(2, b"noise\\n" * 100_000 + b"the last words\\n")
+sys.exit(7)
+"""
+
+
+def stub(room: Room, team: Floor, source: str, heard: list[bytes]) -> Floor:
+    """Return the team with something else than ours in place of the process."""
+    path = room.place / "stub.py"
+    path.write_text(source)
+    return replace(team, launcher=replace(team.launcher, deskmate=(sys.executable, str(path)), hear=heard.append))
+
+
+async def test_one_that_does_not_stop_when_asked_is_killed(room: Room) -> None:
+    heard: list[bytes] = []
+    async with FakeProvider([]) as provider, floor(room, provider) as team:
+        stubborn = replace(stub(room, team, STUBBORN, heard).launcher, grace_seconds=0.1)
+        with anyio.fail_after(SOON):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(stubborn.play, ALICE)
+                await fact(lambda: heard == [b"stubborn"])
+                (pid,) = children(room.place / "stub.py")
+                tasks.cancel_scope.cancel()
+        assert not running(pid)
+
+
+def children(script: Path) -> list[int]:
+    """Return the processes that run a script."""
+    words = {int(path.parent.name): path.read_bytes().split(b"\0") for path in Path("/proc").glob("[0-9]*/cmdline")}
+    return [pid for pid, said in words.items() if os.fsencode(script) in said]
+
+
+async def test_how_it_failed_is_told_with_its_last_words_and_no_flood_of_output_matters(room: Room) -> None:
+    heard: list[bytes] = []
+    async with FakeProvider([]) as provider, floor(room, provider) as team:
+        async with playing(stub(room, team, LOUD, heard)) as raised:
+            pass
+        (error,) = raised
+    assert str(error) == "the process of 'alice' ended with exit code 7: noise / noise / the last words"
+    assert heard[-1] == b"heard"
+    assert max(map(len, heard)) < 5_000_000
+
+
+async def test_a_process_that_cannot_be_started_is_told(room: Room) -> None:
+    async with FakeProvider([]) as provider, floor(room, provider) as team:
+        nowhere = replace(team.launcher, deskmate=(str(room.place / "nothing"),))
+        with pytest.raises(PlayerFailed, match=r"no process could be started for 'alice': .*No such file"):
+            await nowhere.play(ALICE)
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+async def play(room: Room, provider: FakeProvider, *words: str, stdin: str = "{}\n") -> tuple[int, str, str]:
+    """Type `deskmate play`, stdin staying open where there is any; return its exit code, its stdout and its stderr."""
+    process = await anyio.open_process(
+        typed("-C", str(room.place), "play", *words), env=environment(room.home, provider)
+    )
+    async with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if stdin:
+            await process.stdin.send(stdin.encode())
+        else:
+            await process.stdin.aclose()
+        with anyio.fail_after(SOON):
+            stdout = b"".join([data async for data in process.stdout])
+            stderr = b"".join([data async for data in process.stderr])
+            return await process.wait(), stdout.decode(), stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "code", "complaint"),
+    [
+        (["bob", "--team", TEAM], "{}\n", 2, "deskmate: there is no teammate 'bob' in team 'main'; there is alice\n"),
+        ([LEAD, "--team", TEAM], "{}\n", 2, "deskmate: there is no teammate 'lead' in team 'main'; there is alice\n"),
+        ([ALICE, "--team", "other"], "{}\n", 2, "deskmate: there is no team 'other' in {place}; there is main\n"),
+        (
+            [ALICE, "--team", TEAM],
+            '{"settings": {"max_steps": 0}}\n',
+            2,
+            "deskmate: the flag --max-steps must be a whole number of at least 1\n",
+        ),
+        (
+            [ALICE, "--team", TEAM],
+            '{"key": "sk-secret"}\n',
+            2,
+            "deskmate: the first line on stdin must be an order, such as {{}}; `deskmate run` gives it\n",
+        ),
+        ([ALICE, "--team", TEAM], "", 130, ""),
+    ],
+)
+async def test_what_cannot_be_played_is_told_in_a_line(
+    room: Room, words: list[str], stdin: str, code: int, complaint: str
+) -> None:
+    async with FakeProvider([]) as provider, floor(room, provider):
+        ended = await play(room, provider, *words, stdin=stdin)
+    told = [line for line in ended[1].splitlines() if line != '{"type": "beat"}']
+    assert (ended[0], told, ended[2]) == (code, [], complaint.format(place=room.place))
+
+
+async def test_a_second_process_is_told_who_sits_there(room: Room) -> None:
+    provider = FakeProvider([Say("Ready.")])
+    async with provider, floor(room, provider) as team, anyio.create_task_group() as tasks:
+        tasks.start_soon(team.launcher.play, ALICE)
+        pid = await its_process(room)
+        code, _, complaint = await play(room, provider, ALICE, "--team", TEAM)
+        assert running(pid)
+        tasks.cancel_scope.cancel()
+    assert (code, complaint) == (
+        3,
+        f"deskmate: the seat 'alice' is held by process {pid}; stop that holder first\n",
+    )
+
+
+async def test_the_end_of_stdin_stops_it_and_records_nothing(room: Room) -> None:
+    async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
+        process = await anyio.open_process(
+            typed("-C", str(room.place), "play", ALICE, "--team", TEAM),
+            env=environment(room.home, provider),
+        )
+        async with process:
+            assert process.stdin is not None
+            await process.stdin.send(b"{}\n")
+            while (await team.member()).status.word != "idle":
+                await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
+            before = await room.records(ROSTER)
+            await process.stdin.aclose()
+            with anyio.fail_after(SOON):
+                assert await process.wait() == 130
+        assert await room.records(ROSTER) == before
+
+
+def test_people_are_not_shown_the_command() -> None:
+    shown = subprocess.run(typed("--help"), capture_output=True, text=True, check=True).stdout
+    assert "resume" in shown
+    assert "play" not in shown.partition("Commands:")[2].partition("Examples:")[0]
+
+
+async def test_who_has_left_is_let_leave_again(room: Room) -> None:
+    async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
+        await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+        with anyio.fail_after(SOON):
+            await team.launcher.play(ALICE)
+            before = await room.records(ROSTER)
+            await team.launcher.play(ALICE)
+        assert await room.records(ROSTER) == before

@@ -1,0 +1,281 @@
+"""A lead that works in a team it founded: both its mailboxes are heard, and everybody in the process goes along."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+import pytest
+
+from deskmate.core.entries import Started
+from deskmate.core.members import Joined, Roster
+from deskmate.core.messages import Interrupt, Message, Plain
+from deskmate.core.names import LEAD, ROSTER, SPEND, USER, mail
+from deskmate.core.prompts import Prompt, Reply
+from deskmate.core.spending import Caps
+from deskmate.models.scripted import Script, Speak, Step
+from deskmate.ports import Store
+from deskmate.runtime import roster as live
+from deskmate.runtime.dismissing import dismiss
+from deskmate.runtime.feed import Arrived
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.team import Team
+from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.watch import Watch
+from deskmate.stores.joint import JointStore
+from deskmate.stores.memory import MemoryStore
+from deskmate.testing import FakeClock
+from tests.runtime import SOON, Meddled, contents, envelopes, until
+from tests.runtime.desks import Floor, turns, uses
+from tests.runtime.test_shutdown import Inline
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Trip:
+    """A process whose lead goes from its home, `team`, to `web` and back."""
+
+    floor: Floor
+    joint: JointStore
+    web: Store = field(default_factory=MemoryStore)
+
+    @classmethod
+    async def begun(cls, script: Script = (), home: Store | None = None) -> "Trip":
+        joint = JointStore(home or MemoryStore(), "team")
+        return cls(await Floor.opened(script, store=joint), joint)
+
+    async def go(self, *teammates: str) -> None:
+        """Let the lead found `web` and go there."""
+        roster = live.Roster(Pen(self.web, self.floor.clock))
+        await roster.found("web", home="team")
+        for name in teammates:
+            await roster.join(Joined(name=name, prompt="begin", at=0.0))
+        self._turn_to(roster.state, lambda: self.joint.enter(self.web))
+
+    async def come_back(self) -> None:
+        """Let it go home; the next `web` is another one."""
+        roster = await live.Roster(Pen(self.joint.home, self.floor.clock)).refresh()
+        self._turn_to(roster, self.joint.leave)
+        self.web = MemoryStore()
+
+    def _turn_to(self, roster: Roster, move: Callable[[], None]) -> None:
+        office = self.floor.office
+        move()
+        office.roster.begin_again(roster)
+        office.board.begin_again()
+        office.purse.begin_again(office.purse.state)
+
+    async def say(self, store: Store, sender: str, message: Message) -> None:
+        """Send something to the lead, in one of its teams."""
+        pen = Pen(store, self.floor.clock)
+        await Mailbox(sender, pen, live.Roster(pen)).send(LEAD, message)
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return Mailbox(LEAD, self.floor.office.pen, self.floor.office.roster)
+
+
+async def transcript_of(trip: Trip) -> Transcript:
+    transcript = await Transcript.load(trip.floor.office.pen, LEAD)
+    await transcript.record(Started(name=LEAD))
+    return transcript
+
+
+# -- hearing ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-create")
+async def test_a_lead_hears_both_mailboxes_away_and_each_message_once() -> None:
+    trip = await Trip.begun()
+    lead, home = await transcript_of(trip), trip.joint.home
+    await trip.say(home, USER, Plain(content="one"))
+    heard = await trip.mailbox.hear(lead)
+    assert heard
+    assert (heard.box, contents(envelopes(heard))) == ("mail/lead", ["one"])
+    await trip.go("bob")
+    await trip.say(trip.web, "bob", Plain(content="two"))
+    await trip.say(home, USER, Plain(content="three"))
+    assert await all_heard(trip, lead) == [("mail/lead", ["three"]), ("mail/lead@web", ["two"])]
+    await trip.come_back()
+    await trip.say(home, USER, Plain(content="four"))
+    assert await all_heard(trip, lead) == [("mail/lead", ["four"])]
+
+
+async def all_heard(trip: Trip, lead: Transcript) -> list[tuple[str, list[str]]]:
+    """Let the lead hear all there is; return from which mailbox what came."""
+    found = []
+    while heard := await trip.mailbox.hear(lead):
+        found.append((heard.box, contents(envelopes(heard))))
+    return found
+
+
+async def test_a_teammate_of_a_named_team_hears_its_own_mailbox_alone() -> None:
+    trip = await Trip.begun()
+    await trip.go("bob")
+    bob = Mailbox("bob", trip.floor.office.pen, trip.floor.office.roster)
+    assert bob.boxes == {"mail/bob": "mail/bob"}
+
+
+async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told_of_both() -> None:
+    trip = await Trip.begun()
+    cuts: list[tuple[str, int]] = []
+    arrived: list[str] = []
+    trip.floor.office.feed.listen(lambda told: arrived.append(told.sender) if isinstance(told, Arrived) else None)
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            watch = Watch(trip.floor.office, trip.mailbox, lambda box, number: cuts.append((box, number)), tasks)
+            tasks.start_soon(watch.keep, {})
+            for _ in range(2):
+                await trip.go("bob")
+                await trip.say(trip.web, "bob", Plain(content="done"))
+                await trip.say(trip.joint.home, USER, Interrupt())
+                await trip.say(trip.web, USER, Interrupt())
+                await until(lambda: len(arrived) % 3 == 0 and arrived)
+                await trip.come_back()
+                await turns()
+            tasks.cancel_scope.cancel()
+    assert sorted(cuts) == [("mail/lead", 1), ("mail/lead", 2), ("mail/lead@web", 2), ("mail/lead@web", 2)]
+    assert sorted(arrived) == ["bob", "bob", "user", "user", "user", "user"]
+
+
+# -- folds ------------------------------------------------------------------------------------------
+
+
+async def test_whoever_looked_at_the_roster_just_when_the_lead_went_does_not_bring_the_old_one_along() -> None:
+    home = Meddled(MemoryStore())
+    trip = await Trip.begun(home=home)
+    other = live.Roster(Pen(home, trip.floor.clock))
+    for name in ("alice", "carol"):
+        await other.join(Joined(name=name, at=0.0))
+    home.at("after read", ROSTER, trip.go)
+    await trip.floor.office.roster.refresh()
+    assert (trip.floor.office.roster.state.team, trip.floor.office.roster.state.teammates) == ("web", [])
+
+
+async def test_what_was_appended_at_home_just_when_the_lead_went_counts_there() -> None:
+    home = Meddled(MemoryStore())
+    trip = await Trip.begun(home=home)
+    home.at("after append", SPEND, trip.go)
+    await trip.floor.office.purse.spend(LEAD, Reply((), model="m", cost=1.0))
+    assert trip.floor.office.purse.state.number == 0
+    assert len(await home.read(SPEND)) == 1
+    assert await trip.web.read(SPEND) == []
+
+
+@pytest.mark.behaviour("budget")
+async def test_a_cap_counts_what_the_leads_other_teams_have_spent() -> None:
+    pen = Pen(MemoryStore(), FakeClock())
+    first = Purse(pen, Caps())
+    await first.spend(LEAD, Reply((), model="m", cost=1.0))
+    there = Purse(Pen(MemoryStore(), FakeClock()), Caps(cost=1.5, member_cost=1.2), await first.refresh())
+    assert there.over("bob", steps=0) is None
+    await there.spend(LEAD, Reply((), model="m", cost=0.25))
+    assert "'lead' has spent $1.25" in str(there.over(LEAD, steps=0))
+    assert there.over("bob", steps=0) is None
+    await there.spend("bob", Reply((), model="m", cost=0.25))
+    assert "$1.50 of $1.50 is spent" in str(there.over("bob", steps=0))
+
+
+# -- everyone else ----------------------------------------------------------------------------------
+
+
+def parts(bob: Callable[[Prompt], Step]) -> Script:
+    return lambda prompt: bob(prompt) if "You are bob," in prompt.system else "Yes?"
+
+
+async def test_the_members_of_each_team_are_played_also_those_who_bear_a_name_again() -> None:
+    trip = await Trip.begun(parts(lambda prompt: "Ready."))
+    roster = trip.floor.office.roster
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Team(trip.floor.office, {"inline": Inline(trip.floor)}, tasks).keep)
+            for _ in range(2):
+                await trip.go("bob")
+                await until(lambda: roster.state.members["bob"].status.word == "idle")
+                await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+                await trip.come_back()
+                await turns()
+            tasks.cancel_scope.cancel()
+
+
+@pytest.mark.behaviour("team-delete", "shutdown")
+async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -> None:
+    said: list[str] = []
+
+    def bob(prompt: Prompt) -> Step:
+        said.append(str(prompt.passages[-1]))
+        no = uses("SendMessage", type="shutdown_response", request_id="lead:1.0/bob", approve=False, content="No.")
+        # It owns a task, so that its own word is needed.
+        claim = uses("TaskUpdate", taskId=1, status="in_progress")
+        return [claim, "Busy.", no, "No, I said."][len(said) - 1] if len(said) <= 4 else Speak("No.")
+
+    trip = await Trip.begun(parts(bob))
+    floor, roster = trip.floor, trip.floor.office.roster
+    await trip.go("bob")
+    await floor.office.board.create(LEAD, "parse")
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Team(floor.office, {"inline": Inline(floor)}, tasks).keep)
+            await until(lambda: len(said) >= 2)
+            tasks.start_soon(dismiss, floor.office, trip.mailbox, "lead:1.0")
+            await floor.passing_until(lambda: not roster.state.here("bob"))
+            tasks.cancel_scope.cancel()
+    assert any("request 'lead:1.0/bob' cannot be refused" in told for told in said)
+    assert roster.state.members["bob"].status.detail == "forced: no answer to a shutdown request in 30 s"
+
+
+@dataclass
+class Slow:
+    """Plays a teammate that takes its time after it has left, as one with mail to give back does."""
+
+    floor: Floor
+    done: list[str] = field(default_factory=list)
+
+    async def play(self, name: str) -> None:
+        office = self.floor.office
+        async with office.pen.store.hold(name, "a test"):
+            await office.pen.store.changed({mail(name): 0})
+            await office.roster.leave(name, "asked to", heard=0)
+            await turns(500)
+            self.done.append(name)
+
+
+async def test_who_has_left_is_waited_for_until_nobody_plays_it() -> None:
+    trip = await Trip.begun()
+    slow = Slow(trip.floor)
+    await trip.go("bob", "carol")
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Team(trip.floor.office, {"inline": slow}, tasks).keep)
+            await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+            assert sorted(slow.done) == ["bob", "carol"]
+            tasks.cancel_scope.cancel()
+
+
+@dataclass
+class Sweeping(Slow):
+    """Plays a teammate as a launcher does that has something to clear away when nobody sits there any more."""
+
+    async def play(self, name: str) -> None:
+        await super().play(name)
+        self.done.remove(name)
+        await turns(500)
+        self.done.append(name)
+
+
+async def test_who_has_somebody_played_can_wait_until_nothing_of_anybody_runs() -> None:
+    trip = await Trip.begun()
+    sweeping = Sweeping(trip.floor)
+    await trip.go("bob", "carol")
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            team = Team(trip.floor.office, {"inline": sweeping}, tasks)
+            await team.gone()
+            tasks.start_soon(team.keep)
+            await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+            await team.gone()
+            assert sorted(sweeping.done) == ["bob", "carol"]
+            tasks.cancel_scope.cancel()

@@ -1,0 +1,49 @@
+"""Delegating: a lead that leaves the work itself to others has no tools for it, and its model is told."""
+
+import pytest
+
+from deskmate.core.entries import Noticed
+from deskmate.core.roles import AgentType, Kind, tools_of
+from tests.runtime.desks import Floor, uses
+
+pytestmark = pytest.mark.anyio
+
+RUNS = uses("bash", command="ls")
+DELEGATING = tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True)
+
+
+def shown(floor: Floor) -> list[tuple[str, ...]]:
+    """Return the tools that each prompt showed the model."""
+    return [tuple(spec.name for spec in prompt.tools) for prompt in floor.scripted.prompts]
+
+
+@pytest.mark.behaviour("tiers")
+async def test_a_lead_that_delegates_is_told_and_shown_no_other_tools() -> None:
+    floor = await Floor.opened([RUNS, "I cannot."])
+    await floor.permit(delegate=True)
+    await floor.turn("list the files")
+    assert shown(floor) == [DELEGATING, DELEGATING]
+    assert [entry.delegate for entry in await floor.entries() if isinstance(entry, Noticed)] == [True]
+    ((_, ok, text),) = await floor.results()
+    assert (ok, text) == (False, "there is no tool 'bash' for you now; use one of those you were given")
+
+
+@pytest.mark.behaviour("tiers")
+async def test_one_that_no_longer_does_is_told_with_the_next_thing_it_hears_and_has_its_tools_again() -> None:
+    floor = await Floor.opened(["Spread out.", RUNS, "Listed."])
+    await floor.permit(delegate=True)
+    await floor.turn("go")
+    await floor.permit(delegate=False)
+    await floor.turn("list the files")
+    assert shown(floor)[1] == shown(floor)[2] != DELEGATING
+    assert "bash" in shown(floor)[1]
+    assert [entry.delegate for entry in await floor.entries() if isinstance(entry, Noticed)] == [True, False]
+    assert [ok for _, ok, _ in await floor.results()] == [True]
+
+
+async def test_a_change_of_it_alone_wakes_nobody() -> None:
+    floor = await Floor.opened(["Done."])
+    await floor.turn("go")
+    await floor.permit(delegate=True)
+    await floor.turn()
+    assert len(floor.scripted.prompts) == 1

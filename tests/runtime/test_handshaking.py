@@ -1,0 +1,254 @@
+"""A handshake is closed by the first answer of who may give it, whoever was killed between asking and hearing."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from deskmate.core.entries import Heard
+from deskmate.core.handshakes import Request, Shake
+from deskmate.core.members import Idle, Joined
+from deskmate.core.memory import Memory
+from deskmate.core.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
+from deskmate.core.names import LEAD, USER, mail
+from deskmate.models.scripted import Speak
+from deskmate.runtime.feed import Recorded
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.supervisor import Supervisor
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import SOON, Meddled, envelopes, until
+from tests.runtime.desks import Floor, last_told, turns, uses
+from tests.runtime.scenes import Inline
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("P3")]
+
+ASK = uses("SendMessage", type="shutdown_request", recipient="alice", content="we are done")
+CALL = "lead:3.0"
+NO = ShutdownResponse(request_id=CALL, approve=False, content="not yet")
+YES = ShutdownResponse(request_id=CALL, approve=True)
+OPEN = {CALL: Request(CALL, Shake.SHUTDOWN, "alice")}
+
+
+async def team(*script: str | Speak, store: Meddled | None = None) -> Floor:
+    """Return a team of a lead that plays a script, and of alice and bob, who are played by the test's hand."""
+    floor = await Floor.opened(script, store=store)
+    for name in ("alice", "bob"):
+        await floor.office.roster.join(Joined(name=name, at=0.0))
+    return floor
+
+
+async def memory(floor: Floor, name: str = LEAD) -> Memory:
+    return (await Transcript.load(floor.office.pen, name)).memory
+
+
+def heard(floor: Floor, name: str = LEAD) -> int:
+    """Return how much of its mail a member has heard in this process."""
+    entries = [told.entry for told in floor.told if isinstance(told, Recorded) and told.member == name]
+    return max((entry.upto for entry in entries if isinstance(entry, Heard)), default=0)
+
+
+async def tell(floor: Floor, message: Message, sender: str) -> None:
+    """Write to the lead, and return once it has heard that and had its time to act upon it."""
+    before = heard(floor)
+    await floor.send(message, sender=sender)
+    await until(lambda: heard(floor) > before)
+    await turns()
+
+
+async def nothing_more() -> None:
+    """Let the process get no further than this, until it is killed."""
+    await anyio.sleep_forever()
+
+
+# -- the lead asks ----------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("shutdown", "resume")
+async def test_an_asker_killed_before_it_heard_the_answer_hears_it_when_it_comes_back() -> None:
+    floor = await team(ASK, "Asked.")
+    async with floor.playing("end it"):
+        await floor.until_status("idle")
+    assert (await memory(floor)).requests == OPEN
+    await floor.send(NO, sender="alice")
+    again = floor.restarted(["Then later."])
+    async with again.playing() as agent:
+        await until(lambda: agent.last_words == "Then later.")
+        await turns()
+    assert ((await memory(again)).requests, len(again.scripted.prompts)) == ({}, 1)
+    assert "not yet" in last_told(again.scripted.prompts[0])[-1]
+
+
+@pytest.mark.behaviour("shutdown", "resume")
+@pytest.mark.parametrize("answer", [NO, YES], ids=["no", "yes"])
+async def test_an_asker_killed_before_it_noted_its_question_asks_once_and_hears_the_answer(
+    answer: ShutdownResponse,
+) -> None:
+    store = Meddled(MemoryStore())
+    floor = await team(ASK, store=store)
+    store.at("after append", mail("alice"), nothing_more)
+    async with floor.playing("end it"):
+        await until(lambda: mail("alice") in store.appended)
+    # It was asked, and answers before the one who asked is back.
+    await floor.send(answer, sender="alice")
+    again = floor.restarted(["I see."])
+    async with again.playing() as agent:
+        await until(lambda: agent.last_words == "I see.")
+        await turns()
+    assert (await memory(again)).requests == {}
+    assert len(again.scripted.prompts) == 1
+    asked = await Mailbox("alice", again.office.pen, again.office.roster).hear(
+        await Transcript.load(again.office.pen, "alice")
+    )
+    assert asked is not None
+    assert [envelope.message for envelope in envelopes(asked)] == [
+        ShutdownRequest(request_id=CALL, content="we are done")
+    ]
+
+
+@pytest.mark.behaviour("shutdown")
+async def test_the_first_answer_counts_and_no_other_wakes_anyone() -> None:
+    floor = await team(ASK, "Asked.", "Then later.")
+    async with floor.playing("end it"):
+        await floor.until_status("idle")
+        await tell(floor, NO, "alice")
+        await floor.until_status("idle")
+        assert len(floor.scripted.prompts) == 3
+        await tell(floor, NO, "alice")
+        await tell(floor, YES, "alice")
+        assert len(floor.scripted.prompts) == 3
+    known = await memory(floor)
+    assert (known.requests, known.leaving) == ({}, frozenset())
+
+
+@pytest.mark.behaviour("shutdown")
+@pytest.mark.parametrize(
+    ("answer", "sender"),
+    [
+        (NO, "bob"),
+        (NO, USER),
+        (ShutdownResponse(request_id="lead:3.1", approve=False, content="not yet"), "alice"),
+        (PlanResponse(request_id=CALL, approve=False), "alice"),
+    ],
+    ids=["of another", "of the user", "to another request", "of another kind"],
+)
+async def test_an_answer_that_does_not_count_leaves_the_question_open(answer: Message, sender: str) -> None:
+    floor = await team(ASK, "Asked.", "Then later.")
+    async with floor.playing("end it"):
+        await floor.until_status("idle")
+        await tell(floor, answer, sender)
+        assert ((await memory(floor)).requests, len(floor.scripted.prompts)) == (OPEN, 2)
+        await tell(floor, NO, "alice")
+        await floor.until_status("idle")
+    assert ((await memory(floor)).requests, len(floor.scripted.prompts)) == ({}, 3)
+
+
+@pytest.mark.behaviour("shutdown", "lead-wake")
+async def test_a_lead_that_asked_twice_is_told_once_that_she_left() -> None:
+    floor = await team(ASK, ASK, "Asked, and again.", "Good.")
+    await floor.office.roster.status(Idle(name="bob", at=0.0))
+    async with floor.playing("end it"):
+        await until(lambda: len(floor.scripted.prompts) == 3)
+        await floor.until_status("idle")
+        await tell(floor, YES, "alice")
+        assert len(floor.scripted.prompts) == 3
+        await floor.office.roster.leave("alice", "agreed to a shutdown request", heard=2, agreed=True)
+        await until(lambda: len(floor.scripted.prompts) == 4)
+        await floor.until_status("idle")
+        await turns()
+    assert "alice is left" in last_told(floor.scripted.prompts[3])[-1]
+    assert len(floor.scripted.prompts) == 4
+
+
+# -- a planner asks ---------------------------------------------------------------------------------
+
+PLAN = uses("ExitPlanMode", plan="first this, then that")
+WRITE = uses("write_file", path="a", content="1")
+PLANNED = "alice:2.0"
+
+
+async def planner(*script: str | Speak) -> Floor:
+    floor = await Floor.opened(script)
+    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
+    await floor.office.roster.join(Joined(name="bob", at=0.0))
+    return floor
+
+
+@asynccontextmanager
+async def kept(floor: Floor) -> AsyncIterator[None]:
+    """Let alice plan beside the test; at the end the process dies."""
+    await floor.office.roster.refresh()
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Supervisor(floor.office, "alice", Inline(floor)).keep)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+async def until_word(floor: Floor, word: str) -> None:
+    await until(lambda: floor.office.roster.state.members["alice"].status.word == word)
+    await turns()
+
+
+def files(floor: Floor) -> Mapping[str, bytes]:
+    return floor.bench.files
+
+
+@pytest.mark.behaviour("plan", "resume")
+@pytest.mark.parametrize("judge", [LEAD, USER])
+async def test_a_planner_killed_before_it_heard_the_word_hears_it_when_it_comes_back(judge: str) -> None:
+    floor = await planner(PLAN, "Submitted.")
+    async with kept(floor):
+        await until_word(floor, "waiting")
+    await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender=judge, to="alice")
+    again = floor.restarted([WRITE, "Written."])
+    async with kept(again):
+        await until_word(again, "idle")
+    assert (files(again), (await memory(again, "alice")).planning) == ({"a": b"1"}, False)
+
+
+@pytest.mark.behaviour("plan", "resume")
+async def test_a_planner_killed_before_it_noted_its_plan_hands_it_in_once() -> None:
+    store = Meddled(MemoryStore())
+    floor = await Floor.opened([PLAN], store=store)
+    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
+    store.at("after append", mail(LEAD), nothing_more)
+    async with kept(floor):
+        await until(lambda: mail(LEAD) in store.appended)
+    (first,) = await floor.letters(LEAD)
+    await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender=LEAD, to="alice")
+    again = floor.restarted(["Submitted.", WRITE, "Written."])
+    async with kept(again):
+        await until(lambda: again.scripted.prompts)
+        await until_word(again, "idle")
+    assert {letter.id for letter in await again.letters(LEAD)} == {first.id}
+    assert not (await memory(again, "alice")).planning
+
+
+@pytest.mark.behaviour("plan")
+async def test_the_first_word_on_a_plan_counts() -> None:
+    floor = await planner(PLAN, "Submitted.", WRITE, "I may not.", WRITE, "Still not.")
+    async with kept(floor):
+        await until_word(floor, "waiting")
+        await floor.send(PlanResponse(request_id=PLANNED, approve=False, content="too much"), sender=LEAD, to="alice")
+        await until_word(floor, "idle")
+        await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender=LEAD, to="alice")
+        await floor.send(Plain(content="and now?"), sender="bob", to="alice")
+        await until(lambda: len(floor.scripted.prompts) == 6)
+        await until_word(floor, "idle")
+    assert (files(floor), (await memory(floor, "alice")).planning) == ({}, True)
+
+
+@pytest.mark.behaviour("plan")
+async def test_nobody_but_lead_and_user_says_yes_to_a_plan() -> None:
+    floor = await planner(PLAN, "Submitted.", WRITE, "I may not.")
+    async with kept(floor):
+        await until_word(floor, "waiting")
+        await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender="bob", to="alice")
+        await floor.send(Plain(content="you may"), sender="bob", to="alice")
+        await until(lambda: len(floor.scripted.prompts) == 4)
+        await until_word(floor, "waiting")
+    known = await memory(floor, "alice")
+    assert (files(floor), known.planning, set(known.requests)) == ({}, True, {PLANNED})

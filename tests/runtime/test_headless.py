@@ -1,0 +1,73 @@
+"""A run without a person comes to its end, whoever of the team can no longer act upon its mail."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from deskmate.core.actions import Rest
+from deskmate.core.members import Joined
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD
+from deskmate.core.prompts import Prompt
+from deskmate.errors import ModelRejected
+from deskmate.models.scripted import Script, Step
+from deskmate.ports import Launcher
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.headless import REMINDER
+from deskmate.runtime.team import Team
+from tests.runtime import until
+from tests.runtime.desks import Floor, last_told, turns, uses
+from tests.runtime.scenes import Broken, Inline
+
+pytestmark = pytest.mark.anyio
+
+
+def script(*lead: Step) -> Script:
+    """Return a script with a part for the lead; no teammate gets an answer."""
+    parts = iter(lead)
+
+    def step(prompt: Prompt) -> Step:
+        return next(parts) if f"You are {LEAD}," in prompt.system else ModelRejected("the key is wrong")
+
+    return step
+
+
+@asynccontextmanager
+async def team(parts: Script, launcher: Callable[[Floor], Launcher]) -> AsyncIterator[Floor]:
+    """Let a team play beside the test in which alice is parked, and bob, who wrote to her, is gone."""
+    floor = await Floor.opened(parts)
+    for name in ("alice", "bob"):
+        await floor.office.roster.join(Joined(name=name, prompt="begin", at=0.0))
+    await floor.office.roster.leave("bob", "done", heard=0, agreed=True)
+    async with task_group() as tasks:
+        tasks.start_soon(Team(floor.office, {"inline": launcher(floor)}, tasks).keep)
+        await until(lambda: floor.office.roster.state.members["alice"].status.word == "parked")
+        await turns()
+        await floor.send(Plain(content="the schema is final"), sender="bob", to="alice")
+        await turns()
+        yield floor
+        tasks.cancel_scope.cancel()
+
+
+def told(floor: Floor) -> list[str]:
+    """Return the last thing the lead was told before each of its answers."""
+    return [last_told(prompt)[-1] for prompt in floor.scripted.prompts if f"You are {LEAD}," in prompt.system]
+
+
+@pytest.mark.parametrize("launcher", [Inline, Broken], ids=["parked", "dead"])
+async def test_mail_for_who_is_parked_keeps_no_run_from_its_end(launcher: Callable[[Floor], Launcher]) -> None:
+    async with team(script("It is parked.", "I wait.", "That was all."), launcher) as floor:
+        assert await floor.turn("go") == Rest()
+        assert not floor.office.roster.state.members["alice"].here
+    assert told(floor)[1] == REMINDER
+    assert len(told(floor)) == 3
+
+
+async def test_a_word_to_who_is_dead_tells_the_lead_again_and_the_run_ends() -> None:
+    write = uses("SendMessage", recipient="alice", content="are you there?")
+    async with team(script(write, "I wait.", "It is dead.", "So be it.", "That was all."), Broken) as floor:
+        assert await floor.turn("go") == Rest()
+        assert not floor.office.roster.state.members["alice"].here
+    assert ["alice is parked" in words for words in told(floor)] == [True, False, True, False, False]
+    assert told(floor)[3] == REMINDER

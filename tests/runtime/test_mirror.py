@@ -1,0 +1,108 @@
+"""Readable copies of roster and board, kept by the process that has the lead's seat: current within a second."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from deskmate.core.members import Joined, Roster
+from deskmate.core.tasks import Board
+from deskmate.errors import StoreCorrupt
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mirror import PAUSE_SECONDS, Mirror, Write
+from tests.runtime import SOON, until
+from tests.runtime.desks import Floor, turns
+
+pytestmark = pytest.mark.anyio
+Shown = list[tuple[list[str], list[str]]]
+
+
+def showing(shown: Shown) -> Write:
+    """Return what writes down who is here and what there is to do."""
+
+    def write(roster: Roster, board: Board) -> None:
+        names = [member.name for member in roster.members.values() if member.here]
+        shown.append((names, [task.subject for task in board.tasks.values()]))
+
+    return write
+
+
+@asynccontextmanager
+async def kept(floor: Floor, mirror: Mirror) -> AsyncIterator[None]:
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(mirror.keep)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+async def pause(floor: Floor) -> None:
+    """Let the time between two copies pass."""
+    await until(lambda: floor.clock.sleeping)
+    floor.clock.advance(PAUSE_SECONDS)
+
+
+@pytest.mark.behaviour("config")
+async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_one() -> None:
+    floor = await Floor.opened([])
+    shown: Shown = []
+    assert PAUSE_SECONDS < 1
+    async with kept(floor, Mirror(floor.office, showing(shown))):
+        await until(lambda: shown)
+        for name in ("alice", "bob"):
+            await floor.office.roster.join(Joined(name=name, at=0.0))
+        await floor.office.board.create("lead", "parse")
+        await until(lambda: floor.clock.sleeping)
+        await turns()
+        assert shown == [(["lead"], [])]
+        await pause(floor)
+        await until(lambda: len(shown) == 2)
+        await pause(floor)
+        await turns()
+        await floor.office.roster.leave("alice", "done", heard=0)
+        await until(lambda: len(shown) == 3)
+    assert shown == [(["lead"], []), (["lead", "alice", "bob"], ["parse"]), (["lead", "bob"], ["parse"])]
+
+
+@pytest.mark.behaviour("config")
+async def test_the_last_change_is_shown_when_the_process_ends() -> None:
+    floor = await Floor.opened([])
+    shown: Shown = []
+    async with kept(floor, Mirror(floor.office, showing(shown))):
+        await until(lambda: shown)
+        await floor.office.board.create("lead", "parse")
+    assert shown == [(["lead"], []), (["lead"], ["parse"])]
+
+
+async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    floor = await Floor.opened([])
+    tried: list[int] = []
+
+    def fail(roster: Roster, board: Board) -> None:
+        tried.append(roster.number)
+        raise StoreCorrupt("config.json is no regular file") if len(tried) == 1 else OSError(28, "No space left")
+
+    with caplog.at_level(logging.WARNING):
+        async with kept(floor, Mirror(floor.office, fail)):
+            await until(lambda: tried)
+            await floor.office.board.create("lead", "parse")
+            await pause(floor)
+            await until(lambda: len(tried) == 2)
+    assert "no regular file" in caplog.text
+    assert "No space left" in caplog.text
+
+
+async def test_another_team_is_shown_by_its_own_writer_and_nothing_while_the_turn_is_taken() -> None:
+    floor = await Floor.opened([])
+    here: Shown = []
+    there: Shown = []
+    mirror = Mirror(floor.office, showing(here))
+    await mirror.show()
+    async with task_group() as tasks, mirror.turn:
+        tasks.start_soon(mirror.show)
+        await turns()
+        mirror.begin_again(showing(there))
+        assert there == []
+    assert (here, there) == ([(["lead"], [])], [(["lead"], [])])

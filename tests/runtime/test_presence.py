@@ -1,0 +1,153 @@
+"""What a member is seen doing: told once at each change, with what came of its turn and how much it had heard."""
+
+import anyio
+import pytest
+
+from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started
+from deskmate.core.members import Idle, Joined, Parked, Waiting, Working, read_event
+from deskmate.core.messages import Envelope, Interrupt
+from deskmate.core.names import ROSTER, USER, mail
+from deskmate.core.prompts import Prompt
+from deskmate.core.records import Record
+from deskmate.models.scripted import Step
+from deskmate.ports import Ran
+from deskmate.runtime.feed import Changed
+from deskmate.runtime.presence import Presence
+from deskmate.runtime.transcript import Transcript
+from tests.runtime import until
+from tests.runtime.desks import Floor, last_told, turns, uses
+
+pytestmark = pytest.mark.anyio
+
+
+class Alice:
+    """A teammate with a transcript and a presence."""
+
+    def __init__(self, floor: Floor, transcript: Transcript) -> None:
+        self.floor, self.transcript = floor, transcript
+        self.presence = Presence(floor.office, transcript, "alice")
+
+    async def record(self, *entries: Entry) -> None:
+        for entry in entries:
+            await self.transcript.record(entry)
+
+    async def shown(self) -> list[object]:
+        """Return what the roster was told of her, without what the pen adds."""
+        items = [item for item in await self.floor.store.read(ROSTER) if isinstance(item, Record)]
+        bodies = [{key: value for key, value in item.body.items() if key not in ("run", "ord")} for item in items]
+        return [event for event in map(read_event, bodies) if isinstance(event, Working | Idle | Waiting | Parked)]
+
+
+@pytest.fixture
+async def alice() -> Alice:
+    floor = await Floor.opened([])
+    await floor.office.roster.join(Joined(name="alice", at=0.0))
+    transcript = await Transcript.load(floor.office.pen, "alice")
+    await transcript.record(Started(name="alice", prompt="begin"))
+    return Alice(floor, transcript)
+
+
+SENDS = Call(tool="SendMessage", arguments={"recipient": "bob", "content": "the schema is final"})
+
+
+@pytest.mark.behaviour("sender")
+async def test_idle_she_shows_her_last_words_and_how_much_she_had_heard(alice: Alice) -> None:
+    await alice.record(Heard(box=mail("alice"), after=0, upto=3), Said(text="It is done."))
+    await alice.presence.show("idle")
+    at = alice.floor.clock.timestamp()
+    assert await alice.shown() == [Idle(name="alice", words="It is done.", only_words=True, heard=3, at=at)]
+
+
+@pytest.mark.behaviour("sender")
+async def test_idle_she_shows_a_line_for_each_message_she_sent(alice: Alice) -> None:
+    call = "alice:3.0"
+    await alice.record(Heard(box=mail("alice"), after=0, upto=3), Said(calls=(SENDS,)))
+    await alice.record(Began(calls=(call,)), Did(call=call, text="sent"), Said(text="I told bob."))
+    await alice.presence.show("idle")
+    at = alice.floor.clock.timestamp()
+    peers = ("to bob: the schema is final",)
+    assert await alice.shown() == [Idle(name="alice", words="I told bob.", peers=peers, heard=3, at=at)]
+
+
+@pytest.mark.behaviour("sender", "urgent")
+async def test_whom_the_user_cut_short_wakes_nobody_with_the_words_of_a_turn_before(alice: Alice) -> None:
+    await alice.record(Said(text="It is done."))
+    cut = Envelope("user:1", USER, "alice", 0.0, Interrupt()).body()
+    await alice.record(Heard(box=mail("alice"), after=0, upto=1, mail=(cut,)))
+    await alice.presence.show("idle")
+    at = alice.floor.clock.timestamp()
+    assert await alice.shown() == [Idle(name="alice", words="It is done.", heard=1, at=at)]
+
+
+@pytest.mark.behaviour("sender")
+async def test_words_that_come_while_the_lead_is_at_work_cut_nothing_and_wake_it_afterwards(alice: Alice) -> None:
+    goes_on = anyio.Event()
+    parts: list[Step] = [uses("bash", command="report"), "I read on.", "I see."]
+
+    async def step(prompt: Prompt) -> Step:
+        if len(parts) == 2:
+            await goes_on.wait()
+        return parts.pop(0)
+
+    async def report() -> Ran:
+        await floor.office.roster.status(Idle(name="alice", words="It is done.", only_words=True, at=0.0))
+        return Ran(0, "")
+
+    floor = alice.floor.restarted(step)
+    floor.bench.commands["report"] = report
+    async with floor.playing("go") as agent:
+        await until(lambda: len(floor.scripted.prompts) == 2)
+        await turns()
+        floor.clock.advance(10.0)
+        await turns()
+        goes_on.set()
+        await until(lambda: agent.last_words == "I see.")
+    assert len(floor.scripted.prompts) == 3
+    assert 'alice is idle: "It is done."' in last_told(floor.scripted.prompts[2])[-1]
+
+
+async def test_last_words_are_bounded(alice: Alice) -> None:
+    await alice.record(Said(text="x" * 100_000))
+    await alice.presence.show("idle")
+    ((shown,),) = [await alice.shown()]
+    assert isinstance(shown, Idle)
+    assert shown.words == "x" * 2_000
+
+
+async def test_whatever_else_she_does_shows_how_much_she_had_heard(alice: Alice) -> None:
+    await alice.record(Heard(box=mail("alice"), after=0, upto=3))
+    await alice.presence.show("waiting", "plan")
+    await alice.presence.show("parked", "budget")
+    at = alice.floor.clock.timestamp()
+    assert await alice.shown() == [
+        Waiting(name="alice", on="plan", heard=3, at=at),
+        Parked(name="alice", reason="budget", heard=3, at=at),
+    ]
+
+
+async def test_what_is_shown_already_is_not_shown_again(alice: Alice) -> None:
+    for word in ("idle", "idle", "working", "working", "idle"):
+        await alice.presence.show(word)
+    assert await alice.floor.statuses() == ["idle", "working", "idle"]
+    changes = [told for told in alice.floor.told if isinstance(told, Changed)]
+    assert changes == [Changed("alice", "idle"), Changed("alice", "working"), Changed("alice", "idle")]
+
+
+async def test_what_a_process_before_showed_still_stands_and_the_feed_of_this_one_is_told(alice: Alice) -> None:
+    await alice.record(Said(text="Ready."))
+    await alice.presence.show("idle")
+    again = alice.floor.restarted([])
+    await again.office.roster.refresh()
+    later = Alice(again, await Transcript.load(again.office.pen, "alice"))
+    await later.presence.show("idle")
+    assert await again.statuses() == ["idle"]
+    assert [told for told in again.told if isinstance(told, Changed)] == [Changed("alice", "idle")]
+    await later.presence.show("parked", "budget")
+    assert await again.statuses() == ["idle", "parked"]
+
+
+async def test_who_is_not_on_the_roster_is_on_the_feed_alone(alice: Alice) -> None:
+    nobody = Presence(alice.floor.office, alice.transcript, None)
+    await nobody.show("working")
+    assert await alice.shown() == []
+    assert [told for told in alice.floor.told if isinstance(told, Changed)] == [Changed("alice", "working")]

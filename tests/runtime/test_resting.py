@@ -1,0 +1,51 @@
+"""Resting: an agent wakes by whatever it has not seen, also what came while it was saying that it rests."""
+
+import pytest
+
+from deskmate.core.members import Joined, Parked
+from deskmate.core.names import LEAD, ROSTER
+from deskmate.core.tasks import Status
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.groups import task_group
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import Meddled, nothing, until
+from tests.runtime.desks import Floor, last_told, uses
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.behaviour("lead-wake")
+async def test_what_somebody_beside_it_says_while_the_lead_goes_to_rest_still_wakes_it() -> None:
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(["I wait.", "I see."], store=wire)
+    await floor.office.roster.join(Joined(name="alice", at=0.0))
+
+    async def park() -> None:
+        await floor.office.roster.status(Parked(name="alice", reason="out of order", at=0.0))
+
+    # The first record is that the lead works, the second that it rests.
+    wire.at("before append", ROSTER, nothing, park)
+    async with floor.playing("go"):
+        await until(lambda: len(floor.scripted.prompts) == 2)
+    assert "alice is parked (out of order)" in str(last_told(floor.scripted.prompts[1]))
+
+
+@pytest.mark.behaviour("autoclaim", "B6")
+async def test_what_comes_onto_the_board_while_a_teammate_goes_to_rest_is_still_taken() -> None:
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(["I am here.", uses("TaskUpdate", taskId=1, status="completed"), "Done."], store=wire)
+    await floor.office.roster.join(Joined(name="alice", prompt="Take what comes.", at=0.0))
+
+    async def add() -> None:
+        await floor.office.board.create(LEAD, "the one")
+
+    # Who joined works: her first record is that she rests.
+    wire.at("before append", ROSTER, add)
+    kit, started = floor.furniture.teammate(floor.office.roster.state.members["alice"])
+    async with task_group() as tasks:
+        tasks.start_soon((await Agent.seat(floor.office, started, kit)).play)
+        await until(
+            lambda: floor.office.board.state.tasks and floor.office.board.state.tasks[1].status is Status.COMPLETED
+        )
+        tasks.cancel_scope.cancel()
+    assert floor.office.board.state.tasks[1].owner == "alice"

@@ -1,0 +1,125 @@
+"""What an agent learns of its mail while something of its own runs: that it came, and the little that cuts."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from deskmate.core.members import Joined
+from deskmate.core.messages import Interrupt, Message, Plain, ShutdownRequest
+from deskmate.core.names import LEAD, USER, mail
+from deskmate.runtime.feed import Arrived
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.watch import Watch
+from tests.runtime import SOON, until
+from tests.runtime.desks import Floor, turns
+
+pytestmark = pytest.mark.anyio
+
+STOP = ShutdownRequest(request_id="lead:9.0")
+
+
+@pytest.fixture
+async def floor() -> Floor:
+    floor = await Floor.opened([])
+    await floor.office.roster.join(Joined(name="alice", at=0.0))
+    await floor.office.roster.join(Joined(name="bob", at=0.0))
+    return floor
+
+
+@asynccontextmanager
+async def watched(floor: Floor, seen: int = 0) -> AsyncIterator[list[int]]:
+    """Watch alice's mailbox beside the test; lend the numbers of what was to cut."""
+    cuts: list[int] = []
+    mailbox = Mailbox("alice", floor.office.pen, floor.office.roster)
+
+    def cut(box: str, number: int) -> None:
+        assert box == mail("alice")
+        cuts.append(number)
+
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Watch(floor.office, mailbox, cut, tasks).keep, {mail("alice"): seen})
+            yield cuts
+            tasks.cancel_scope.cancel()
+
+
+async def send(floor: Floor, message: Message, sender: str = USER) -> None:
+    """Send to alice, and return once that was looked at."""
+    arrived = len(arrivals(floor))
+    await floor.send(message, sender=sender, to="alice")
+    await until(lambda: len(arrivals(floor)) > arrived)
+    await turns()
+
+
+def arrivals(floor: Floor) -> list[Arrived]:
+    return [told for told in floor.told if isinstance(told, Arrived)]
+
+
+@pytest.mark.behaviour("deliver")
+async def test_whatever_comes_is_told_with_its_sender_and_kind(floor: Floor) -> None:
+    async with watched(floor) as cuts:
+        await send(floor, Plain(content="hello"), "bob")
+        await send(floor, STOP, LEAD)
+        await send(floor, Interrupt(), USER)
+    assert arrivals(floor) == [
+        Arrived("alice", "bob", "message"),
+        Arrived("alice", LEAD, "shutdown_request"),
+        Arrived("alice", USER, "interrupt"),
+    ]
+    assert cuts == [3]
+
+
+async def test_what_was_heard_before_is_not_told_again(floor: Floor) -> None:
+    await floor.send(Interrupt(), to="alice")
+    async with watched(floor, seen=1) as cuts:
+        await send(floor, Plain(content="hello"))
+    assert (arrivals(floor), cuts) == ([Arrived("alice", USER, "message")], [])
+
+
+async def test_what_came_while_nobody_watched_is_looked_at_first(floor: Floor) -> None:
+    await floor.send(Interrupt(), to="alice")
+    async with watched(floor) as cuts:
+        await until(lambda: cuts)
+    assert cuts == [1]
+
+
+@pytest.mark.behaviour("urgent")
+async def test_only_the_user_interrupts(floor: Floor) -> None:
+    async with watched(floor) as cuts:
+        await send(floor, Interrupt(), LEAD)
+        await send(floor, Interrupt(), "bob")
+        await send(floor, Plain(content="stop!"), USER)
+        assert cuts == []
+        await send(floor, Interrupt(), USER)
+        assert cuts == [4]
+
+
+@pytest.mark.behaviour("shutdown")
+@pytest.mark.parametrize("sender", [USER, LEAD])
+async def test_a_shutdown_request_cuts_once_it_has_lain_150_seconds(floor: Floor, sender: str) -> None:
+    async with watched(floor) as cuts:
+        await send(floor, STOP, sender)
+        floor.clock.advance(149.9)
+        await turns()
+        assert cuts == []
+        floor.clock.advance(0.1)
+        await until(lambda: cuts)
+    assert cuts == [1]
+
+
+async def test_a_request_of_who_may_not_ask_cuts_nothing(floor: Floor) -> None:
+    async with watched(floor) as cuts:
+        await send(floor, STOP, "bob")
+        floor.clock.advance(1_000.0)
+        await turns()
+    assert cuts == []
+
+
+async def test_what_is_no_mail_is_passed_over(floor: Floor) -> None:
+    async with watched(floor) as cuts:
+        await floor.office.pen.append(mail("alice"), {"type": "telegram", "sender": USER})
+        await send(floor, Interrupt())
+    assert (arrivals(floor), cuts) == ([Arrived("alice", USER, "interrupt")], [2])

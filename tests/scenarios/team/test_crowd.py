@@ -1,0 +1,175 @@
+"""A crowd: twenty teammates at once, and nothing is lost, doubled or given to two."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from deskmate.core.tasks import Claimed, Status, blocks
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.parts import (
+    Part,
+    complete,
+    hears,
+    in_turn,
+    mail,
+    spawn,
+    step,
+    task,
+    task_told,
+    told,
+    update,
+    who,
+)
+from tests.scenarios.team.stage import Stage
+
+pytestmark = pytest.mark.anyio
+
+CROWD = tuple(f"mate-{number}" for number in range(1, 21))
+YOURS = "It is yours, then."
+NOW = Use("SendMessage", {"type": "broadcast", "content": "Now!"})
+
+
+def lead_of(*names: str, first: tuple[Use, ...] = ()) -> Part:
+    """Return a lead that spawns them all in one step and tells them to begin once all of them rest."""
+    spawned = Say(calls=[*first, *(spawn(name) for name in names)])
+
+    def lead(asked: Asked) -> Say:
+        if step(asked) == 0:
+            return spawned
+        return Say(calls=[NOW]) if step(asked) == 2 else Say("Go on.")
+
+    return lead
+
+
+def crowd_on(stage: Stage) -> tuple[str, ...]:
+    """Return the crowd: of processes, which take their time to start, a small one is as good."""
+    return CROWD if stage.launcher == "inline" else CROWD[:4]
+
+
+def at_once(*calls: Use) -> Part:
+    """Return a part that rests until all are told to begin, then does all this in one step."""
+    return lambda asked: Say(calls=calls) if hears(asked, "Now!") else Say("I am here.")
+
+
+@pytest.mark.behaviour("spawn", "idle")
+async def test_twenty_spawned_in_one_step_all_join_and_all_are_called(stage: Stage) -> None:
+    crowd = crowd_on(stage)
+    parts = {name: in_turn(Say(f"I am {name}.")) for name in crowd}
+    played = await stage.play({**parts, "lead": in_turn(Say(calls=[spawn(name) for name in crowd]))})
+    # They join together: in which order is nobody's business.
+    assert sorted(member.name for member in played.roster.teammates) == sorted(crowd)
+    assert Counter(map(who, played.requests)) == {**dict.fromkeys(crowd, 1), "lead": len(played.calls("lead"))}
+    assert {name: played.words(name) for name in crowd} == {name: [f"I am {name}."] for name in crowd}
+    assert played.everyone_left
+
+
+@pytest.mark.behaviour("deliver", "broadcast", "sender", "M2", "M3")
+async def test_letters_of_twenty_at_once_are_each_heard_once_in_the_order_of_their_sender(stage: Stage) -> None:
+    crowd = crowd_on(stage)
+
+    def part(name: str) -> Part:
+        return at_once(*(mail(to, f"{number} from {name}") for number in (1, 2) for to in ("lead", "peer")))
+
+    parts = {name: part(name) for name in crowd}
+    played = await stage.play({**parts, "peer": in_turn(), "lead": lead_of(*crowd, "peer")})
+    sent = {(name, f"{number} from {name}") for name in crowd for number in (1, 2)}
+    for hearer in ("lead", "peer"):
+        letters = [letter for letter in played.letters(hearer) if letter[1] != "Now!"]
+        assert (len(letters), set(letters)) == (2 * len(crowd), sent)
+        assert all(letters.index((name, f"1 from {name}")) < letters.index((name, f"2 from {name}")) for name in crowd)
+    for name in (*crowd, "peer"):
+        assert played.letters(name).count(("lead", "Now!")) == 1
+
+
+@pytest.mark.behaviour("task-deps", "B4")
+async def test_of_nineteen_who_edit_edges_at_once_each_is_seen_from_both_sides(stage: Stage) -> None:
+    crowd = crowd_on(stage)[:19]
+    # Nobody takes these: they wait for the first, which is for nobody here.
+    tasks = (task("the first", role="nobody"), *(task(f"of {name}", role="nobody") for name in crowd))
+    parts = {
+        name: at_once(update(1, addBlockedBy=[number]), update(number, description=f"by {name}"))
+        for number, name in enumerate(crowd, 2)
+    }
+    played = await stage.play({**parts, "lead": lead_of(*crowd, first=tasks)})
+    board = played.board
+    numbers = frozenset(range(2, len(crowd) + 2))
+    assert board.tasks[1].blocked_by == numbers
+    assert {number: blocks(board, number) for number in numbers} == dict.fromkeys(numbers, frozenset({1}))
+    assert {board.tasks[number].description for number in numbers} == {f"by {name}" for name in crowd}
+
+
+@pytest.mark.behaviour("claim", "B1")
+async def test_of_many_who_claim_one_task_at_once_one_has_it_and_the_others_are_told_who(stage: Stage) -> None:
+    crowd = crowd_on(stage)[:8]
+
+    def part(asked: Asked) -> Say:
+        if hears(asked, "Now!"):
+            return Say(calls=[update(1, status="in_progress")])
+        if taken := re.search("owned by '([^']+)'", str(asked.results)):
+            return Say(calls=[mail(taken[1], YOURS)])
+        # It stays in progress until everybody has tried.
+        all_told = sum(YOURS in text for text in told(asked)) == len(crowd) - 1
+        return Say(calls=[complete(1)]) if all_told and hears(asked, YOURS) else Say("Well.")
+
+    # Explorers take nothing by themselves: they claim when they are told to.
+    spawns = Say(calls=[task("the one"), *(spawn(name, subagent_type="Explore") for name in crowd)])
+    lead = in_turn(spawns, Say("Go on."), Say(calls=[NOW]), then=Say("Go on."))
+    played = await stage.play({**dict.fromkeys(crowd, part), "lead": lead})
+    (claim,) = [event for event in played.streams.board_events if isinstance(event, Claimed)]
+    first = {name: played.results(name)[0] for name in crowd}
+    assert first.pop(claim.by)[0]
+    assert set(first.values()) == {(False, f"task #1 is owned by '{claim.by}'; ask {claim.by} or pick another")}
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.COMPLETED, claim.by)
+
+
+@pytest.mark.behaviour("autoclaim", "claim", "B6")
+async def test_a_crowd_takes_every_task_from_the_board_each_by_one_and_lowest_first(stage: Stage) -> None:
+    crowd = crowd_on(stage)[:5]
+
+    def part(asked: Asked) -> Say:
+        number = task_told(asked)
+        return Say(calls=[complete(number)]) if number else Say("Next.")
+
+    work = [task(f"piece {number}") for number in range(1, 16)]
+    lead = in_turn(Say(calls=[*work, *map(spawn, crowd)]))
+    played = await stage.play({**dict.fromkeys(crowd, part), "lead": lead})
+    claims = [event for event in played.streams.board_events if isinstance(event, Claimed)]
+    assert [claim.task for claim in claims] == list(range(1, 16))
+    assert {id_: (found.status, found.owner) for id_, found in played.board.tasks.items()} == {
+        claim.task: (Status.COMPLETED, claim.by) for claim in claims
+    }
+
+
+@pytest.mark.behaviour("task-deps", "assign", "send", "B5", "M6")
+async def test_circles_and_names_and_numbers_nobody_knows_are_refused_in_words(stage: Stage) -> None:
+    wrong = [
+        (update(1, addBlockedBy=[3]), r"task #1 would wait for itself: #1 -> .*#3.*#1"),
+        (update(2, addBlocks=["#2"]), "task #2 cannot block itself"),
+        (update(1, addBlockedBy=[9]), "there is no task #9"),
+        (update(9, status="completed"), "there is no task #9"),
+        (task("a fourth", blockedBy=[7]), "there is no task #7"),
+        (update(1, owner="nobody-here"), "'nobody-here' is not on this team; here are lead, alice, user"),
+        (task("a fourth", owner="nobody-here"), "'nobody-here' is not on this team"),
+        (mail("nobody-here", "Hello?"), "'nobody-here' is not on this team; here are lead, alice, user"),
+        (mail("alice@elsewhere", "Hello?"), "is not in team 'main'"),
+        (spawn("alice"), "the name 'alice' was used in this team before .* try 'alice-2'"),
+        (spawn("user"), "user"),
+        (spawn("bob", team_name="elsewhere"), "your team is 'main'"),
+    ]
+    opening = [task("one", role="x"), task("two", role="x", blockedBy=[1]), task("three", role="x", blockedBy=[2])]
+    lead = in_turn(Say(calls=[*opening, spawn("alice")]), Say(calls=[use for use, _ in wrong]))
+    # What a teammate may not do on top: give work to others, and what is the lead's.
+    hers = [
+        (update(1, owner="lead"), "only lead and user assign"),
+        (Use("SendMessage", {"type": "shutdown_request", "recipient": "lead"}), "only the lead may send"),
+        (Use("Task", {"prompt": "x", "name": "carol"}), "there is no tool 'Task'"),
+    ]
+    alice = in_turn(Say(calls=[use for use, _ in hers]))
+    played = await stage.play({"lead": lead, "alice": alice})
+    results = played.results("lead")[len(opening) + 1 :]
+    for (ok, text), (_, words) in zip([*results, *played.results("alice")], [*wrong, *hers], strict=True):
+        assert not ok
+        assert re.search(words, text), text
+    assert [found.blocked_by for found in played.board.tasks.values()] == [frozenset(), frozenset({1}), frozenset({2})]
+    assert [member.name for member in played.roster.teammates] == ["alice"]

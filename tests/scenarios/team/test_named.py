@@ -1,0 +1,160 @@
+"""A lead that founds a team, works with it, and closes it: through the product, to its end, and after a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from deskmate.app import Feed, Wanted, load, resume
+from deskmate.core.names import LEAD, USER
+from deskmate.core.prompts import ResultBlock, Spoke, TextBlock, Told
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.parts import who
+from tests.scenarios.team.stage import GOAL, SOON, Stage
+
+pytestmark = pytest.mark.anyio
+FINAL = "The web team wrote page.html, and is closed."
+
+
+def told(asked: Asked) -> str:
+    """Return all that a model was told so far."""
+    passages = [passage for passage in asked.prompt.passages if isinstance(passage, Told)]
+    blocks = [block for passage in passages for block in passage.blocks]
+    return "\n".join(block.text for block in blocks if isinstance(block, TextBlock | ResultBlock))
+
+
+def lead(asked: Asked) -> Say:
+    """Found, hand out, wait, let go, close: whatever is not done yet, as a model would see from what it was told."""
+    words = told(asked)
+    if "You are back in team 'main'" in words:
+        return Say(FINAL)
+    if "You lead team 'web' now" not in words:
+        return Say(calls=[Use("TeamCreate", {"team_name": "web", "description": "the web page"})])
+    if "created #1" not in words:
+        return Say(calls=[Use("TaskCreate", {"subject": "write page.html", "role": "web"})])
+    if "agent_id wendy@web" not in words:
+        return Say(calls=[Use("Task", {"name": "wendy", "role": "web", "prompt": "Take tasks.", "team_name": "web"})])
+    if "page.html is there" not in words:
+        return Say("I wait for wendy.")
+    if "asked wendy to shut down" not in words:
+        return Say(calls=[Use("SendMessage", {"type": "shutdown_request", "recipient": "wendy"})])
+    if asked.results and "asked wendy" in asked.results[-1].text:
+        return Say("I wait for wendy to leave.")
+    return Say(calls=[Use("TeamDelete", {"team_name": "web"})])
+
+
+def wendy(asked: Asked) -> Say:
+    """Write the page, tell lead and user, complete the task."""
+    spoken = [block for passage in asked.prompt.passages if isinstance(passage, Spoke) for block in passage.blocks]
+    if "is yours now" in told(asked) and not any("SendMessage" in str(block) for block in spoken):
+        return Say(
+            calls=[
+                Use("write_file", {"path": "page.html", "content": "<p>hello</p>\n"}),
+                Use("SendMessage", {"recipient": USER, "content": "hello, user"}),
+                Use("SendMessage", {"recipient": LEAD, "content": "page.html is there"}),
+                Use("TaskUpdate", {"taskId": 1, "status": "completed"}),
+            ]
+        )
+    return Say("I rest.")
+
+
+def script(asked: Asked) -> Say:
+    return lead(asked) if who(asked) == LEAD else wendy(asked)
+
+
+def lines(stage: Stage, path: str) -> list[dict[str, object]]:
+    """Return the records of a file."""
+    return [json.loads(line) for line in (stage.place / path).read_text().splitlines()]
+
+
+def check(stage: Stage) -> None:
+    """Check what the whole of it leaves behind."""
+    assert sorted(path.name for path in (stage.place / ".teams").iterdir()) == [".archive", ".gitignore", "main"]
+    assert sorted(path.name for path in (stage.place / ".tasks").iterdir()) == [".gitignore", "main"]
+    (archived,) = (stage.place / ".teams/.archive").iterdir()
+    config = json.loads((archived / "team/config.json").read_text())
+    assert [(member["name"], member["is_active"]) for member in config["members"]] == [("lead", True), ("wendy", False)]
+    task = json.loads((archived / "tasks/1.json").read_text())
+    assert (task["status"], task["owner"]) == ("completed", "wendy")
+    assert (config["name"], config["description"]) == ("web", "the web page")
+    assert [body["content"] for body in lines(stage, ".teams/main/user_inbox.jsonl")] == ["hello, user"]
+    assert stage.file("page.html") == "<p>hello</p>\n"
+    boxes = [body["box"] for body in lines(stage, ".teams/main/lead_transcript.jsonl") if body["type"] == "heard"]
+    assert set(boxes) == {"mail/lead", "mail/lead@web"}
+    assert json.loads((stage.place / ".teams/main/config.json").read_text())["name"] == "main"
+
+
+@pytest.mark.behaviour("team-create", "team-delete", "config")
+async def test_a_lead_founds_a_team_works_with_it_and_closes_it(stage: Stage) -> None:
+    played = await stage.play(script)
+    assert (played.outcome.team, played.outcome.end, played.outcome.text) == ("main", "answered", FINAL)
+    check(stage)
+    spent = [*lines(stage, ".teams/main/spend.jsonl")]
+    (archived,) = (stage.place / ".teams/.archive").iterdir()
+    spent += lines(stage, str(archived.relative_to(stage.place) / "team/spend.jsonl"))
+    assert played.outcome.steps == len(spent) == len(played.requests)
+
+
+def force(asked: Asked) -> Say:
+    """Found a team, spawn someone, and close the team at once."""
+    words = told(asked)
+    if "You are back in team" in words:
+        return Say(asked.results[-1].text if asked.results else FINAL)
+    steps: Sequence[tuple[str, Say]] = (
+        ("You lead team 'web' now", Say(calls=[Use("TeamCreate", {"name": "web"})])),
+        ("agent_id wendy@web", Say(calls=[Use("Task", {"name": "wendy", "prompt": "Rest."})])),
+        ("wendy is still here", Say(calls=[Use("TeamDelete", {"name": "web"})])),
+    )
+    return next((say for done, say in steps if done not in words), Say(calls=[Use("TeamDelete", {"force": True})]))
+
+
+@pytest.mark.behaviour("team-delete", "shutdown")
+async def test_with_force_whoever_is_still_there_is_asked_to_stop_first(stage: Stage) -> None:
+    played = await stage.play(lambda asked: force(asked) if who(asked) == LEAD else Say("I rest."))
+    (archived,) = (stage.place / ".teams/.archive").iterdir()
+    assert played.outcome.text == f"closed team 'web'; all of it is kept in .teams/.archive/{archived.name}"
+    left = [body for body in lines(stage, f".teams/.archive/{archived.name}/team/roster.jsonl") if "agreed" in body]
+    assert [(body["name"], body["agreed"]) for body in left] == [("wendy", True)]
+    assert list((stage.place / ".teams/main").glob("wendy*")) == []
+    # All that came before the end was heard, though the call that ended it was still running.
+    assert [letter.message.type for letter in played.heard(LEAD) if letter.sender == "wendy"] == ["shutdown_response"]
+
+
+@pytest.mark.behaviour("team-create", "resume")
+@pytest.mark.parametrize(
+    ("launcher", "name"), [("inline", "web"), ("inline", "main"), ("inline", None), ("process", "web")]
+)
+async def test_killed_while_the_team_is_open_either_name_or_none_brings_back_both(
+    stage: Stage, name: str | None
+) -> None:
+    at_work = anyio.Event()
+
+    def hold(asked: Asked) -> Say:
+        # The lead has handed everything out, and wendy is about to work.
+        if who(asked) != LEAD and "is yours now" in told(asked):
+            at_work.set()
+        return script(asked)
+
+    async with FakeProvider(hold) as provider:
+        stage.connect(provider)
+        words = [sys.executable, "-m", "deskmate", "-C", str(stage.place), "run", GOAL, "--launcher", stage.launcher]
+        words += ["--permission-mode", "dontAsk"]
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            with anyio.fail_after(SOON):
+                await at_work.wait()
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            await anyio.to_thread.run_sync(process.wait)
+        settings = load(os.environ, {"launcher": stage.launcher})
+        with anyio.fail_after(SOON):
+            outcome = await resume(Wanted(stage.place, None, name, settings), Feed())
+    assert (outcome.team, outcome.text, provider.complaints) == ("main", FINAL, [])
+    check(stage)

@@ -1,0 +1,59 @@
+"""The story: a team of four does a piece of work from the goal to the final answer."""
+
+import pytest
+
+from deskmate.core.entries import Said
+from deskmate.core.tasks import Claimed, Completed, Status
+from tests.scenarios.team import story
+from tests.scenarios.team.parts import told
+from tests.scenarios.team.stage import Played, Stage
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def set_stage(stage: Stage) -> Stage:
+    for path, content in story.BEFORE.items():
+        file = stage.place / path
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(content)
+    return stage
+
+
+@pytest.mark.behaviour("task-deps", "claim", "complete", "autoclaim", "spawn", "send", "deliver", "shutdown")
+@pytest.mark.behaviour("lead-wake", "headless")
+@pytest.mark.parametrize("rounds", [0, 10])
+async def test_the_work_is_done_by_whom_it_fits_in_its_order_and_the_lead_pays_the_same_however_long_it_takes(
+    set_stage: Stage, rounds: int
+) -> None:
+    played = await set_stage.play(story.slowly(rounds), team=story.TEAM)
+    assert (played.outcome.end, played.outcome.text) == ("answered", story.FINAL)
+    assert {path: set_stage.file(path) for path in story.AFTER} == story.AFTER
+    assert_the_board_tells_the_story(played)
+    assert {name: sorted(played.letters(name)) for name in story.LETTERS} == {
+        name: sorted(letters) for name, letters in story.LETTERS.items()
+    }
+    assert played.everyone_left
+    assert len(played.calls("lead")) == 6
+    assert len(played.requests) > 4 * rounds
+
+
+def assert_the_board_tells_the_story(played: Played) -> None:
+    board = played.board
+    assert {id_: (task.status, task.owner) for id_, task in board.tasks.items()} == {
+        id_: (Status.COMPLETED, owner) for id_, owner in story.OWNERS.items()
+    }
+    assert board.tasks[4].receipt is not None
+    steps = [event for event in played.streams.board_events if isinstance(event, Claimed | Completed)]
+    assert [(type(event), event.task, event.by) for event in steps] == [
+        (kind, id_, owner) for id_, owner in story.OWNERS.items() for kind in (Claimed, Completed)
+    ]
+
+
+async def test_what_is_heard_is_heard_by_the_model_once(set_stage: Stage) -> None:
+    played = await set_stage.play(story.STORY, team=story.TEAM)
+    for name, letters in story.LETTERS.items():
+        framed = [text for text in told(played.calls(name)[-1]) if text.startswith("<teammate-message ")]
+        for sender, words in letters:
+            assert sum(f'sender="{sender}"' in text and words in text for text in framed) == 1
+    assert [entry.text for entry in played.streams.of("lead", Said)][-1] == story.FINAL

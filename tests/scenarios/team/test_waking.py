@@ -1,0 +1,265 @@
+"""What wakes the lead, and what does not: a call of its model is paid for by something worth one."""
+
+import pytest
+
+from deskmate.app import Changed, Happening, Recorded
+from deskmate.core.entries import Asked as AskedFor
+from deskmate.core.entries import Heard, Noticed, Nudged, Reported, Said, Took
+from deskmate.core.members import Idle, PolicySet
+from deskmate.core.messages import PermissionRequest, PermissionResponse, Plain
+from deskmate.core.names import LEAD, USER
+from deskmate.core.tasks import Claimed, Released, Status
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.testing.faults import Fault
+from deskmate.testing.faults import Status as Failing
+from deskmate.testing.scripts import Asked, Say
+from tests.scenarios.team.parts import (
+    WAITING,
+    Part,
+    complete,
+    hears,
+    in_turn,
+    mail,
+    put,
+    spawn,
+    step,
+    task,
+    task_told,
+    until_there,
+    update,
+    was_told,
+    who,
+)
+from tests.scenarios.team.stage import Played, Stage
+
+pytestmark = pytest.mark.anyio
+
+QUIET = ("idle", "parked")
+PAIR = {"alice": "bob", "bob": "alice"}
+
+
+def worker(asked: Asked) -> Say:
+    """Complete whatever task comes."""
+    number = task_told(asked)
+    return Say(calls=[complete(number)]) if number else Say("Next.")
+
+
+def early(played: Played) -> list[Noticed]:
+    """Return what woke the lead by itself while somebody was still at work and nobody parked, left or spoke."""
+    found, heard = [], False
+    for entry in played.streams.entries(LEAD):
+        if isinstance(entry, Noticed) and entry.roster and not heard:
+            at = played.streams.roster_at(entry.roster).teammates
+            worth = any(not member.here or member.status.word == "parked" or member.only_words for member in at)
+            settled = all(member.status.word in QUIET for member in at)
+            found += [] if worth or settled else [entry]
+        # News in front of what is heard anyway wakes nobody.
+        heard = isinstance(entry, Heard) or (heard and not isinstance(entry, Said))
+    return found
+
+
+# -- trouble --------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("release", "lead-wake", "P6")
+@pytest.mark.parametrize("code", [400, 401])
+async def test_who_cannot_be_asked_any_more_is_parked_the_lead_told_why_and_another_takes_its_task(
+    stage: Stage, code: int
+) -> None:
+    victims: list[str] = []
+
+    def fault(_: int, asked: Asked) -> Fault | None:
+        if task_told(asked) == 1 and not victims:
+            victims.append(who(asked))
+        return Failing(code, message="no such thing for you") if who(asked) in victims else None
+
+    lead = in_turn(Say(calls=[task("the one"), spawn("alice"), spawn("bob")]))
+    played = await stage.play({"lead": lead, "alice": worker, "bob": worker}, faults=fault)
+    (victim,) = victims
+    (other,) = {"alice", "bob"} - {victim}
+    assert any(hears(asked, f"{victim} is parked (") for asked in played.calls(LEAD))
+    assert any(hears(asked, "no such thing for you") for asked in played.calls(LEAD))
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.COMPLETED, other)
+    events = played.streams.board_events
+    assert [event.by for event in events if isinstance(event, Claimed)] == [victim, other]
+    assert [event.by for event in events if isinstance(event, Released)] == [victim]
+    assert any(hears(asked, f"Note from before: {victim} was parked") for asked in played.calls(other))
+    assert played.everyone_left
+    assert played.outcome.end == "answered"
+
+
+@pytest.mark.behaviour("lead-wake", "retry")
+async def test_a_team_is_not_quiet_while_somebody_waits_for_its_provider(stage: Stage) -> None:
+    failed: list[int] = []
+
+    def fault(number: int, asked: Asked) -> Fault | None:
+        if who(asked) == "alice" and len(failed) < 2:
+            failed.append(number)
+            return Failing(529, retry_after=0.2)
+        return None
+
+    lead = in_turn(Say(calls=[spawn("alice"), spawn("bob")]))
+    # Each writes to the other: words alone would wake the lead as well.
+    parts = {name: in_turn(*[Say(calls=[mail(peer, "Hello.")]), WAITING] * 2) for name, peer in PAIR.items()}
+    played = await stage.play({"lead": lead, **parts}, faults=fault)
+    assert len(failed) == 2
+    assert "member_waiting" in [item.body["type"] for item in played.streams.roster_items]
+    assert early(played) == []
+
+
+@pytest.mark.behaviour("lead-wake")
+@pytest.mark.parametrize("launcher", ["inline"])
+async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(stage: Stage) -> None:
+    sent: list[str] = []
+
+    def write(happening: Happening) -> None:
+        # Before her record of it is there, a letter is: whoever sees that she rests can see that she will not.
+        if happening == Changed("alice", "idle") and len(sent) < 10:
+            sent.append(f"letter {len(sent)}.")
+            stage.send(USER, "alice", Plain(content=sent[-1]))
+
+    def alice(asked: Asked) -> Say:
+        return Say("I rest.") if asked.results else Say(calls=[mail(USER, "Yes.")])
+
+    played = await stage.play({"lead": in_turn(Say(calls=[spawn("alice")])), "alice": alice}, write)
+    assert [words for _, words in played.letters("alice")] == sent
+    first = played.news()[0]
+    assert played.streams.roster_at(first.roster).members["alice"].status.heard == len(sent)
+
+
+@pytest.mark.behaviour("lead-wake", "permission", "P5")
+async def test_a_team_is_not_quiet_while_somebody_waits_for_permission(stage: Stage) -> None:
+    asked, told = [], []
+
+    async def attend(pen: Pen, roster: Roster) -> None:
+        await roster.permit(PolicySet(by=USER, attended=True, at=pen.clock.timestamp()))
+
+    def attending(happening: Happening) -> None:
+        match happening:
+            case Recorded(member="lead", number=1):
+                stage.in_between(attend)
+            case Recorded(member="alice", entry=AskedFor(request_id=request_id)):
+                # The lead is woken meanwhile, ends its turn, and finds nothing to notice.
+                asked.append(request_id)
+                stage.send(USER, LEAD, Plain(content="How is it going?"))
+            case Recorded(member="lead", entry=Heard() as heard) if "How is it going?" in str(heard):
+                told.append(heard)
+            case Changed(member="lead", word="idle") if told:
+                told.clear()
+                stage.send(USER, "alice", PermissionResponse(request_id=asked[0], approve=True))
+
+    alice = in_turn(Say(calls=[put("allowed.txt", "yes")]), Say(calls=[mail("lead", "Written.")]))
+    lead = in_turn(Say(calls=[spawn("alice", mode="default")]))
+    played = await stage.play({"lead": lead, "alice": alice}, attending)
+    assert stage.file("allowed.txt") == "yes"
+    assert early(played) == []
+    letters = await stage.mail_of(USER)
+    assert [type(letter.message) for letter in letters] == [PermissionRequest]
+
+
+# -- what costs nothing ---------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("idle", "lead-wake")
+async def test_resting_however_often_costs_the_lead_no_call(stage: Stage) -> None:
+    def pong(peer: str) -> Part:
+        def part(asked: Asked) -> Say:
+            if was_told(asked, "Stop.") or not hears(asked, "ping"):
+                return Say("I rest.")
+            # Put there once, by whom it is first enough.
+            enough = step(asked) > 20 and not (stage.place / "enough").exists()
+            return Say(calls=[mail(peer, "ping"), *([put("enough")] if enough else [])])
+
+        return part
+
+    lead = in_turn(
+        Say(calls=[spawn("carol"), spawn("alice"), spawn("bob")]), Say(calls=[mail("alice", "ping")]), Say("Go on.")
+    )
+    carol = in_turn(Say(calls=[until_there("enough"), mail("alice", "Stop."), mail("bob", "Stop.")]))
+    played = await stage.play({"lead": lead, "carol": carol, "alice": pong("bob"), "bob": pong("alice")})
+    rests = [
+        item.body for item in played.streams.roster_items if item.body["type"] == Idle.model_fields["type"].default
+    ]
+    assert sum(rest["name"] != LEAD for rest in rests) > 10
+    before_quiet = [asked for asked in played.calls(LEAD) if not was_told(asked, "Since you last looked")]
+    assert len(before_quiet) == 3
+    assert early(played) == []
+
+
+@pytest.mark.behaviour("claim", "assign")
+async def test_who_claims_a_task_itself_is_not_told_of_it_again(stage: Stage) -> None:
+    says = [Say(calls=[update(1, status="in_progress")]), Say(calls=[complete(1)]), Say("Done.")]
+    lead = in_turn(Say(calls=[task("the one"), spawn("alice")]))
+    played = await stage.play({"lead": lead, "alice": in_turn(*says)})
+    assert len(played.calls("alice")) == 3
+    assert played.streams.of("alice", Took) == []
+    assert played.board.tasks[1].owner == "alice"
+
+
+@pytest.mark.behaviour("assign")
+async def test_what_the_lead_assigns_wakes_its_new_owner_and_waits_for_it_while_that_one_is_busy(stage: Stage) -> None:
+    lead = in_turn(
+        Say(calls=[task("one", role="x"), task("two", role="x"), task("three", role="x", blockedBy=[1])]),
+        Say(calls=[spawn("alice"), spawn("bob")]),
+        Say("I wait."),
+        Say(calls=[update(number, owner="alice") for number in (1, 2, 3)]),
+    )
+    played = await stage.play({"lead": lead, "alice": worker, "bob": worker})
+    assert [entry.task for entry in played.streams.of("alice", Took)] == [1, 2, 3]
+    assert played.streams.of("bob", Took) == []
+    assert {found.owner for found in played.board.tasks.values()} == {"alice"}
+    assert {found.status for found in played.board.tasks.values()} == {Status.COMPLETED}
+
+
+# -- what is worth a call -------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("sender", "lead-wake")
+async def test_words_that_are_all_that_came_of_a_turn_wake_the_lead_together(stage: Stage) -> None:
+    def lead(asked: Asked) -> Say:
+        if step(asked) == 0:
+            return Say(calls=[spawn("alice"), spawn("bob"), spawn("carol")])
+        return Say(calls=[put("heard")]) if hears(asked, "The answer is 42.") else Say("I wait.")
+
+    parts = {
+        "alice": in_turn(Say("The answer is 42.")),
+        "bob": in_turn(Say("And the question is lost.")),
+        "carol": in_turn(Say(calls=[until_there("heard")])),
+    }
+    played = await stage.play({"lead": lead, **parts})
+    told = [asked for asked in played.calls(LEAD) if hears(asked, "The answer is 42.")]
+    assert len(told) == 1
+    assert hears(told[0], "And the question is lost.")
+    assert len([noticed for noticed in played.news() if "42" in noticed.text]) == 1
+
+
+@pytest.mark.behaviour("nudge")
+async def test_who_rests_on_its_task_is_reminded_once_and_then_the_lead_is_told(stage: Stage) -> None:
+    def lead(asked: Asked) -> Say:
+        if step(asked) == 0:
+            return Say(calls=[task("the one"), spawn("alice")])
+        return Say(calls=[mail("alice", "Then finish it.")]) if hears(asked, "I rest with task #1") else Say("I wait.")
+
+    def alice(asked: Asked) -> Say:
+        return Say(calls=[complete(1)]) if hears(asked, "Then finish it.") else Say("I think about it.")
+
+    played = await stage.play({"lead": lead, "alice": alice})
+    assert len(played.streams.of("alice", Nudged)) == 1
+    assert len(played.streams.of("alice", Reported)) == 1
+    assert played.letters(LEAD) == [("alice", "I rest with task #1 (the one) unfinished.")]
+    assert played.board.tasks[1].status is Status.COMPLETED
+
+
+@pytest.mark.behaviour("tiers")
+async def test_each_is_offered_the_tools_of_its_kind(stage: Stage) -> None:
+    mates = {"alice": {}, "bob": {"subagent_type": "Explore"}, "carol": {"plan_mode_required": True}}
+    lead = in_turn(Say(calls=[spawn(name, **more) for name, more in mates.items()]))
+    played = await stage.play({"lead": lead, **dict.fromkeys(mates, in_turn())})
+    tools = {name: set(played.calls(name)[0].tools) for name in (LEAD, *mates)}
+    shared = {"TaskCreate", "TaskGet", "TaskUpdate", "TaskList", "SendMessage"}
+    reading = {"read_file", "glob", "grep"}
+    assert tools["alice"] == {*shared, *reading, "bash", "write_file", "edit_file"}
+    assert tools["bob"] == {*shared, *reading}
+    assert tools["carol"] == {*tools["alice"], "ExitPlanMode"}
+    assert tools[LEAD] > {*tools["alice"], "Task", "TaskOutput", "TaskStop"}

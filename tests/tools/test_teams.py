@@ -1,0 +1,182 @@
+"""TeamCreate and TeamDelete: what they ask of the runtime, and what they refuse, in which words."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from deskmate.core.entries import Started
+from deskmate.core.names import LEAD
+from deskmate.core.results import Result
+from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.errors import BadName, Refused, ToolError
+from deskmate.tools import spec, tools_for
+from tests.tools.letters import Colleagues, LetterDesk
+
+pytestmark = pytest.mark.anyio
+ARCHIVED = ".teams/.archive/web-20251009T085320Z"
+
+
+@dataclass
+class FoundersDesk(LetterDesk):
+    """A desk that writes down what is founded and closed."""
+
+    done: list[tuple[str, ...]] = field(default_factory=list)
+
+    async def found(self, name: str, description: str) -> None:
+        if name == "taken":
+            raise Refused("there is a team 'taken' already; choose another name")
+        self.done.append((name, description))
+
+    async def close(self) -> str:
+        self.done.append(("closed",))
+        return ARCHIVED
+
+
+async def seated(*teammates: str, home: str | None = None) -> tuple[Colleagues, FoundersDesk]:
+    """Seat the lead of team `web`."""
+    team = Colleagues()
+    await team.process.roster.found("web", home=home)
+    await team.process.join(*teammates)
+    transcript = await team.process.transcript(LEAD)
+    await transcript.record(Started(name=LEAD))
+    return team, FoundersDesk(transcript, team.process.roster, team.process.mailbox(LEAD))
+
+
+async def refusal(desk: FoundersDesk, tool: str, **arguments: Any) -> str:
+    """Return the words in which a call is refused; nothing may have been done."""
+    with pytest.raises((ToolError, BadName, Refused)) as refused:
+        await desk.use(tool, **arguments)
+    assert desk.done == []
+    return str(refused.value)
+
+
+# -- founding ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-create")
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"team_name": "my-project"}, ("my-project", "")),
+        ({"name": "rest-to-graphql"}, ("rest-to-graphql", "")),
+        ({"team_name": "api", "description": "the API"}, ("api", "the API")),
+    ],
+)
+async def test_a_team_is_founded_under_either_name_of_the_argument(
+    arguments: dict[str, str], expected: tuple[str, str]
+) -> None:
+    _, desk = await seated()
+    result = await desk.use("TeamCreate", **arguments)
+    assert result == Result(f"founded team '{expected[0]}'; put tasks on its board and spawn teammates")
+    assert desk.done == [expected]
+
+
+@pytest.mark.behaviour("team-create")
+async def test_a_second_team_is_not_founded_while_one_is_open() -> None:
+    _, desk = await seated(home="main")
+    assert await refusal(desk, "TeamCreate", team_name="api") == (
+        "you lead team 'web'; close it with TeamDelete before you found another"
+    )
+
+
+@pytest.mark.behaviour("team-create")
+async def test_no_team_is_founded_while_there_are_teammates_at_home() -> None:
+    team, desk = await seated("bob", "carol")
+    assert await refusal(desk, "TeamCreate", team_name="api") == (
+        "bob, carol are still here in team 'web'; ask them to stop (SendMessage, type shutdown_request) before you "
+        "found another, or go on with the team you have"
+    )
+    for name in ("bob", "carol"):
+        await team.process.leave(name)
+    assert (await desk.use("TeamCreate", team_name="api")).ok
+
+
+@pytest.mark.behaviour("team-create")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"team_name": ""}, "'' is no team name; use 1 to 64 of"),
+        ({"team_name": "taken"}, "there is a team 'taken' already; choose another name"),
+        ({"team_name": "Web"}, "'Web' is no team name; use 1 to 64 of"),
+        ({"team_name": "../x"}, "is no team name"),
+        ({"team_name": ".archive"}, "is no team name"),
+        ({"team_name": "x" * 65}, "is no team name"),
+        ({"name": "lead"}, "the team name 'lead' is reserved"),
+        ({"name": "everyone"}, "the team name 'everyone' is reserved"),
+    ],
+)
+async def test_what_cannot_be_a_team_is_refused_with_the_reason(arguments: dict[str, str], why: str) -> None:
+    _, desk = await seated()
+    assert why in await refusal(desk, "TeamCreate", **arguments)
+
+
+# -- closing ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("team-delete")
+@pytest.mark.parametrize("arguments", [{}, {"team_name": "web"}, {"name": "web"}, {"force": True}])
+async def test_a_team_that_everybody_left_is_closed_and_the_lead_told_where_it_is(arguments: dict[str, Any]) -> None:
+    team, desk = await seated("bob", home="main")
+    await team.process.leave("bob")
+    result = await desk.use("TeamDelete", **arguments)
+    assert result == Result(f"closed team 'web'; all of it is kept in {ARCHIVED}")
+    assert desk.done == [("closed",)]
+
+
+@pytest.mark.behaviour("team-delete")
+async def test_a_team_is_not_closed_while_someone_is_here_unless_forced() -> None:
+    team, desk = await seated("bob", "carol", home="main")
+    await team.process.leave("bob")
+    assert await refusal(desk, "TeamDelete") == (
+        "carol is still here; ask them to stop (SendMessage, type shutdown_request) and close the team once they have "
+        "left, or set force"
+    )
+    assert (await desk.use("TeamDelete", force=True)).ok
+    assert desk.done == [("closed",)]
+
+
+@pytest.mark.behaviour("team-delete")
+async def test_the_home_is_not_closed_and_neither_is_another_team() -> None:
+    _, desk = await seated()
+    assert await refusal(desk, "TeamDelete", force=True) == (
+        "team 'web' is where you are at home and stays; only one you founded is closed"
+    )
+    assert await refusal(desk, "TeamDelete", name="api", force=True) == "your team is 'web'; you cannot close 'api'"
+
+
+@pytest.mark.parametrize(
+    ("tool", "nonsense"),
+    [
+        ("TeamCreate", {}),
+        ("TeamCreate", {"team_name": 7}),
+        ("TeamCreate", {"team_name": "api", "name": "web"}),
+        ("TeamCreate", {"team_name": "web", "description": "x" * 2_001}),
+        ("TeamCreate", {"team_name": "web", "home": "main"}),
+        ("TeamDelete", {"force": "maybe"}),
+        ("TeamDelete", {"team": "web"}),
+    ],
+)
+async def test_nonsense_is_refused_before_anything_runs(tool: str, nonsense: dict[str, Any]) -> None:
+    _, desk = await seated(home="main")
+    with pytest.raises(ValidationError):
+        await desk.begin(tool, **nonsense)
+
+
+# -- who has them -----------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("tiers")
+def test_only_a_lead_has_them_also_while_it_delegates() -> None:
+    both = {"TeamCreate", "TeamDelete"}
+    has = {kind: both & set(tools_of(kind, AgentType.GENERAL)) for kind in Kind}
+    assert has == {Kind.LEAD: both, Kind.TEAMMATE: set(), Kind.SUBAGENT: set()}
+    assert both <= set(tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True))
+
+
+def test_both_together_take_less_than_a_kilobyte() -> None:
+    tools = tools_for(Kind.LEAD, ["TeamCreate", "TeamDelete"])
+    shown = [{"name": tool.name, "text": tool.text, "schema": spec(tool).schema} for tool in tools]
+    assert len(json.dumps(shown).encode()) < 1_000

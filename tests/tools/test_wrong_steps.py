@@ -1,0 +1,384 @@
+"""Wrong steps with the team's tools: each gets a short result that a model can learn from, and nothing is done."""
+
+import re
+from typing import Any
+
+import pytest
+
+from deskmate.core.messages import BODY_CAP, PlanRequest, PlanResponse, ShutdownRequest
+from deskmate.core.names import BOARD, LEAD, ROSTER, USER, mail
+from tests.tools.asking import Asking
+
+pytestmark = pytest.mark.anyio
+HUGE = "x" * 300_000
+HERE = "here are lead, alice, bob, user"
+CREATE = "it takes subject, description, activeForm, blockedBy, owner, role, verify"
+UPDATE = "it takes taskId, status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
+SEND = "it takes type, recipient, content, summary, request_id, approve, team_name"
+LETTERS = "'message', 'broadcast', 'shutdown_request', 'shutdown_response' or 'plan_approval_response'"
+TEXTS = "recipient: Input should be a valid string; content: Input should be a valid string"
+SPAWN = (
+    "it takes description, prompt, subagent_type, run_in_background, name, team_name, role, model, mode, "
+    "plan_mode_required"
+)
+ID = 'is no task id; write 3, "3" or "#3"'
+NAME = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
+STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol")))
+
+
+@pytest.fixture
+async def team() -> Asking:
+    """A lead, alice, bob, and carol who has left; tasks #1, #2 that waits for it, and #3 in the hands of alice."""
+    team = await Asking.gathered("alice", "bob", "carol")
+    await team.add("one")
+    await team.add("two", blockedBy=[1])
+    await team.add("three")
+    await (await team.seat("alice")).told("TaskUpdate", taskId=3, status="in_progress")
+    await team.leave("carol")
+    return team
+
+
+async def sizes(team: Asking) -> list[int]:
+    return [len(await team.office.pen.store.read(stream)) for stream in STREAMS]
+
+
+async def refusal(team: Asking, who: str, tool: str, arguments: dict[str, Any]) -> str:
+    """Return what a member reads whose step must change nothing that others see."""
+    seat, before = await team.seat(who), await sizes(team)
+    text = await seat.refused(tool, **arguments)
+    assert await sizes(team) == before
+    return text
+
+
+# -- what the arguments themselves rule out ---------------------------------------------------------
+
+
+@pytest.mark.behaviour("tools-errors")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("TaskCreate", {}, f"subject: Field required; {CREATE}"),
+        ("TaskCreate", {"subject": 3}, f"subject: Input should be a valid string; {CREATE}"),
+        ("TaskCreate", {"subject": ""}, f"subject: String should have at least 1 character; {CREATE}"),
+        ("TaskCreate", {"subject": "a", "blockedBy": "1"}, f"blockedBy: Input should be a valid list; {CREATE}"),
+        ("TaskCreate", {"subject": "a", "blockedBy": ["one", 2]}, f"blockedBy.0: 'one' {ID}; {CREATE}"),
+        ("TaskCreate", {"subject": "a", "colour": "red"}, f"colour: Extra inputs are not permitted; {CREATE}"),
+        ("TaskGet", {}, "taskId: Field required; it takes taskId"),
+        ("TaskGet", {"taskId": None}, f"taskId: None {ID}; it takes taskId"),
+        ("TaskGet", {"taskId": "\x00"}, f"taskId: '\\x00' {ID}; it takes taskId"),
+        ("TaskGet", {"taskId": HUGE}, f"taskId: '{'x' * 79} {ID}; it takes taskId"),
+        ("TaskGet", {"taskId": 1, "\x00\n": 1}, "\\x00\\n: Extra inputs are not permitted; it takes taskId"),
+        ("TaskGet", {"taskId": 1, HUGE: 1}, f"{'x' * 80}: Extra inputs are not permitted; it takes taskId"),
+        ("TaskList", {"status": "pending"}, "status: Extra inputs are not permitted; it takes no arguments"),
+        ("TaskUpdate", {"status": "completed"}, f"taskId: Field required; {UPDATE}"),
+        (
+            "TaskUpdate",
+            {"taskId": 1, "status": "done"},
+            f"status: Input should be 'pending', 'in_progress', 'completed' or 'deleted'; {UPDATE}",
+        ),
+        ("TaskUpdate", {"taskId": 1, "epoch": 7}, f"epoch: Extra inputs are not permitted; {UPDATE}"),
+        ("TaskUpdate", {"taskId": 1, "addBlocks": [[2]]}, f"addBlocks.0: [2] {ID}; {UPDATE}"),
+        (
+            "SendMessage",
+            {"type": "interrupt", "recipient": ["bob"], "content": {"text": "hi"}, "approve": "perhaps"},
+            f"type: Input should be {LETTERS}; {TEXTS}; {SEND}",
+        ),
+        (
+            "SendMessage",
+            {"type": "shutdown_response", "request_id": "a", "approve": "perhaps"},
+            f"approve: Input should be a valid boolean, unable to interpret input; {SEND}",
+        ),
+        (
+            "SendMessage",
+            {"recipient": "bob", "content": "hi", "sender": "user"},
+            f"sender: Extra inputs are not permitted; {SEND}",
+        ),
+        ("ExitPlanMode", {}, "plan: Field required; it takes plan"),
+        ("ExitPlanMode", {"plan": ["one", "two"]}, "plan: Input should be a valid string; it takes plan"),
+        ("Task", {"name": "dora"}, f"prompt: Field required; {SPAWN}"),
+        (
+            "Task",
+            {"prompt": "a", "name": "dora", "mode": "root"},
+            f"mode: Input should be 'default', 'acceptEdits', 'plan', 'dontAsk' or 'bypass'; {SPAWN}",
+        ),
+        (
+            "Task",
+            {"prompt": "a", "name": "dora", "role": HUGE},
+            f"role: String should have at most 120 characters; {SPAWN}",
+        ),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
+    team: Asking, tool: str, arguments: dict[str, Any], why: str
+) -> None:
+    assert await refusal(team, LEAD, tool, arguments) == f"{tool} does not take that: {why}"
+
+
+# -- the board --------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("task-tools", "task-deps", "assign", "complete")
+@pytest.mark.parametrize(
+    ("who", "arguments", "why"),
+    [
+        (LEAD, {"taskId": 9, "status": "completed"}, "there is no task #9; TaskList shows those there are"),
+        (LEAD, {"taskId": 1, "subject": " \n"}, "a task needs a subject that is not blank; say in a few words what …"),
+        (LEAD, {"taskId": 1, "addBlockedBy": [1]}, "task #1 cannot block itself; leave #1 out"),
+        (LEAD, {"taskId": 1, "addBlocks": ["#1"]}, "task #1 cannot block itself; leave #1 out"),
+        (LEAD, {"taskId": 1, "addBlockedBy": [2]}, "task #1 would wait for itself: #1 -> #2 -> #1; take one of …"),
+        (LEAD, {"taskId": 2, "addBlocks": [1]}, "task #2 would wait for itself: #2 -> #1 -> #2; take one of …"),
+        (LEAD, {"taskId": 1, "addBlocks": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+        (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+        (LEAD, {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "carol"}, f"'carol' has left; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "all"}, f"'all' is not on this team; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": ""}, f"'' is not on this team; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": HUGE}, f"'{'x' * 80}' is not on this team; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "bob", "team_name": "api"}, "your team is 'web', not 'api'; its board is …"),
+        ("bob", {"taskId": 1, "owner": "alice"}, "only lead and user assign; ask the lead to give #1 to 'alice'"),
+        ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
+        ("bob", {"taskId": 1, "status": "completed"}, "task #1 is not yours; claim it first"),
+        ("bob", {"taskId": 2, "status": "in_progress"}, "task #2 is blocked by #1; wait until nothing blocks it …"),
+        ("bob", {"taskId": 3, "status": "completed"}, "task #3 is owned by 'alice'; ask alice or pick another"),
+        ("bob", {"taskId": 3, "status": "pending"}, "task #3 is owned by 'alice'; ask alice or pick another"),
+        ("bob", {"taskId": 3, "status": "deleted"}, "task #3 is owned by 'alice'; ask alice or pick another"),
+        ("bob", {"taskId": 3, "owner": "bob"}, "task #3 is owned by 'alice'; ask alice or pick another"),
+        ("alice", {"taskId": 1, "status": "in_progress"}, "'alice' has #3 in progress; complete or release it …"),
+        ("alice", {"taskId": 1, "owner": "alice\x00"}, f"'alice\x00' is not on this team; {HERE}"),
+    ],
+)
+async def test_a_change_that_the_board_does_not_allow_is_refused_with_the_reason(
+    team: Asking, who: str, arguments: dict[str, Any], why: str
+) -> None:
+    assert is_as(await refusal(team, who, "TaskUpdate", arguments), why)
+
+
+@pytest.mark.behaviour("task-tools", "assign")
+@pytest.mark.parametrize(
+    ("who", "arguments", "why"),
+    [
+        (LEAD, {"subject": "\t"}, "a task needs a subject that is not blank; say in a few words what is to be done"),
+        (LEAD, {"subject": "a", "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
+        (LEAD, {"subject": "a", "owner": "carol"}, f"'carol' has left; {HERE}"),
+        (LEAD, {"subject": "a", "blockedBy": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+        (LEAD, {"subject": "a", "blockedBy": [4]}, "task #4 cannot block itself; leave #4 out"),
+        (LEAD, {"subject": "a", "team_name": HUGE}, f"your team is 'web', not '{'x' * 78}…"),
+        ("bob", {"subject": "a", "owner": "alice"}, "only lead and user give work to 'alice'; leave the owner out …"),
+    ],
+)
+async def test_a_task_that_cannot_be_is_not_created(
+    team: Asking, who: str, arguments: dict[str, Any], why: str
+) -> None:
+    assert is_as(await refusal(team, who, "TaskCreate", arguments), why)
+
+
+async def test_a_task_of_odd_words_is_taken_as_it_is_and_shown_on_one_line(team: Asking) -> None:
+    lead = await team.seat()
+    assert await lead.told("TaskCreate", subject="\x00 a\n#9 [completed] b\x1b[2J", description=HUGE) == (
+        "created #4 \x00 a #9 [completed] b\x1b[2J"
+    )
+    assert await lead.told("TaskCreate", subject=HUGE) == f"created #5 {'x' * 119}…"
+    assert len(await lead.told("TaskGet", taskId=4)) < 5_000
+
+
+@pytest.mark.behaviour("release", "complete")
+async def test_who_has_lost_its_claim_is_told_who_has_the_task_now(team: Asking) -> None:
+    lead, alice = await team.seat(), await team.seat("alice")
+    await lead.told("TaskUpdate", taskId=3, owner="bob")
+    assert await refusal(team, "alice", "TaskUpdate", {"taskId": 3, "status": "completed"}) == (
+        "your claim of #3 has ended: it is now owned by 'bob'; leave it and pick another"
+    )
+    await lead.told("TaskUpdate", taskId=3, status="pending")
+    assert await refusal(team, "alice", "TaskUpdate", {"taskId": 3, "status": "completed"}) == (
+        "your claim of #3 has ended: it now has no owner; leave it and pick another"
+    )
+    assert await alice.told("TaskUpdate", taskId=3, owner="alice") == "#3 [in progress] three @alice\nclaimed"
+
+
+# -- mail -------------------------------------------------------------------------------------------
+
+TEAM_OF_ONE = "nobody else is on the team; there is no one to broadcast to"
+NOBODY = "is nobody's name; name one member, or send a broadcast to reach every other agent"
+
+
+@pytest.mark.behaviour("send")
+@pytest.mark.parametrize("kind", ["message", "shutdown_request"])
+@pytest.mark.parametrize(
+    ("recipient", "why"),
+    [
+        ("zoe", f"'zoe' is not on this team; {HERE}"),
+        ("Bob", f"'Bob' is not on this team; {HERE}"),
+        ("carol", f"'carol' has left; {HERE}"),
+        ("lead", "'lead' is you; write to someone else"),
+        ("lead@web", "'lead' is you; write to someone else"),
+        ("all", f"'all' {NOBODY}"),
+        ("everyone", f"'everyone' {NOBODY}"),
+        ("anyone@web", f"'anyone' {NOBODY}"),
+        ("bob@api", "'bob@api' is not in team 'web'; write to members of your own team, by name"),
+        (f"bob@{HUGE}", f"'bob@{'x' * 75} is not in team 'web'; write to members of your own team, by name"),
+        ("\x00", f"'\x00' is not on this team; {HERE}"),
+        (HUGE, f"'{'x' * 80}' is not on this team; {HERE}"),
+    ],
+)
+async def test_a_letter_to_nobody_is_refused(team: Asking, kind: str, recipient: str, why: str) -> None:
+    letter = {"type": kind, "recipient": recipient, "content": "Hello."}
+    assert await refusal(team, LEAD, "SendMessage", letter) == why
+    assert (await team.seat()).memory.requests == {}
+
+
+@pytest.mark.behaviour("send", "broadcast", "plan")
+async def test_what_no_mailbox_holds_is_refused_before_anybody_has_it(team: Asking) -> None:
+    await team.join("dora")
+    planner = await team.seat("dora", planning=True)
+    for letter in ({"recipient": "bob"}, {"type": "broadcast"}, {"type": "shutdown_request", "recipient": "bob"}):
+        assert is_too_large(await refusal(team, LEAD, "SendMessage", {**letter, "content": HUGE}))
+    assert is_too_large(await refusal(team, "dora", "ExitPlanMode", {"plan": HUGE}))
+    assert planner.memory.requests == {}
+
+
+def is_too_large(text: str) -> bool:
+    advice = f"this message has 300[0-9]{{3}} bytes, a message at most {BODY_CAP}; write it to a file and send its path"
+    return re.fullmatch(advice, text) is not None
+
+
+async def test_a_broadcast_of_a_team_of_one_is_refused() -> None:
+    alone = await Asking.gathered()
+    assert await refusal(alone, LEAD, "SendMessage", {"type": "broadcast", "content": "Hello?"}) == TEAM_OF_ONE
+
+
+# -- handshakes -------------------------------------------------------------------------------------
+
+YES = {"approve": True}
+
+
+@pytest.mark.behaviour("shutdown")
+async def test_a_shutdown_is_answered_once_by_whom_it_was_asked_and_with_its_own_kind(team: Asking) -> None:
+    lead, bob = await team.seat(), await team.seat("bob")
+    await lead.told("SendMessage", type="shutdown_request", recipient="bob")
+    await lead.told("SendMessage", type="shutdown_request", recipient="alice")
+    (bobs, alices) = lead.memory.requests
+    await bob.hear()
+    answer = {"type": "shutdown_response", **YES}
+    unknown = {"nope": "nope", "a" * 5_000: "a" * 80, "\x00": "\x00", alices: alices}
+    for request_id, shown in unknown.items():
+        assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": request_id}) == (
+            f"there is no open shutdown request '{shown}'; open are {bobs}"
+        )
+    assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs, "recipient": "alice"}) == (
+        f"request '{bobs}' was made by lead; leave recipient out"
+    )
+    assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs, "approve": False}) == (
+        "a refusal needs content: say why"
+    )
+    assert await refusal(team, "bob", "SendMessage", {"type": "plan_approval_response", "request_id": bobs, **YES}) == (
+        "only the lead may send a plan_approval_response; write a message to lead instead"
+    )
+    assert await refusal(team, "bob", "SendMessage", {"recipient": LEAD, "content": "Yes.", "request_id": bobs}) == (
+        "a message has no request_id; to answer a request, set the type of the answer"
+    )
+    await bob.told("SendMessage", **answer, request_id=bobs)
+    assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs}) == (
+        f"there is no open shutdown request '{bobs}'; none is open"
+    )
+
+
+@pytest.mark.behaviour("shutdown")
+@pytest.mark.parametrize("recipient", ["alice", "bob", LEAD, USER])
+async def test_a_teammate_asks_nobody_to_leave(team: Asking, recipient: str) -> None:
+    assert await refusal(team, "bob", "SendMessage", {"type": "shutdown_request", "recipient": recipient}) == (
+        "only the lead may send a shutdown_request; write a message to lead instead"
+    )
+
+
+@pytest.mark.behaviour("plan")
+async def test_a_plan_is_approved_by_the_lead_to_who_made_it_and_by_nobody_else(team: Asking) -> None:
+    await team.join("dora")
+    planner = await team.seat("dora", planning=True)
+    assert await refusal(team, "dora", "ExitPlanMode", {"plan": " \n"}) == (
+        "the plan is blank; say what you will change, where, and how you check it"
+    )
+    await planner.told("ExitPlanMode", plan="Rename.")
+    (request,) = planner.memory.requests
+    answer = {"type": "plan_approval_response", "request_id": request, "recipient": "dora", **YES}
+    here = "here are lead, alice, bob, dora, user"
+    steps = [
+        ("dora", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
+        ("alice", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
+        (LEAD, {**answer, "recipient": "bob"}, f"request '{request}' was made by dora, not by bob; answer who asked"),
+        (LEAD, {**answer, "recipient": LEAD}, "'lead' is you; write to someone else"),
+        (LEAD, {**answer, "recipient": USER}, "a plan_approval_response goes to a teammate, not to the user; …"),
+        (LEAD, {**answer, "recipient": "carol", "request_id": "carol:1.0"}, f"'carol' has left; {here}"),
+        (LEAD, {**answer, "approve": False}, "a refusal needs content: say why"),
+        (LEAD, {"type": "shutdown_response", "request_id": request, **YES}, "there is no open shutdown request …"),
+    ]
+    for who, letter, why in steps:
+        assert is_as(await refusal(team, who, "SendMessage", letter), why)
+    assert await refusal(team, "dora", "ExitPlanMode", {"plan": "Rename twice."}) == (
+        f"your plan {request} waits for the answer of lead; end your turn"
+    )
+    assert planner.memory.planning
+
+
+@pytest.mark.behaviour("plan")
+async def test_answers_to_a_plan_that_is_none_or_was_answered_change_nothing(team: Asking) -> None:
+    await team.join("dora")
+    lead, planner = await team.seat(), await team.seat("dora", planning=True)
+    await planner.told("ExitPlanMode", plan="Rename.")
+    (request,) = planner.memory.requests
+    answer = {"type": "plan_approval_response", "recipient": "dora"}
+    for request_id in ("dora:99.0", "nope", "\x00"):
+        text = await lead.told("SendMessage", **answer, **YES, request_id=request_id)
+        assert text == f"told dora: approved. It counts if request '{request_id}' is still open"
+    await planner.hear()
+    assert (planner.memory.planning, list(planner.memory.requests)) == (True, [request])
+    await lead.told("SendMessage", **answer, request_id=request, approve=False, content="And the tests?")
+    await lead.told("SendMessage", **answer, request_id=request, **YES)
+    await planner.hear()
+    assert (planner.memory.planning, planner.memory.requests) == (True, {})
+
+
+@pytest.mark.behaviour("plan")
+@pytest.mark.parametrize("who", [LEAD, "alice"])
+async def test_who_does_not_plan_has_nothing_to_hand_in(team: Asking, who: str) -> None:
+    assert await refusal(team, who, "ExitPlanMode", {"plan": "Rename."}) == (
+        "you are not in plan mode; there is nothing to approve, go on with the work"
+    )
+
+
+@pytest.mark.behaviour("shutdown", "plan")
+async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Asking) -> None:
+    alice, bob = await team.seat("alice"), await team.seat("bob", planning=True)
+    await bob.told("ExitPlanMode", plan="Rename.")
+    (request,) = bob.memory.requests
+    await alice.mail.send("bob", PlanResponse(request_id=request, approve=True))
+    await alice.mail.send("bob", ShutdownRequest(request_id="alice:1.0"))
+    await alice.mail.send("bob", PlanRequest(request_id="alice:1.1", content="Mine."))
+    await bob.hear()
+    assert (bob.memory.planning, bob.memory.demands, list(bob.memory.requests)) == (True, {}, [request])
+
+
+# -- joining ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("spawn")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"name": "alice"}, "the name 'alice' was used in this team before and is never used twice; try 'alice-2'"),
+        ({"name": "carol"}, "the name 'carol' was used in this team before and is never used twice; try 'carol-2'"),
+        ({"name": "all"}, "the member name 'all' is reserved; choose another than all, anyone, everyone, lead, …"),
+        ({"name": "\x00"}, f"'\\x00' is no member name; {NAME}"),
+        ({"name": HUGE}, f"'{'x' * 79} is no member name; {NAME}"),
+        ({"name": "dora", "team_name": "api"}, "there is no team 'api' for you to add to; your team is 'web'"),
+        ({"name": "dora", "run_in_background": True}, "a teammate always works beside you; leave run_in_background …"),
+        ({"name": "dora", "mode": "bypass"}, "mode bypass is wider than your own, default; ask for default or less, …"),
+        ({"team_name": "web"}, "team_name is for a teammate; give it a name, or leave that out for a subagent"),
+    ],
+)
+async def test_who_cannot_join_is_refused_with_the_reason(team: Asking, arguments: dict[str, Any], why: str) -> None:
+    assert is_as(await refusal(team, LEAD, "Task", {"prompt": "Own it.", **arguments}), why)
+
+
+def is_as(text: str, why: str) -> bool:
+    """Tell whether a refusal is the one that is meant; `…` at its end stands for advice that is tested elsewhere."""
+    return text.startswith(why[:-1]) and len(text) < 200 if why.endswith("…") else text == why
