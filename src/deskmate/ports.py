@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from anyio import CancelScope
 from pydantic import BaseModel
 
 from deskmate.core.members import Joined, Member, Roster
@@ -85,6 +86,9 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Return after that many monotonic seconds."""
+
+    def move_on_after(self, seconds: float) -> CancelScope:
+        """Return a scope that is cancelled after that many monotonic seconds, counted from now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,10 +99,7 @@ class PassingClock(FakeClock):
         self.pauses: list[float] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Note the pause and let it pass; stay where it is the wait for a provider that has gone silent."""
-        if seconds > LONG_SECONDS:
-            await super().sleep(seconds)
-            return
+        """Note the pause and let it pass."""
         self.pauses.append(seconds)
         self.advance(seconds)
         await anyio.lowlevel.checkpoint()

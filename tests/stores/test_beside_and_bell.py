@@ -200,7 +200,7 @@ class Batches:
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[list[Changed]](10)
 
-    def add(self, folder: Folder) -> None:
+    def add(self, folder: Folder, name: str) -> None:
         pass
 
     async def wait(self) -> list[Changed]:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 class DeafWatch:
     """A watch that never hears anything."""
 
-    def add(self, folder: object) -> None:
+    def add(self, folder: object, name: str) -> None:
         pass
 
     async def wait(self) -> list[Changed]:
@@ -47,7 +47,7 @@ async def test_the_scan_finds_what_no_watch_told(tmp_path: Path) -> None:
 class NoWatch(DeafWatch):
     """A watch that the system has none of to spare."""
 
-    def add(self, folder: object) -> None:
+    def add(self, folder: object, name: str) -> None:
         raise OSError(24, "Too many open files")
 
 

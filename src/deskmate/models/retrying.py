@@ -8,8 +8,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 
-import anyio
-
 from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble
 from deskmate.ports import Clock, Limits, Model
@@ -133,28 +131,10 @@ class Retrying:
 
         The stream stays in this task: what it holds open across parts must be let go where it was taken.
         """
-        part, silent, failure = None, False, None
-
-        async def watch() -> None:
-            nonlocal silent
-            await self._clock.sleep(self._silence_seconds)
-            silent = True
-            group.cancel_scope.cancel()
-
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(watch)
-                part = await anext(parts, None)
-                group.cancel_scope.cancel()
-        except BaseExceptionGroup as errors:
-            # Only the stream can fail in there; its error is handed on as it was raised, with its cause.
-            failure = errors.exceptions[0]
-        if failure is not None:
-            raise failure
-        # A word that came with the last second is a word.
-        if silent and part is None:
-            raise ModelTrouble(f"no word for {self._silence_seconds:g} s")
-        return part
+        # A word that comes with the last second is a word: what ends inside is not cut.
+        with self._clock.move_on_after(self._silence_seconds):
+            return await anext(parts, None)
+        raise ModelTrouble(f"no word for {self._silence_seconds:g} s")
 
 
 def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrouble:

@@ -19,3 +19,7 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Return after that many seconds."""
         await anyio.sleep(seconds)
+
+    def move_on_after(self, seconds: float) -> anyio.CancelScope:
+        """Return a scope that is cancelled after that many seconds."""
+        return anyio.move_on_after(seconds)

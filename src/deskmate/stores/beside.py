@@ -46,13 +46,17 @@ class Beside:
         """Tell whether this came through a fork, which copies no threads."""
         return os.getpid() != self._process
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns. Who is cancelled before does not begin; once begun it is waited for."""
-        await checkpoint_if_cancelled()
+    def check(self) -> None:
+        """Raise StoreUnavailable where nothing can be run any more."""
         if self.inherited:
             raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
         if self.closed:
             raise StoreUnavailable("this store is closed; open it again")
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns. Who is cancelled before does not begin; once begun it is waited for."""
+        await checkpoint_if_cancelled()
+        self.check()
         loop = asyncio.get_running_loop()
         begun: _Begun[T] = _Begun(loop=loop)
         self._open += 1

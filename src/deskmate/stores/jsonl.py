@@ -12,7 +12,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,7 +50,7 @@ class JsonlStore:
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
         self._beside = Beside()
-        self._watched: set[Folder] = set()
+        self._watched: set[StreamFile] = set()
 
     @classmethod
     def open(
@@ -124,12 +123,13 @@ class JsonlStore:
 
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return once any of these streams has something above its number."""
+        self._beside.check()
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
         for file, _ in files.values():
-            await self._listen_in(file.folder)
+            await self._listen_for(file)
         with self._bell.waiting(files) as waiter:
             look: Iterable[Place] = files
-            while not await self._beside.run(partial(_any_moved, files, look)):
+            while not await self._any_moved([files[place] for place in look]):
                 look = await self._bell.wait(waiter, NET_SECONDS) or files
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
@@ -173,19 +173,28 @@ class JsonlStore:
     def _below(self, name: str) -> Folder:
         return self._folders.setdefault(name, self._team.below(name))
 
-    async def _listen_in(self, folder: Folder) -> None:
-        """Watch a folder once someone waits for something in it: who only writes pays for no notices."""
-        if folder in self._watched:
+    async def _listen_for(self, file: StreamFile) -> None:
+        """Watch a file once someone waits for it: who only writes pays for no notices."""
+        folder = file.folder
+        if file in self._watched:
             return
+        if folder.fd < 0:
+            try:
+                await self._beside.run(lambda: folder.reach(create=True))
+            except OSError as error:
+                raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
+        self._watched.add(file)
         try:
-            await self._beside.run(lambda: folder.reach(create=True))
+            self._watch.add(folder, file.name)
         except OSError as error:
-            raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
-        self._watched.add(folder)
-        try:
-            self._watch.add(folder)
-        except OSError as error:
-            _LOG.warning("%s is not watched (%s): what others write there is found by the scan", folder.path, error)
+            _LOG.warning("%s is not watched (%s): what others write there is found by the scan", file.stream, error)
+
+    async def _any_moved(self, seen: Iterable[tuple[StreamFile, int]]) -> bool:
+        # As in `read`: mostly there is nothing to find.
+        doubtful = [(file, number) for file, number in seen if not file.has_no_news(number, sync=False)]
+        return bool(doubtful) and await self._beside.run(
+            lambda: any(file.last() != number for file, number in doubtful)
+        )
 
     # -- late syncs -------------------------------------------------------------------------------
 
@@ -236,10 +245,6 @@ def _warn_of_damage(found: Sequence[Item]) -> None:
     for item in found:
         if isinstance(item, Damaged):
             _LOG.warning("%s", item)
-
-
-def _any_moved(files: Mapping[Place, tuple[StreamFile, int]], look: Iterable[Place]) -> bool:
-    return any(file.last() != seen for file, seen in (files[place] for place in look))
 
 
 def _place(file: StreamFile) -> Place:

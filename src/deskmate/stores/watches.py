@@ -3,6 +3,7 @@
 `bell` above asks one of them; both may say too much, and what they miss its scan finds.
 """
 
+import contextlib
 import ctypes
 import os
 import struct
@@ -21,10 +22,10 @@ Changed = tuple[Path, str] | None
 
 
 class Watch(Protocol):
-    """Tell which files in the added folders change."""
+    """Tell which of the added files change, and maybe others."""
 
-    def add(self, folder: Folder) -> None:
-        """Watch one more folder."""
+    def add(self, folder: Folder, name: str) -> None:
+        """Watch one more file, which need not be there yet, in a folder that is."""
 
     async def wait(self) -> list[Changed]:
         """Return what changed since the last return. One caller at a time."""
@@ -36,30 +37,45 @@ class Watch(Protocol):
 class Inotify:
     """The kernel's own notices; folders are named by descriptor, so no path can be swapped underneath.
 
-    A user may have few of them at once, so that who never waits never takes one.
+    A folder only tells which files appear in it, and each file by itself that it grows: nobody is woken by what is
+    written to a file that nobody waits for. A user may have few watches at once, so that who never waits takes none.
     """
 
     _EVENT = struct.Struct("iIII")
-    _MASK = 0x2 | 0x80 | 0x100  # IN_MODIFY, IN_MOVED_TO, IN_CREATE
+    _APPEARS = 0x80 | 0x100  # IN_MOVED_TO, IN_CREATE
+    _GROWS = 0x2 | 0x2000000  # IN_MODIFY; IN_DONT_FOLLOW
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = -1
-        self._folders: dict[int, Path] = {}
+        self._folders: dict[int, Folder] = {}
+        self._files: dict[int, tuple[Folder, str]] = {}
+        self._added: set[tuple[Folder, str]] = set()
 
     @staticmethod
     def _checked(result: int) -> int:
         if result < 0:
             code = ctypes.get_errno()
-            raise OSError(code, f"inotify: {os.strerror(code)}; raise fs.inotify.max_user_instances")
+            raise OSError(
+                code, f"inotify: {os.strerror(code)}; raise fs.inotify.max_user_instances or max_user_watches"
+            )
         return result
 
-    def add(self, folder: Folder) -> None:
-        """Watch one more folder."""
+    def add(self, folder: Folder, name: str) -> None:
+        """Watch one more file, which need not be there yet, in a folder that is."""
         if self._fd < 0:
             self._fd = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
-        name = f"/proc/self/fd/{folder.fd}".encode()
-        self._folders[self._checked(self._libc.inotify_add_watch(self._fd, name, self._MASK))] = folder.path
+        self._added.add((folder, name))
+        # The folder first: what appears after the look at the file is told by it.
+        self._folders[self._watch(f"/proc/self/fd/{folder.fd}", self._APPEARS)] = folder
+        self._see(folder, name)
+
+    def _see(self, folder: Folder, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self._files[self._watch(f"/proc/self/fd/{folder.fd}/{name}", self._GROWS)] = (folder, name)
+
+    def _watch(self, path: str, mask: int) -> int:
+        return self._checked(self._libc.inotify_add_watch(self._fd, os.fsencode(path), mask))
 
     async def wait(self) -> list[Changed]:
         """Return what changed since the last return."""
@@ -73,10 +89,20 @@ class Inotify:
         while at < len(data):
             watch, _, _, length = self._EVENT.unpack_from(data, at)
             at += self._EVENT.size + length
-            name = os.fsdecode(data[at - length : at].rstrip(b"\0"))
-            folder = self._folders.get(watch)
-            found.append((folder, name) if folder else None)
+            found += self._changed(watch, os.fsdecode(data[at - length : at].rstrip(b"\0")))
         return found
+
+    def _changed(self, watch: int, name: str) -> list[Changed]:
+        if watch in self._files:
+            folder, name = self._files[watch]
+            return [(folder.path, name)]
+        # Of no folder: the kernel had more to tell than it keeps, and any of them may have appeared.
+        appeared = self._added & {(self._folders[watch], name)} if watch in self._folders else self._added
+        for folder, name in appeared:
+            # Before anyone looks at it: what is written later is told by the file. Unwatched, the scan finds it.
+            with contextlib.suppress(OSError):
+                self._see(folder, name)
+        return [(folder.path, name) for folder, name in appeared]
 
     def close(self) -> None:
         """Stop watching."""
@@ -93,8 +119,10 @@ class Notify:
         self._stop = threading.Event()
         self._missed = False
 
-    def add(self, folder: Folder) -> None:
-        """Watch one more folder."""
+    def add(self, folder: Folder, name: str) -> None:
+        """Watch one more file, by its folder."""
+        if folder.path in self._paths.values():
+            return
         from watchfiles._rust_notify import RustNotify
 
         self._paths[Path(os.path.realpath(folder.path))] = folder.path

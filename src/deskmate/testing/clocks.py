@@ -2,6 +2,7 @@
 
 import heapq
 import itertools
+from collections.abc import Callable
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +14,7 @@ class FakeClock:
     def __init__(self, timestamp: float = 1_700_000_000.0) -> None:
         self._now = 0.0
         self._start = timestamp
-        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._sleepers: list[tuple[float, int, Callable[[], object]]] = []
         self._order = itertools.count()
 
     def monotonic(self) -> float:
@@ -30,8 +31,17 @@ class FakeClock:
             await anyio.lowlevel.checkpoint()
             return
         woken = anyio.Event()
-        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), woken))
+        self._wake_after(seconds, woken.set)
         await woken.wait()
+
+    def move_on_after(self, seconds: float) -> anyio.CancelScope:
+        """Return a scope that is cancelled once the clock was advanced that far."""
+        scope = anyio.CancelScope()
+        self._wake_after(seconds, scope.cancel)
+        return scope
+
+    def _wake_after(self, seconds: float, wake: Callable[[], object]) -> None:
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), wake))
 
     @property
     def sleeping(self) -> int:
@@ -42,4 +52,4 @@ class FakeClock:
         """Let that many seconds pass, waking whoever waited for them, in order."""
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:
-            heapq.heappop(self._sleepers)[2].set()
+            heapq.heappop(self._sleepers)[2]()
