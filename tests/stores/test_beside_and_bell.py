@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 
 ENOUGH_SECONDS = 30
 NEVER_SECONDS = 3600
+SCAN_SECONDS = 0.1
 Eventually = Callable[[Callable[[], bool]], None]
 
 
@@ -230,7 +231,7 @@ async def wait_for(bell: Bell, name: str) -> None:
 
 async def test_when_one_batch_wakes_listener_and_heir_a_third_still_hears() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch)
+        bell = Bell(watch, lambda _: None)
         for name in ("a", "b", "c"):
             tasks.start_soon(wait_for, bell, name)
             await anyio.wait_all_tasks_blocked()
@@ -241,7 +242,7 @@ async def test_when_one_batch_wakes_listener_and_heir_a_third_still_hears() -> N
 
 async def test_a_ring_in_the_same_process_wakes_the_listener() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch)
+        bell = Bell(watch, lambda _: None)
         tasks.start_soon(wait_for, bell, "a")
         await anyio.wait_all_tasks_blocked()
         bell.ring(place("a"))
@@ -249,12 +250,59 @@ async def test_a_ring_in_the_same_process_wakes_the_listener() -> None:
 
 async def test_a_ring_at_the_moment_the_watch_tells_loses_nothing() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch)
+        bell = Bell(watch, lambda _: None)
         for name in ("a", "b"):
             tasks.start_soon(wait_for, bell, name)
             await anyio.wait_all_tasks_blocked()
         watch.send.send_nowait([place("b")])
         bell.ring(place("a"))
+
+
+async def test_however_much_the_watch_tells_of_one_place_another_is_looked_at_in_time() -> None:
+    looks = {place(name): 0 for name in ("a", "b")}
+
+    async def keep_telling(watch: Batches) -> None:
+        while True:
+            await watch.send.send([place("a")])
+
+    async def wait_on(bell: Bell) -> None:
+        with bell.waiting([place("b")]) as waiter:
+            # At first it is new, and said to have changed.
+            await bell.wait(waiter, SCAN_SECONDS)
+            looks[place("b")] += 1
+            assert await bell.wait(waiter, SCAN_SECONDS) == {place("b")}
+
+    async with batches() as watch, anyio.create_task_group() as tasks:
+        tasks.start_soon(keep_telling, watch)
+        await wait_on(Bell(watch, looks.__getitem__))
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_has_not_changed_is_not_rung_by_the_scan() -> None:
+    looked = anyio.Event()
+
+    def look(_: Place) -> int:
+        nonlocal scans
+        scans += 1
+        if scans == 3:
+            looked.set()
+        return 0
+
+    scans, woken = 0, 0
+
+    async def wait_on(bell: Bell) -> None:
+        nonlocal woken
+        with bell.waiting([place("a")]) as waiter:
+            while True:
+                await bell.wait(waiter, SCAN_SECONDS)
+                woken += 1
+
+    async with batches() as watch, anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_on, Bell(watch, look))
+        await looked.wait()
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert woken == 1
 
 
 # -- forked ---------------------------------------------------------------------------------------

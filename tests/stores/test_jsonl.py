@@ -44,6 +44,19 @@ async def test_the_scan_finds_what_no_watch_told(tmp_path: Path) -> None:
             await writer.append("mail/bob", record())
 
 
+@pytest.mark.behaviour("M7")
+async def test_the_scan_finds_what_someone_else_in_this_process_has_read_meanwhile(tmp_path: Path) -> None:
+    hearer = JsonlStore.open(tmp_path, "team", create=True, watch=DeafWatch)
+    writer = JsonlStore.open(tmp_path, "team")
+    with anyio.fail_after(jsonl.NET_SECONDS * 5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hearer.changed, {"board": 0, "mail/bob": 0})
+            tasks.start_soon(hearer.changed, {"mail/bob": 0})
+            await anyio.wait_all_tasks_blocked()
+            await writer.append("mail/bob", record())
+            assert len(await hearer.read("mail/bob")) == 1
+
+
 class NoWatch(DeafWatch):
     """A watch that the system has none of to spare."""
 

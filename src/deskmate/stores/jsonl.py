@@ -46,11 +46,11 @@ class JsonlStore:
         self._folders: dict[str, Folder] = {}
         self._streams: dict[str, StreamFile] = {}
         self._guard, self._settling = threading.Lock(), threading.Lock()
-        self._bell = Bell(watch)
+        self._bell = Bell(watch, self._look_at)
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
         self._beside = Beside()
-        self._watched: set[StreamFile] = set()
+        self._watched: dict[Place, StreamFile] = {}
 
     @classmethod
     def open(
@@ -130,7 +130,7 @@ class JsonlStore:
         with self._bell.waiting(files) as waiter:
             look: Iterable[Place] = files
             while not await self._any_moved([files[place] for place in look]):
-                look = await self._bell.wait(waiter, NET_SECONDS) or files
+                look = await self._bell.wait(waiter, NET_SECONDS)
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
         """Hold a member's seat, or a slot `calls/<number>`. The promise is in `deskmate.ports.Store`."""
@@ -176,18 +176,21 @@ class JsonlStore:
     async def _listen_for(self, file: StreamFile) -> None:
         """Watch a file once someone waits for it: who only writes pays for no notices."""
         folder = file.folder
-        if file in self._watched:
+        if _place(file) in self._watched:
             return
         if folder.fd < 0:
             try:
                 await self._beside.run(lambda: folder.reach(create=True))
             except OSError as error:
                 raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
-        self._watched.add(file)
+        self._watched[_place(file)] = file
         try:
             self._watch.add(folder, file.name)
         except OSError as error:
             _LOG.warning("%s is not watched (%s): what others write there is found by the scan", file.stream, error)
+
+    def _look_at(self, place: Place) -> object:
+        return self._watched[place].glimpse()
 
     async def _any_moved(self, seen: Iterable[tuple[StreamFile, int]]) -> bool:
         # As in `read`: mostly there is nothing to find.

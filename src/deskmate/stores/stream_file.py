@@ -178,6 +178,14 @@ class StreamFile:
         lasts = self._entered and not self._sync_failed and known.offset <= self._synced
         return lasts and known.highest <= self._told
 
+    def glimpse(self) -> tuple[int, int, int] | None:
+        """Return, without waiting, what is another once the file has changed; None where there is none."""
+        try:
+            found = os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
+        except OSError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
     def last(self) -> int:
         """Return the number of the last line, 0 for none."""
         try:
