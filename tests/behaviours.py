@@ -75,7 +75,7 @@ TEAM: dict[str, str] = {
     "lead-wake": "by mail, words alone, who is parked or gone, once when all is quiet; never by idle records alone",
     "shutdown": "a free teammate agrees without a model turn; else its model answers; else the deadline ends it",
     "plan": "while planning only reading, mail and the plan itself work; only lead or user approve, once",
-    "config": "`config.json` and a file per task show roster and board within a second, rebuilt when deleted or damaged",
+    "config": "`config.json` and a file per task show roster and board within a second, rebuilt when lost or damaged",
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",

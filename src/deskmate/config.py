@@ -145,8 +145,8 @@ class _Written(_Table):
 class Settings(_Written):
     """What the user configured, checked.
 
-    `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write it, there
-    or not. `warnings`: what they should be told. `colour`: whether they want any.
+    `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
+    it, there or not. `warnings`: what they should be told. `colour`: whether they want any.
     """
 
     file: Path

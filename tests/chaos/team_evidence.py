@@ -60,8 +60,9 @@ def gather(workspace: Path, complaints: Sequence[str] = ()) -> TeamEvidence:
 
 
 def _stream(workspace: Path, pattern: str) -> list[Found]:
-    """Return the records of a stream, those of one team after those of another."""
-    return [record for path in sorted(workspace.glob(pattern)) for record in look(path).records]
+    """Return the records of a stream: those at home, then those of the team founded from there."""
+    paths = sorted(workspace.glob(pattern), key=lambda path: path.parent.name != "main")
+    return [record for path in paths for record in look(path).records]
 
 
 def survivors(workspace: Path) -> list[int]:

@@ -175,7 +175,9 @@ ALICE = TEAM.members["alice"]
         (Working(name="alice", at=4.0), replace(ALICE, status=Status("working", "", 4.0, 4, 0))),
         (
             Idle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
-            replace(ALICE, status=Status("idle", "", 4.0, 4, 7), words="done", peers=("to bob: hi",), only_words=True),
+            replace(
+                ALICE, status=Status("idle", "", 4.0, 4, 7), words="done", peers=("to bob: hi",), reports=((4, "done"),)
+            ),
         ),
         (
             Waiting(name="alice", on="plan", heard=7, at=4.0),
@@ -203,9 +205,9 @@ def test_beginning_a_turn_keeps_how_much_was_heard() -> None:
 
 def test_a_new_turn_keeps_the_last_words_until_there_are_others() -> None:
     team = then(TEAM, Idle(name="alice", words="one", only_words=True, at=4.0), Working(name="alice", at=5.0))
-    assert (team.members["alice"].words, team.members["alice"].only_words) == ("one", True)
+    assert (team.members["alice"].words, team.members["alice"].reports) == ("one", ((4, "one"),))
     team = then(team, Idle(name="alice", at=6.0))
-    assert (team.members["alice"].words, team.members["alice"].only_words) == ("", False)
+    assert (team.members["alice"].words, team.members["alice"].reports) == ("", ((4, "one"),))
 
 
 STATUSES: list[Event] = [

@@ -1,5 +1,7 @@
 """What an agent is told of its tasks and its team: in words, bounded, and no line of it can pose as another."""
 
+import pytest
+
 from deskmate.core import boards, members, tasks
 from deskmate.core.facts import Fact
 from deskmate.core.members import Idle, Joined, Left, Parked, Roster, Waiting
@@ -147,3 +149,18 @@ def test_the_line_is_bounded_however_many_came() -> None:
     line = comings(team, 1)
     assert line.endswith(", 60 more joined the team")
     assert (len(line) < 10_000, "\n" in line) == (True, False)
+
+
+@pytest.mark.behaviour("sender")
+def test_a_report_in_words_is_told_also_when_another_turn_came_behind_it() -> None:
+    report = Idle(name="alice", words="The bug is\nin line 7.", only_words=True, at=1)
+    later = Idle(name="alice", words="Answered.", peers=("to bob: pong",), at=2)
+    team = roster(Joined(name="alice", at=0), report, later)
+    lines = [
+        "Since you last looked:",
+        'alice said: "The bug is in line 7."',
+        'alice is idle: "Answered."',
+        "  to bob: pong",
+    ]
+    assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == lines
+    assert digest(team, tasks.EMPTY, (3, 0)).splitlines() == [lines[0], *lines[2:]]

@@ -149,7 +149,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
                 since=2,
                 words="größer 漢字",
                 peers=("to bob: schema final",),
-                only_words=True,
+                reports=((5, "größer 漢字"),),
             ),
             "bob": Member(
                 name="bob",

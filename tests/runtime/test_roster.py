@@ -153,7 +153,11 @@ async def test_last_words_stay_until_the_next_ones(team: Process) -> None:
     await team.roster.status(Idle(name="bob", words="It is done.", peers=("to alice: done",), only_words=True, at=1.0))
     await team.roster.status(Working(name="bob", at=2.0))
     bob = (await team.another().roster.refresh()).members["bob"]
-    assert (bob.words, bob.peers, bob.only_words) == ("It is done.", ("to alice: done",), True)
+    assert (bob.words, bob.peers, [words for _, words in bob.reports]) == (
+        "It is done.",
+        ("to alice: done",),
+        ["It is done."],
+    )
 
 
 async def test_who_left_stays_left_whatever_a_late_record_says(team: Process) -> None:

@@ -254,23 +254,23 @@ def _notable(view: View) -> list[int]:
     asked = [request.asked for request in view.memory.requests.values() if request.shake is Shake.SHUTDOWN]
     asking = any(view.roster.here(name) for name in (*asked, *view.memory.leaving))
     heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
-    numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking, heard_out)]
+    numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking)]
+    if heard_out:
+        numbers += [number for member in view.roster.teammates for number, _ in member.reports]
     return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
 
 
 def unnoticed_words(roster: Roster, seen: int) -> bool:
     """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
-    return any(member.only_words and member.status.number > seen for member in roster.teammates)
+    return any(number > seen for member in roster.teammates for number, _ in member.reports)
 
 
-def _worth_a_turn(member: Member, asking: bool, heard_out: bool) -> bool:
+def _worth_a_turn(member: Member, asking: bool) -> bool:
     match member.status.word:
         case "parked":
             return True
         case "left":
             return not (member.agreed and asking)
-        case "idle":
-            return member.only_words and heard_out
         case _:
             return False
 

@@ -21,6 +21,7 @@ from deskmate.errors import BadInput, BadName
 
 Word = Literal["working", "idle", "waiting", "parked", "left"]
 _NOTES = 20
+_REPORTS = 10
 
 
 def parse_rule(text: str) -> Rule:
@@ -175,7 +176,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Someone with a mailbox, as the roster has it. `since`: the record by which it joined."""
+    """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
+
+    `reports`: by record, the words of its latest turns that came to nothing else.
+    """
 
     name: str
     kind: Kind
@@ -187,7 +191,7 @@ class Member:
     since: int = 0
     words: str = ""
     peers: tuple[str, ...] = ()
-    only_words: bool = False
+    reports: tuple[tuple[int, str], ...] = ()
     rests_on: tuple[tuple[int, int], ...] = ()
     agreed: bool = False
 
@@ -358,7 +362,8 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
             return replace(member, status=Status("working", "", at, number, member.status.heard))
         case Idle(at=at, heard=heard, words=words, peers=peers, only_words=only, rests_on=rests_on):
             status = Status("idle", "", at, number, heard)
-            return replace(member, status=status, words=words, peers=peers, only_words=only, rests_on=rests_on or ())
+            reports = (*member.reports, (number, words))[-_REPORTS:] if only else member.reports
+            return replace(member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on or ())
         case Waiting(at=at, heard=heard, on=on):
             return replace(member, status=Status("waiting", on, at, number, heard))
         case Parked(at=at, heard=heard, reason=reason):

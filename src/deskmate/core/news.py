@@ -81,16 +81,28 @@ def _names(some: list[Member], what: str) -> str:
 
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead."""
-    changed = [member for member in roster.teammates if member.status.number > since[0]]
-    lines = ["Since you last looked:", *(_status(member) for member in changed)]
+    lines = ["Since you last looked:"]
+    for member in roster.teammates:
+        lines += [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since[0])]
+        lines += [_status(member)] if member.status.number > since[0] else []
     lines += [f"task {line(board, task)}" for task in board.tasks.values() if task.is_open]
     if len(lines) > _LINES:
         lines[_LINES:] = [f"… and {len(lines) - _LINES} more; TaskList has all tasks"]
     return "\n".join(lines)
 
 
+def _reports(member: Member, since: int) -> list[str]:
+    """Return what a member said since a record in turns that came to nothing else, but for what its status tells."""
+    told = member.status.number if member.status.word == "idle" else 0
+    return [words for number, words in member.reports if number > since and number != told]
+
+
+def _quoted(words: str) -> str:
+    return f'"{" ".join(words.split())[:_WORDS]}"'
+
+
 def _status(member: Member) -> str:
     detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
-    words = f': "{" ".join(member.words.split())[:_WORDS]}"' if member.status.word == "idle" and member.words else ""
+    words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
     peers = "".join(f"\n  {one_line(peer)}" for peer in member.peers[:5])
     return f"{member.name} is {member.status.word}{detail}{words}{peers}"

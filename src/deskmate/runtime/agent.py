@@ -177,13 +177,14 @@ class Agent:
     def _set_alarm(self, view: View) -> None:
         """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
         self._alarm_scope.cancel()
+        self._alarm_scope = scope = anyio.CancelScope()
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
         batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
         if soon := [seconds for seconds in (*due, *batch) if seconds > 0]:
-            self._tasks.start_soon(self._alarm, min(soon), min(soon) in due)
+            self._tasks.start_soon(self._alarm, scope, min(soon), min(soon) in due)
 
-    async def _alarm(self, seconds: float, cuts: bool) -> None:
-        with anyio.CancelScope() as self._alarm_scope:
+    async def _alarm(self, scope: anyio.CancelScope, seconds: float, cuts: bool) -> None:
+        with scope:
             await self._office.pen.clock.sleep(seconds)
             self._ring()
             if cuts:

@@ -44,7 +44,7 @@ class Presence:
                     words=words,
                     peers=turn.peers,
                     # Whom the user cut short was not done: its words, maybe of a turn before, wake nobody.
-                    only_words=turn.only_words and not self._transcript.memory.interrupted,
+                    only_words=turn.only_words and bool(words.strip()) and not self._transcript.memory.interrupted,
                     rests_on=self._unfinished(name) or None,
                     heard=heard,
                     at=at,

@@ -15,6 +15,7 @@ from deskmate.core.names import IN_CHARGE, mail
 from deskmate.core.records import Item
 from deskmate.errors import StoreCorrupt, StoreError
 from deskmate.ports import Launcher
+from deskmate.runtime.feed import Changed
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.office import Office
@@ -82,6 +83,7 @@ class Supervisor:
         heard = (await office.roster.refresh()).members[name].status.heard
         await office.roster.status(Parked(name=name, reason=reason, heard=heard, at=office.pen.clock.timestamp()))
         await office.board.give_back(name, note=f"{name} was parked: {reason}")
+        office.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
         """Return once user or lead has something new to say to a member that nobody plays, or wants it to stop."""
@@ -146,6 +148,7 @@ class Supervisor:
         async with office.pen.store.hold(self._name, "the supervisor, to let it leave", wait=True):
             transcript = await Transcript.load(office.pen, self._name)
             await leave(transcript, office.pen, office.roster, office.board, reason=reason)
+        office.feed.tell(Changed(self._name, "left", reason))
 
 
 def _word(envelope: Envelope | None) -> Envelope | None:

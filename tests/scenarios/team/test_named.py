@@ -51,15 +51,15 @@ def lead(asked: Asked) -> Say:
 
 
 def wendy(asked: Asked) -> Say:
-    """Write the page, tell lead and user, complete the task."""
+    """Write the page, complete the task, tell user and lead."""
     spoken = [block for passage in asked.prompt.passages if isinstance(passage, Spoke) for block in passage.blocks]
     if "is yours now" in told(asked) and not any("SendMessage" in str(block) for block in spoken):
         return Say(
             calls=[
                 Use("write_file", {"path": "page.html", "content": "<p>hello</p>\n"}),
+                Use("TaskUpdate", {"taskId": 1, "status": "completed"}),
                 Use("SendMessage", {"recipient": USER, "content": "hello, user"}),
                 Use("SendMessage", {"recipient": LEAD, "content": "page.html is there"}),
-                Use("TaskUpdate", {"taskId": 1, "status": "completed"}),
             ]
         )
     return Say("I rest.")
@@ -134,25 +134,23 @@ async def test_with_force_whoever_is_still_there_is_asked_to_stop_first(stage: S
 async def test_killed_while_the_team_is_open_either_name_or_none_brings_back_both(
     stage: Stage, name: str | None
 ) -> None:
-    at_work = anyio.Event()
+    playing: list[subprocess.Popen[bytes]] = []
 
-    def hold(asked: Asked) -> Say:
+    def deadly(asked: Asked) -> Say:
         # The lead has handed everything out, and wendy is about to work.
-        if who(asked) != LEAD and "is yours now" in told(asked):
-            at_work.set()
+        if playing and who(asked) != LEAD and "is yours now" in told(asked):
+            os.killpg(playing.pop().pid, signal.SIGKILL)
+            return Say("Hm.")
         return script(asked)
 
-    async with FakeProvider(hold) as provider:
+    async with FakeProvider(deadly) as provider:
         stage.connect(provider)
         words = [sys.executable, "-m", "deskmate", "-C", str(stage.place), "run", GOAL, "--launcher", stage.launcher]
         words += ["--permission-mode", "dontAsk"]
         process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            with anyio.fail_after(SOON):
-                await at_work.wait()
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)
-            await anyio.to_thread.run_sync(process.wait)
+        playing.append(process)
+        with anyio.fail_after(SOON):
+            assert await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True) == -signal.SIGKILL
         settings = load(os.environ, {"launcher": stage.launcher})
         with anyio.fail_after(SOON):
             outcome = await resume(Wanted(stage.place, None, name, settings), Feed())

@@ -51,7 +51,7 @@ def early(played: Played) -> list[Noticed]:
     for entry in played.streams.entries(LEAD):
         if isinstance(entry, Noticed) and entry.roster and not heard:
             at = played.streams.roster_at(entry.roster).teammates
-            worth = any(not member.here or member.status.word == "parked" or member.only_words for member in at)
+            worth = any(not member.here or member.status.word == "parked" or member.reports for member in at)
             settled = all(member.status.word in QUIET for member in at)
             found += [] if worth or settled else [entry]
         # News in front of what is heard anyway wakes nobody.
@@ -263,3 +263,24 @@ async def test_each_is_offered_the_tools_of_its_kind(stage: Stage) -> None:
     assert tools["bob"] == {*shared, *reading}
     assert tools["carol"] == {*tools["alice"], "ExitPlanMode"}
     assert tools[LEAD] > {*tools["alice"], "Task", "TaskOutput", "TaskStop"}
+
+
+@pytest.mark.behaviour("sender")
+async def test_a_report_in_words_reaches_the_lead_although_its_author_does_something_else_at_once(stage: Stage) -> None:
+    report = "The bug is in line 7."
+    rests: list[Happening] = []
+
+    def write(happening: Happening) -> None:
+        if happening == Changed("alice", "idle"):
+            rests.append(happening)
+            stage.send("bob", "alice", Plain(content="Ping?")) if len(rests) == 1 else (stage.place / "enough").touch()
+
+    def alice(asked: Asked) -> Say:
+        if hears(asked, "Ping?"):
+            return Say(calls=[mail("bob", "Pong.")])
+        return Say(report if step(asked) == 0 else "Answered.")
+
+    bob = in_turn(Say(calls=[until_there("enough")]))
+    parts: dict[str, Part] = {"lead": in_turn(Say(calls=[spawn("alice"), spawn("bob")])), "alice": alice, "bob": bob}
+    played = await stage.play(parts, write)
+    assert any(was_told(asked, report) for asked in played.calls(LEAD))
