@@ -15,6 +15,7 @@ from deskmate.app import Feed, Wanted, load, resume
 from deskmate.core.names import LEAD, USER
 from deskmate.core.prompts import ResultBlock, Spoke, TextBlock, Told
 from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.faults import Fault, Stall
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import who
 from tests.scenarios.team.stage import GOAL, SOON, Stage
@@ -136,14 +137,14 @@ async def test_killed_while_the_team_is_open_either_name_or_none_brings_back_bot
 ) -> None:
     playing: list[subprocess.Popen[bytes]] = []
 
-    def deadly(asked: Asked) -> Say:
+    def kill(number: int, asked: Asked) -> Fault | None:
         # The lead has handed everything out, and wendy is about to work.
         if playing and who(asked) != LEAD and "is yours now" in told(asked):
             os.killpg(playing.pop().pid, signal.SIGKILL)
-            return Say("Hm.")
-        return script(asked)
+            return Stall(0)
+        return None
 
-    async with FakeProvider(deadly) as provider:
+    async with FakeProvider(script, faults=kill) as provider:
         stage.connect(provider)
         words = [sys.executable, "-m", "deskmate", "-C", str(stage.place), "run", GOAL, "--launcher", stage.launcher]
         words += ["--permission-mode", "dontAsk"]
