@@ -20,15 +20,19 @@ PROMISES: dict[str, str] = {
     "B5": "dependencies never have a circle, an edge to itself or to nothing; such an edit is refused with the path",
     "B6": "a task whose blockers are done is taken by some idle teammate it fits",
     "B7": "board and projections can be read by another process at any instant",
+    "P1": "every shutdown request ends: agreed, refused with a reason, or forced within its deadline, in every state",
+    "P2": "the final answer of a run comes after every teammate has left; no process outlives the lead's",
     "P3": "a response counts for an open request of its kind, from who may answer, the first time",
     "S1": "one holder per seat; a dead holder's seat is free at once",
     "C1": "every prompt is well formed: calls and results paired, ids unique, nothing empty, whatever was killed",
     "C2": "a call is journalled before it runs; after a crash it has its stored result or is told to be interrupted",
     "C3": "identity, open requests, owned tasks and unanswered mail survive compaction; the transcript stays whole",
     "C4": "a run that was killed and resumed ends with the same files as one that was not",
+    "P4": "before approval a teammate that plans only reads and writes mail, enforced by the runtime",
     "P5": "permission fails closed: unattended it is denied, attended it waits; a yes is for one call as asked",
     "P6": "what goes wrong at a provider is retried within a budget; then the agent is parked, its task free",
-    "S2": "caps on money and steps are checked before each call, by all that every process has spent",
+    "P7": "a teammate that fails more than three times in a minute is parked, not started for ever",
+    "S2": "caps are checked before each call, by all that every process has spent",
     "S3": "output of any size leaves memory flat; what is cut is said and kept in a blob",
     "S4": "a folder written by an earlier version opens; unknown kinds and fields are kept",
 }
@@ -79,6 +83,7 @@ TEAM: dict[str, str] = {
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
+    "supervise": "a teammate that dies is started again, three times in a minute; one lead per team, a second is told who",
 }
 
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.

@@ -140,6 +140,15 @@ async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_ho
         assert (await teams.office.roster.refresh()).team == "main"
 
 
+async def test_a_team_whose_founding_failed_half_way_is_gone_to_by_who_tries_again(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        store = JsonlStore.open(tmp_path, "web", create=True)
+        await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
+        store.close()
+        await teams.found("web", "")
+        assert teams.office.roster.state.team == "web"
+
+
 async def test_faces_are_told_which_team_plays(tmp_path: Path) -> None:
     told: list[str] = []
     async with home(tmp_path) as teams:

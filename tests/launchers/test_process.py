@@ -119,6 +119,7 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: R
 # -- dying ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.behaviour("supervise")
 async def test_a_killed_process_is_started_again_and_goes_on(room: Room) -> None:
     async def kill() -> None:
         os.kill(await number_in(room.place / "pid"), signal.SIGKILL)
@@ -132,6 +133,7 @@ async def test_a_killed_process_is_started_again_and_goes_on(room: Room) -> None
     assert any("interrupted; outcome unknown" in result.text for asked in provider.requests for result in asked.results)
 
 
+@pytest.mark.behaviour("resume", "P2")
 async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -> None:
     async with FakeProvider(story(builds("echo $$ > shell; echo $PPID > pid; exec sleep 600"))) as provider:
         words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
@@ -152,6 +154,7 @@ async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -
     assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
 
 
+@pytest.mark.behaviour("P2")
 async def test_nothing_outlives_a_killed_lead_though_nobody_resumes_it(room: Room) -> None:
     async with FakeProvider(story(builds("trap '' TERM; echo $$ > shell; echo $PPID > pid; sleep 600"))) as provider:
         words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
@@ -168,6 +171,7 @@ async def test_nothing_outlives_a_killed_lead_though_nobody_resumes_it(room: Roo
         await fact(lambda: not running(pid) and not running(shell))
 
 
+@pytest.mark.behaviour("supervise", "P7")
 async def test_one_that_fails_four_times_in_a_minute_is_parked_and_the_lead_is_told(room: Room) -> None:
     def lead(asked: Asked) -> Say:
         return Say("Alice cannot be played.") if "failed 4 times within a minute" in told(asked) else plain_lead(asked)
@@ -347,6 +351,7 @@ async def test_what_cannot_be_played_is_told_in_a_line(
     assert (ended[0], told, ended[2]) == (code, [], complaint.format(place=room.place))
 
 
+@pytest.mark.behaviour("supervise")
 async def test_a_second_process_is_told_who_sits_there(room: Room) -> None:
     provider = FakeProvider([Say("Ready.")])
     async with provider, floor(room, provider) as team, anyio.create_task_group() as tasks:

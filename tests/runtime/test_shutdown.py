@@ -24,7 +24,7 @@ from tests.runtime import SOON, until
 from tests.runtime.desks import Bench, Floor, for_ever, last_told, uses
 from tests.runtime.scenes import STOP, Broken, Deaf, Inline, Scene, hangs, plays, scene
 
-pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("shutdown")]
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("shutdown", "P1")]
 
 WAIT = uses("bash", command="wait")
 YES = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=True)

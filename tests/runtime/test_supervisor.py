@@ -134,7 +134,7 @@ async def test_one_that_fails_is_started_again_up_to_three_times(floor: Floor) -
     assert (len(stage.started), status(floor).word) == (4, "working")
 
 
-@pytest.mark.behaviour("release")
+@pytest.mark.behaviour("release", "supervise", "P7")
 async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its_task(floor: Floor) -> None:
     board = floor.office.board
     await board.create(LEAD, "parse")
@@ -147,6 +147,7 @@ async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its
     assert (task.owner, task.notes) == (None, (f"alice was parked: {WHY}",))
 
 
+@pytest.mark.behaviour("supervise", "P7")
 async def test_failures_further_apart_never_park_it(floor: Floor) -> None:
     stage = Stage(*[fails_after(floor, 20.0)] * 12)
     async with kept(floor, stage):
@@ -286,7 +287,7 @@ async def test_one_that_refused_to_stop_and_died_later_is_only_parked(floor: Flo
     assert status(floor).word == "parked"
 
 
-@pytest.mark.behaviour("shutdown")
+@pytest.mark.behaviour("shutdown", "P1")
 async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(floor: Floor) -> None:
     store, name = floor.store, "alice"
 

@@ -81,6 +81,18 @@ def test_what_is_no_team_is_not_listed(tmp_path: Path) -> None:
     assert (teams_in(tmp_path), teams_in(tmp_path / "nowhere")) == (["web"], [])
 
 
+async def test_what_somebody_else_put_there_stands_in_nobodys_way(workspace: Path) -> None:
+    (workspace / ".teams/linked").symlink_to(workspace / ".teams/web")
+    (workspace / ".teams/odd/roster.jsonl").mkdir(parents=True)
+    (workspace / ".teams/.archive").mkdir()
+    (workspace / ".teams/.archive/notes.txt").write_text("mine")
+    (workspace / ".teams/.archive" / NAME).write_text("no folder")
+    (workspace / ".teams/.archive" / f"{NAME}.2").symlink_to(workspace / ".teams/web")
+    finish_archiving(workspace)
+    assert (team_from(workspace, "main"), spent_in_archive(workspace, "main")) == ("web", Spending())
+    assert archive(workspace, "web", AT).name == f"{NAME}.3"
+
+
 # -- putting away -----------------------------------------------------------------------------------
 
 

@@ -60,7 +60,9 @@ class Teams:
         with anyio.CancelScope(shield=True):
             try:
                 await to_thread.run_sync(finish_archiving, self._workspace)
-                await self._go(name, create=True, description=description)
+                # Founded before, by a try that failed behind that, it is only to be gone to.
+                founded = await to_thread.run_sync(team_from, self._workspace, self.home)
+                await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
                 raise Refused(f"no team '{name}' could be founded: {error}") from error
             await self.office.roster.status(Working(name=LEAD, at=self._now()))

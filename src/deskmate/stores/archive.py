@@ -17,7 +17,7 @@ from deskmate.core.members import Founded, read_event
 from deskmate.core.names import ROSTER, SPEND, known_name
 from deskmate.core.records import RECORD_CAP, decode
 from deskmate.core.spending import EMPTY, Spending
-from deskmate.errors import BadName, BadRecord, StoreUnavailable
+from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
 from deskmate.stores.jsonl import TASKS, TEAMS
@@ -37,7 +37,10 @@ def teams_in(workspace: Path) -> list[str]:
 
 
 def founding(workspace: Path, *parts: str) -> Founded | None:
-    """Return the first record of the roster in a folder below `.teams`; nothing for one that was never founded."""
+    """Return the first record of the roster in a folder below `.teams`; nothing for one that is no team of ours.
+
+    Raises StoreUnavailable where the disk does not tell.
+    """
     try:
         with (
             closing(Folder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder,
@@ -45,8 +48,10 @@ def founding(workspace: Path, *parts: str) -> Founded | None:
         ):
             line = file.readline(RECORD_CAP + 1024).rstrip(b"\n")
         event = read_event(decode(line)) if unseal(line) else None
-    except (FileNotFoundError, BadRecord):
+    except (FileNotFoundError, BadRecord, UnsafeFolder, StoreCorrupt):
         return None
+    except OSError as error:
+        raise StoreUnavailable(f"{workspace.joinpath(TEAMS, *parts)}: {error.strerror}; mend that") from error
     return event if isinstance(event, Founded) else None
 
 
@@ -97,7 +102,9 @@ def spent_in(workspace: Path, *parts: str) -> Spending:
 
 
 def _archived(workspace: Path) -> Iterator[Path]:
-    yield from (path for path in sorted((workspace / TEAMS / ARCHIVE).glob("*")) if _NAME.fullmatch(path.name))
+    for path in sorted((workspace / TEAMS / ARCHIVE).glob("*")):
+        if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            yield path
 
 
 def _unfinished(workspace: Path) -> list[Path]:

@@ -29,7 +29,7 @@ def lead(asked: Asked) -> Say:
 PARTS = {"lead": lead, "alice": in_turn(), "bob": in_turn()}
 
 
-@pytest.mark.behaviour("headless", "shutdown")
+@pytest.mark.behaviour("headless", "shutdown", "P2")
 async def test_a_lead_that_forgets_its_team_is_reminded_once_and_has_the_last_word_once_all_have_left(
     stage: Stage,
 ) -> None:

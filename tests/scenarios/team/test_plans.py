@@ -55,7 +55,7 @@ def lead(asked: Asked) -> Say:
     return Say(calls=[answer(request, approve=True)]) if request else Say("I wait.")
 
 
-@pytest.mark.behaviour("plan", "P3")
+@pytest.mark.behaviour("plan", "P3", "P4")
 async def test_nothing_is_done_before_a_plan_is_approved_and_what_was_wrong_with_it_is_heard(stage: Stage) -> None:
     played = await stage.play({"lead": lead, "alice": planner})
     assert [ok for ok, _ in played.results("alice")] == [False, False, False, True, True, True, True, True]
