@@ -83,7 +83,7 @@ TEAM: dict[str, str] = {
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
-    "supervise": "a teammate that dies is started again, three times in a minute; one lead per team, a second is told who",
+    "supervise": "a teammate that dies is started again, three times a minute; a second lead is told who leads",
 }
 
 # In the library: works through the Python objects; no tool of a model and no command calls them yet.
