@@ -128,7 +128,7 @@ class _Written(_Table):
     max_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
     max_time: Above | None = Field(None, description="a number of seconds above 0")
-    max_members: Annotated[int, Field(ge=0)] | None = Field(None, description="a whole number of teammates, or 0")
+    max_members: Annotated[int, Field(ge=0)] = Field(100, description="a whole number of teammates, or 0")
     max_calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = Field(
         None, description=f"a whole number from 1 to {MOST_CALLS}"
     )

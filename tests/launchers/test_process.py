@@ -102,7 +102,7 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: R
         assert process.stdin is not None
         assert process.stdout is not None
         with process:
-            process.stdin.write(team.launcher.order.encode() + b"\n")
+            process.stdin.write(team.launcher.order().encode() + b"\n")
             process.stdin.flush()
             await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
             with anyio.fail_after(SOON):

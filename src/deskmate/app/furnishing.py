@@ -186,11 +186,16 @@ async def connected(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
         yield client
 
 
-def office_in(store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY) -> Office:
-    """Return what the agents of one process share. `elsewhere`: what their lead's other teams have spent."""
+def office_in(
+    store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY, seconds: float = 0.0
+) -> Office:
+    """Return what the agents of one process share.
+
+    `elsewhere`: what their lead's other teams have spent. `seconds`: how long the run took before this process.
+    """
     pen = Pen(store, SystemClock())
     roster = Roster(pen)
-    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere), feed)
+    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere, seconds), feed)
 
 
 async def furnished(

@@ -28,7 +28,8 @@ BEAT_SECONDS = 10.0
 class Order(BaseModel):
     """What a process is told on its stdin: `settings` over the file and the environment, keys among them.
 
-    `folder`: where the user stands, whose notes are read. `wait`: stand in line for the seat.
+    `folder`: where the user stands, whose notes are read. `wait`: stand in line for the seat. `seconds`: how long the
+    run has taken.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -36,6 +37,7 @@ class Order(BaseModel):
     settings: dict[str, Any] = Field(default_factory=dict, repr=False)
     folder: Path | None = None
     wait: bool = False
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Part:
     settings: Settings
     folder: Path | None = None
     wait: bool = False
+    seconds: float = 0.0
 
     @classmethod
     def told(cls, workspace: Path | None, team: str, name: str, line: bytes, environ: Mapping[str, str]) -> "Part":
@@ -57,7 +60,7 @@ class Part:
         except ValidationError:
             # Without its cause, which may show a key.
             raise BadInput("the first line on stdin must be an order, such as {}; `deskmate run` gives it") from None
-        return cls(workspace, team, name, load(environ, order.settings), order.folder, order.wait)
+        return cls(workspace, team, name, load(environ, order.settings), order.folder, order.wait, order.seconds)
 
 
 async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
@@ -68,7 +71,7 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
     place, settings = workspace_of(part.workspace or current_folder()), part.settings
     team = known_team(place, part.team)
     with open_store(place, team) as store:
-        office = office_in(store, settings, feed, spent_elsewhere(place, team))
+        office = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
         async with task_group() as tasks, connected(settings) as client:
             tasks.start_soon(_beat, beat, office.pen.clock)
             teammates = {member.name for member in (await office.roster.refresh()).teammates}
@@ -89,7 +92,10 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
 def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
     """Return what plays teammates with the same furniture, each in a process of its own."""
     office, place = furniture.office, Path(furniture.workspace.root)
-    order = Order(settings=_written(furniture.settings), folder=folder.resolve(), wait=True)
+    written, stands = _written(furniture.settings), folder.resolve()
+
+    def order() -> str:
+        return Order(settings=written, folder=stands, wait=True, seconds=office.purse.seconds).model_dump_json()
 
     def hear(line: bytes) -> None:
         if (happening := from_line(line)) is not None:
@@ -104,7 +110,7 @@ def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
     def team() -> str:
         return office.roster.state.team
 
-    return ProcessLauncher(place, team, order.model_dump_json(), hear, sweep, office.pen.clock)
+    return ProcessLauncher(place, team, order, hear, sweep, office.pen.clock)
 
 
 def _written(settings: Settings) -> dict[str, Any]:

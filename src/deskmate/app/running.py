@@ -133,6 +133,10 @@ async def _permit(office: Office, settings: Settings, mode: Mode | None) -> None
     """Record that nobody attends, the mode where one is wanted, and whether the lead delegates where that is said."""
     at = office.pen.clock.timestamp()
     await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, delegate=settings.delegate, at=at))
+    # Who says how far the team may go means those too who were let go further.
+    for name, own in office.roster.state.modes.items():
+        if mode and own.wider_than(mode):
+            await office.roster.permit(PolicySet(by=LEAD, member=name, mode=mode, at=at))
 
 
 async def _tell(office: Office, words: str | None) -> None:

@@ -56,6 +56,9 @@ class Teams:
         A folder that someone who was killed left without a roster is taken over.
         """
         new_name(name, "team")
+        if self.players:
+            # Who has just left is still giving back, here.
+            await self.players.gone()
         # Not to be cut: half of it would have to be mended by whoever comes next.
         with anyio.CancelScope(shield=True):
             try:

@@ -288,7 +288,7 @@ def _settled(view: View, member: Member) -> bool:
         case "waiting":
             return member.status.detail == "plan"
         case "idle":
-            return not _next_task(view, member) and not _began(view, member)
+            return member.held or not (_next_task(view, member) or _began(view, member))
         case _:
             return False
 
@@ -299,10 +299,13 @@ def _began(view: View, member: Member) -> bool:
 
 
 def _take(view: View) -> Action | None:
-    if view.me.kind is not Kind.TEAMMATE or view.memory.planning or view.over:
+    if view.me.kind is not Kind.TEAMMATE or view.memory.planning:
         return None
     task = _next_task(view, view.me)
-    return Take(task.id) if task else None
+    if task is None:
+        return None
+    # Who must not begin says so: else all would wait for it to.
+    return Park(view.over) if view.over else Take(task.id)
 
 
 def _next_task(view: View, member: Member) -> Task | None:
@@ -333,7 +336,8 @@ def _nudge(view: View) -> Action | None:
 
 
 def _rest(view: View) -> Action:
-    if any(request.shake is Shake.PLAN for request in view.memory.requests.values()):
+    # Also without one handed in: it takes nothing before one is approved.
+    if view.memory.planning or any(request.shake is Shake.PLAN for request in view.memory.requests.values()):
         return Rest("waiting", "plan")
     return Rest("waiting", "background") if view.memory.background else Rest()
 

@@ -88,7 +88,8 @@ class Idle(Fact):
     """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
 
     `only_words`: nothing was completed and nothing sent, so the words are all there is. `rests_on`: the task it leaves
-    unfinished, with its epoch; what it has in progress beyond that it took since, and works on.
+    unfinished, with its epoch; what it has in progress beyond that it took since, and works on. `held`:
+    the user interrupted it, and it takes nothing before user or lead writes.
     """
 
     type: Literal["member_idle"] = "member_idle"
@@ -97,6 +98,7 @@ class Idle(Fact):
     peers: tuple[str, ...] = ()
     only_words: bool = False
     rests_on: tuple[tuple[int, int], ...] | None = None
+    held: bool | None = None
     heard: int = 0
     at: float
 
@@ -193,6 +195,7 @@ class Member:
     peers: tuple[str, ...] = ()
     reports: tuple[tuple[int, str], ...] = ()
     rests_on: tuple[tuple[int, int], ...] = ()
+    held: bool = False
     agreed: bool = False
 
     @property
@@ -360,10 +363,13 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
     match event:
         case Working(at=at):
             return replace(member, status=Status("working", "", at, number, member.status.heard))
-        case Idle(at=at, heard=heard, words=words, peers=peers, only_words=only, rests_on=rests_on):
+        case Idle(at=at, heard=heard, words=words, peers=peers):
             status = Status("idle", "", at, number, heard)
-            reports = (*member.reports, (number, words))[-_REPORTS:] if only else member.reports
-            return replace(member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on or ())
+            reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports
+            rests_on, held = event.rests_on or (), bool(event.held)
+            return replace(
+                member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on, held=held
+            )
         case Waiting(at=at, heard=heard, on=on):
             return replace(member, status=Status("waiting", on, at, number, heard))
         case Parked(at=at, heard=heard, reason=reason):

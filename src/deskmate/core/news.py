@@ -8,6 +8,8 @@ from deskmate.core.tasks import Board, Task, line, one_line
 
 _LINES = 40
 _WORDS = 400
+_REPORT = 1_000
+_NEWS = 20_000
 _DESCRIPTION = 8_000
 
 
@@ -74,21 +76,32 @@ def comings(roster: Roster, since: int) -> str:
 
 
 def _names(some: list[Member], what: str) -> str:
-    names = [f"{member.name} ({one_line(member.role)})" if member.role else member.name for member in some[:_LINES]]
-    more = [f"{len(some) - _LINES} more"] if len(some) > _LINES else []
-    return f"{', '.join([*names, *more])} {what}" if some else ""
+    names = [f"{member.name} ({one_line(member.role)})" if member.role else member.name for member in some]
+    return f"{_some(names)} {what}" if some else ""
+
+
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - _LINES} more"] if len(names) > _LINES else []
+    return ", ".join([*names[:_LINES], *more])
 
 
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead."""
-    lines = ["Since you last looked:"]
+    lines, room, unsaid = ["Since you last looked:"], _NEWS, list[str]()
     for member in roster.teammates:
-        lines += [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since[0])]
-        lines += [_status(member)] if member.status.number > since[0] else []
-    lines += [f"task {line(board, task)}" for task in board.tasks.values() if task.is_open]
-    if len(lines) > _LINES:
-        lines[_LINES:] = [f"… and {len(lines) - _LINES} more; TaskList has all tasks"]
-    return "\n".join(lines)
+        news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since[0])]
+        news += [_status(member)] if member.status.number > since[0] else []
+        room -= sum(map(len, news))
+        if room >= 0:
+            lines += news
+        else:
+            unsaid.append(member.name)
+    if unsaid:
+        lines.append(f"There is news of {_some(unsaid)}, too much to tell here; write to them to hear it")
+    tasks = [f"task {line(board, task)}" for task in board.tasks.values() if task.is_open]
+    if len(tasks) > _LINES:
+        tasks[_LINES:] = [f"… and {len(tasks) - _LINES} more tasks; TaskList has all"]
+    return "\n".join([*lines, *tasks])
 
 
 def _reports(member: Member, since: int) -> list[str]:
@@ -98,11 +111,12 @@ def _reports(member: Member, since: int) -> list[str]:
 
 
 def _quoted(words: str) -> str:
-    return f'"{" ".join(words.split())[:_WORDS]}"'
+    told = " ".join(words.split())
+    return f'"{told}"' if len(told) <= _REPORT else f'"{told[:_REPORT]}…"'
 
 
 def _status(member: Member) -> str:
     detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
-    peers = "".join(f"\n  {one_line(peer)}" for peer in member.peers[:5])
+    peers = "".join(f"\n  {one_line(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
     return f"{member.name} is {member.status.word}{detail}{words}{peers}"

@@ -22,6 +22,13 @@ class Mode(StrEnum):
     DONT_ASK = "dontAsk"
     BYPASS = "bypass"
 
+    def wider_than(self, other: "Mode") -> bool:
+        """Tell whether this lets an agent do more."""
+        return _NARROW_TO_WIDE.index(self) > _NARROW_TO_WIDE.index(other)
+
+
+_NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
+
 
 class Effect(StrEnum):
     """What becomes of a call, in rising strength: the strongest that applies wins."""

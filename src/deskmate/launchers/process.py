@@ -33,14 +33,14 @@ _LOOKS = 6
 class ProcessLauncher:
     """Plays members of a team in the workspace `place`, each in a process of its own.
 
-    `team`: whichever it is when somebody is started. `order`: the first line it is told on stdin; what is secret goes
-    there, never on the command line. `hear` is given every line of its stdout and must not raise. `sweep` ends what the
+    `team`: whichever it is when somebody is started. `order`: the first line it is then told on stdin; what is secret
+    goes there, never on the command line. `hear` is given every line of its stdout and must not raise. `sweep` ends what the
     commands of a member left, once nobody plays it.
     """
 
     place: Path
     team: Callable[[], str]
-    order: str
+    order: Callable[[], str]
     hear: Callable[[bytes], None]
     sweep: Callable[[str], Awaitable[None]]
     clock: Clock
@@ -57,7 +57,7 @@ class ProcessLauncher:
             process = await self._start(name)
         player = _Player(process, self.hear)
         try:
-            silent = await player.follow(self.order, self.silence_seconds, self.clock)
+            silent = await player.follow(self.order(), self.silence_seconds, self.clock)
         finally:
             with anyio.CancelScope(shield=True):
                 await self._end(process)

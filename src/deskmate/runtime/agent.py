@@ -7,6 +7,7 @@ Lead, teammates and subagents are all this agent; they differ in their member, t
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import anyio
 
@@ -14,14 +15,14 @@ from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop
 from deskmate.core.compaction import is_full
 from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, decide, unnoticed_words
 from deskmate.core.entries import Entry, Parked, Started
-from deskmate.core.members import Member, Status
+from deskmate.core.members import Joined, Member, Status
 from deskmate.core.messages import ShutdownRequest, wakes
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.records import Item
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType, Kind, tools_of
-from deskmate.errors import ModelError, PromptTooLong, StoreError
+from deskmate.errors import ModelError, PromptTooLong, Refused, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
@@ -93,8 +94,9 @@ class Agent:
         """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
         async with task_group() as tasks:
             self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring)
+            kit = replace(self._kit, hires=self._hire)
             self._calls = Calls(
-                self._office, lambda: self._member, self._mailbox, self._transcript, self._kit, self._jobs, self._errand
+                self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand
             )
             self._tasks = tasks
             watch = Watch(self._office, self._mailbox, self._cut, tasks)
@@ -314,6 +316,11 @@ class Agent:
     def _cut(self, box: str, number: int) -> None:
         self._cut_at[box] = max(self._cut_at.get(box, 0), number)
         self._heed()
+
+    def _hire(self, joined: Joined) -> Joined:
+        if self._headless.dismissed:
+            raise Refused("this run ends, and your team was let go; nobody can join any more: give your final answer")
+        return self._kit.hires(joined)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
         """Let a subagent run to its end, going on where it was if it began before."""

@@ -19,11 +19,12 @@ REMINDER = (
 
 
 class Headless:
-    """How the lead of a run comes to its end."""
+    """How the lead of a run comes to its end. `dismissed`: its team was, and it gets no other."""
 
     def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
         self._office, self._transcript, self._mailbox = office, transcript, mailbox
         self._reminded = False
+        self.dismissed = False
 
     def company(self, view: View) -> bool:
         """Tell whether the agent is a lead with teammates that have not left."""
@@ -34,6 +35,7 @@ class Headless:
         if not quiet(view):
             return False
         if self._reminded:
+            self.dismissed = True
             await dismiss(self._office, self._mailbox, "headless")
         else:
             self._reminded = True

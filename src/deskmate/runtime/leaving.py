@@ -26,5 +26,13 @@ async def leave(
         await transcript.make_last()
         heard = transcript.memory.cursors.get(mail(name), 0)
         await roster.leave(name, reason, heard=heard, agreed=agreed)
-    await board.give_back(name, note=f"{name} left: {reason}")
+    await give_back(name, pen, roster, board)
+
+
+async def give_back(name: str, pen: Pen, roster: Roster, board: Board) -> None:
+    """Free the tasks of a member that has left, and return what it had not heard, as far as that is not done yet.
+
+    Call it only while holding the member's seat.
+    """
+    await board.give_back(name, note=f"{name} left: {roster.state.members[name].status.detail}")
     await Mailbox(name, pen, roster).give_back()

@@ -189,8 +189,11 @@ class Mailbox:
         sender, roster = envelope.sender, self._roster.state
         back = self._come_back(envelope)
         if roster.here(sender) and sender != envelope.recipient:
-            await self._put(replace(back, recipient=sender))
-        elif not await self._was_heard(sender, back.id):
+            back = replace(back, recipient=sender)
+        elif await self._was_heard(sender, back.id):
+            return
+        # Who was killed half-way may have returned it.
+        if not await self._stands(back):
             await self._put(back)
 
     def _come_back(self, envelope: Envelope) -> Envelope:
@@ -203,6 +206,10 @@ class Mailbox:
     def _returned(self, id_: str, leaver: str, reason: str, original: dict[str, Any]) -> Envelope:
         message = Undeliverable(reason=reason, original=original)
         return Envelope(f"undeliverable/{id_}", leaver, LEAD, self._pen.clock.timestamp(), message)
+
+    async def _stands(self, envelope: Envelope) -> bool:
+        items = await self._pen.store.read(mail(envelope.recipient))
+        return any(isinstance(item, Record) and item.body.get("id") == envelope.id for item in items)
 
     async def _was_heard(self, name: str, id_: str) -> bool:
         """Tell whether a member heard this before it left."""

@@ -1,7 +1,9 @@
 """Presence: what a member is seen doing, on the roster and on the feed. Said once at each change, blind, unsynced."""
 
+from dataclasses import dataclass
+
 from deskmate.core.members import Idle, Parked, Waiting, Working
-from deskmate.core.names import box
+from deskmate.core.names import LEAD, box
 from deskmate.core.tasks import in_progress_of
 from deskmate.core.turns import last_turn
 from deskmate.runtime.feed import Changed
@@ -9,6 +11,16 @@ from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
 _WORDS = 2_000
+_RESTING = ("idle", "waiting", "parked")
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A status as others see it; `heard` counts where a teammate rests."""
+
+    word: str
+    detail: str
+    heard: int
 
 
 class Presence:
@@ -16,45 +28,64 @@ class Presence:
 
     def __init__(self, office: Office, transcript: Transcript, name: str | None) -> None:
         self._office, self._transcript, self._name = office, transcript, name
-        self._shown: tuple[str, str] | None = None
+        self._shown: _Shown | None = None
 
     async def show(self, word: str, detail: str = "") -> None:
-        """Show a status in the words of the roster, unless it is the one shown."""
-        if self._shown == (word, detail):
+        """Show a status in the words of the roster, unless it is the one shown.
+
+        A teammate that rests shows it again when it has heard something that started no turn: who waits for it to have
+        heard its mail sees that on the roster alone.
+        """
+        now = _Shown(word, detail, self._heard if word in _RESTING and self._name != LEAD else 0)
+        if self._shown == now:
             return
-        first, self._shown = not self._shown, (word, detail)
-        self._office.feed.tell(Changed(self._transcript.name, word, detail))
         # What a process before this one said still stands.
-        if self._name and not (first and self._stands(self._name)):
-            await self._office.roster.status(self._event(self._name, word, detail))
+        before = self._shown or self._stands()
+        again = before is not None and (before.word, before.detail) == (word, detail)
+        if not again or not self._shown:
+            self._office.feed.tell(Changed(self._transcript.name, word, detail))
+        self._shown = now
+        if self._name and before != now:
+            await self._office.roster.status(self._event(self._name, word, detail, again=again))
 
-    def _stands(self, name: str) -> bool:
-        status = self._office.roster.state.members[name].status
-        return (status.word, status.detail) == self._shown
+    def _stands(self) -> "_Shown | None":
+        if self._name is None:
+            return None
+        status = self._office.roster.state.members[self._name].status
+        return _Shown(status.word, status.detail, status.heard if status.word in _RESTING and self._name != LEAD else 0)
 
-    def _event(self, name: str, word: str, detail: str) -> Working | Idle | Waiting | Parked:
-        at = self._office.pen.clock.timestamp()
-        heard = self._transcript.memory.cursors.get(box(name, self._office.roster.state.away), 0)
+    @property
+    def _heard(self) -> int:
+        name = self._transcript.name
+        return self._transcript.memory.cursors.get(box(name, self._office.roster.state.away), 0)
+
+    def _event(self, name: str, word: str, detail: str, *, again: bool) -> Working | Idle | Waiting | Parked:
+        at, heard = self._office.pen.clock.timestamp(), self._heard
         match word, detail:
             case "idle", _:
-                turn = last_turn(name, self._transcript.entries)
-                words = self._transcript.last_words[:_WORDS]
-                return Idle(
-                    name=name,
-                    words=words,
-                    peers=turn.peers,
-                    # Whom the user cut short was not done: its words, maybe of a turn before, wake nobody.
-                    only_words=turn.only_words and bool(words.strip()) and not self._transcript.memory.interrupted,
-                    rests_on=self._unfinished(name) or None,
-                    heard=heard,
-                    at=at,
-                )
+                return self._idle(name, again=again)
             case "waiting", ("permission" | "plan" | "retry" | "background") as on:
                 return Waiting(name=name, on=on, heard=heard, at=at)
             case "parked", _:
                 return Parked(name=name, reason=detail, heard=heard, at=at)
             case _:
                 return Working(name=name, at=at)
+
+    def _idle(self, name: str, *, again: bool) -> Idle:
+        """Return the end of a turn; what came of that is told once."""
+        turn, interrupted = last_turn(name, self._transcript.entries), self._transcript.memory.interrupted
+        words = self._transcript.last_words[:_WORDS]
+        return Idle(
+            name=name,
+            words=words,
+            peers=() if again else turn.peers,
+            # Whom the user cut short was not done: its words, maybe of a turn before, wake nobody.
+            only_words=turn.only_words and bool(words.strip()) and not (interrupted or again),
+            rests_on=self._unfinished(name) or None,
+            held=True if interrupted else None,
+            heard=self._heard,
+            at=self._office.pen.clock.timestamp(),
+        )
 
     def _unfinished(self, name: str) -> tuple[tuple[int, int], ...]:
         return tuple((task.id, task.epoch) for task in in_progress_of(self._office.board.state, name))

@@ -20,14 +20,14 @@ from deskmate.runtime.streams import Folded, Pen
 class Purse:
     """Spend and count. Shared by the agents of one process.
 
-    `elsewhere`: what the lead's other teams have spent, which counts too.
+    `elsewhere`: what the lead's other teams have spent, which counts too. `seconds`: how long the run took before this.
     """
 
-    def __init__(self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY) -> None:
+    def __init__(self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY, seconds: float = 0.0) -> None:
         self._pen, self.caps, self._elsewhere = pen, caps, elsewhere
         self._folded = Folded(pen.store, SPEND, EMPTY, spending.fold, sync=False)
         self._slots = Slots(pen.store, caps.calls) if caps.calls else None
-        self._began = pen.clock.monotonic()
+        self._began = pen.clock.monotonic() - seconds
 
     @property
     def state(self) -> Spending:
@@ -52,8 +52,12 @@ class Purse:
 
     def over(self, member: str, steps: int) -> str | None:
         """Return which cap is reached by a member, or a subagent, that is so many steps into its turn."""
-        seconds = self._pen.clock.monotonic() - self._began
-        return spending.over(self.caps, self.state, member, steps, seconds)
+        return spending.over(self.caps, self.state, member, steps, self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken."""
+        return self._pen.clock.monotonic() - self._began
 
     @asynccontextmanager
     async def slot(self, member: str) -> AsyncIterator[None]:

@@ -13,6 +13,7 @@ from deskmate.core.members import Member
 from deskmate.core.names import ROSTER
 from deskmate.ports import Launcher
 from deskmate.runtime.feed import Seated
+from deskmate.runtime.leaving import give_back
 from deskmate.runtime.office import Office
 from deskmate.runtime.supervisor import Supervisor
 
@@ -34,6 +35,9 @@ class Team:
             if roster.state.team != self._team:
                 # Another team: those who bear a name again are others.
                 self._team, self._kept = roster.state.team, set()
+                self._tasks.start_soon(
+                    self._finish_leaving, [one.name for one in roster.state.teammates if not one.here]
+                )
             for member in roster.state.teammates:
                 if member.here and member.name not in self._kept:
                     self._kept.add(member.name)
@@ -53,6 +57,13 @@ class Team:
         self._playing.discard(supervisor)
         self._ended.set()
         self._ended = anyio.Event()
+
+    async def _finish_leaving(self, names: list[str]) -> None:
+        """Do for those who left before this process what they may have been killed before."""
+        office = self._office
+        for name in names:
+            async with office.pen.store.hold(name, "the team, to finish its leaving", wait=True):
+                await give_back(name, office.pen, office.roster, office.board)
 
     def _launcher(self, member: Member) -> Launcher:
         # One that this version does not know is played here rather than not at all.

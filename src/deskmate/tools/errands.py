@@ -17,7 +17,6 @@ from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.tools.described import Arguments, Described, texts
 
-_NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
 _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 
 
@@ -79,18 +78,14 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
 def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
     """Return the mode a teammate works in, never wider than that of who makes it; None: whatever the team's is."""
     mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
-    if asked and _wider(asked, mine):
+    if asked and asked.wider_than(mine):
         raise ToolError(f"mode {asked} is wider than your own, {mine}; ask for {mine} or less, or leave it out")
     wanted = None if asked is Mode.PLAN else asked
-    return mine if wanted is None and _wider(desk.roster.mode, mine) else wanted
+    return mine if wanted is None and desk.roster.mode.wider_than(mine) else wanted
 
 
 def _plans(arguments: ErrandArguments) -> bool:
     return arguments.plan_mode_required or arguments.mode is Mode.PLAN
-
-
-def _wider(one: Mode, other: Mode) -> bool:
-    return _NARROW_TO_WIDE.index(one) > _NARROW_TO_WIDE.index(other)
 
 
 def tools() -> Iterable[Tool]:

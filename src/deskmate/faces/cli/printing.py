@@ -157,7 +157,8 @@ def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
 
 def _label(tool: str, arguments: dict[str, object]) -> str:
     if tool == "SendMessage":
-        kind, to = arguments.get("type", "message"), arguments.get("recipient", "all")
+        kind = arguments.get("type", "message")
+        to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
         return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
     if tool == "TaskUpdate":
         return f"{tool} #{str(arguments.get('taskId', '')).lstrip('#')} {arguments.get('status', '')}"
