@@ -1,0 +1,183 @@
+"""A team that has come to rest is seen to have: whatever its last teammate heard or may not begin, the run ends."""
+
+from collections.abc import Callable
+
+import pytest
+
+from deskmate.app import Changed, Happening
+from deskmate.core.messages import Interrupt, Plain
+from deskmate.core.names import LEAD, USER
+from deskmate.core.prompts import Spoke
+from deskmate.core.tasks import Status
+from deskmate.runtime.board import Board
+from deskmate.runtime.headless import REMINDER
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.parts import (
+    calls_in,
+    complete,
+    hears,
+    in_turn,
+    mail,
+    request_in,
+    spawn,
+    step,
+    task,
+    task_told,
+    was_told,
+    who,
+)
+from tests.scenarios.team.stage import Stage
+
+pytestmark = pytest.mark.anyio
+LONG = "word " * 8_000
+
+
+@pytest.fixture
+def launcher() -> str:
+    """How teammates are launched: what is told here holds for any way."""
+    return "inline"
+
+
+def when_idle(name: str, count: int, deed: Callable[[], object]) -> Callable[[Happening], None]:
+    """Return a listener that does something once, when a member goes idle for the so-manieth time."""
+    seen: list[Happening] = []
+
+    def listen(happening: Happening) -> None:
+        if happening == Changed(name, "idle"):
+            seen.append(happening)
+            if len(seen) == count:
+                deed()
+
+    return listen
+
+
+# -- what was heard and started no turn -----------------------------------------------------------
+
+
+@pytest.mark.behaviour("plan", "headless")
+async def test_an_answer_to_a_plan_that_nobody_handed_in_keeps_no_team_from_being_quiet(stage: Stage) -> None:
+    late = {"type": "plan_approval_response", "recipient": "alice", "request_id": "alice:99.0", "approve": True}
+
+    def lead(asked: Asked) -> Say:
+        if step(asked) == 0:
+            return Say(calls=[spawn("alice")])
+        first = hears(asked, "alice is idle") and not was_told(asked, REMINDER)
+        return Say(calls=[Use("SendMessage", late)]) if first else Say("I wait.")
+
+    played = await stage.play({"lead": lead, "alice": in_turn()})
+    assert "plan_approval_response" in [envelope.message.type for envelope in played.heard("alice")]
+    assert len(played.calls("alice")) == 1
+    assert (played.outcome.end, played.everyone_left) == ("answered", True)
+
+
+@pytest.mark.behaviour("headless", "M2")
+async def test_a_letter_sent_again_in_doubt_keeps_no_team_from_being_quiet(stage: Stage) -> None:
+    def send_again() -> None:
+        stage.in_between(lambda pen, team: Mailbox("bob", pen, team).send("alice", Plain(content="hi"), id_="bob:2.0"))
+
+    # Idle for the second time, she has answered the first copy.
+    parts = {
+        "lead": in_turn(Say(calls=[spawn("alice"), spawn("bob")])),
+        "alice": in_turn(),
+        "bob": in_turn(Say(calls=[mail("alice", "hi")])),
+    }
+    played = await stage.play(parts, when_idle("alice", 2, send_again))
+    letters = [envelope.id for envelope in await stage.mail_of("alice") if isinstance(envelope.message, Plain)]
+    assert letters == ["bob:2.0", "bob:2.0"]
+    assert played.letters("alice") == [("bob", "hi")]
+    assert len(played.calls("alice")) == 2
+    assert played.everyone_left
+
+
+@pytest.mark.behaviour("urgent", "headless")
+async def test_whom_the_user_interrupted_is_at_rest_though_peers_write_and_tasks_are_free(stage: Stage) -> None:
+    def disturb() -> None:
+        stage.send(USER, "alice", Interrupt())
+        stage.send("bob", "alice", Plain(content="are you there?"))
+        stage.in_between(add)
+
+    async def add(pen: Pen, roster: Roster) -> None:
+        await Board(pen, roster).create(LEAD, "for nobody else", owner="alice")
+
+    parts = {"lead": in_turn(Say(calls=[spawn("alice"), spawn("bob")])), "alice": in_turn(), "bob": in_turn()}
+    played = await stage.play(parts, when_idle("alice", 1, disturb))
+    assert len(played.calls("alice")) == 1
+    assert played.letters("alice") == [("bob", "are you there?")]
+    assert played.board.tasks[1].status is Status.PENDING
+    assert played.everyone_left
+
+
+# -- who may not begin ----------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("budget", "headless", "lead-wake")
+async def test_who_reached_its_cap_with_its_last_words_is_parked_when_there_is_something_to_take(stage: Stage) -> None:
+    lead = in_turn(Say(calls=[task("one"), spawn("alice")]))
+    played = await stage.play({"lead": lead, "alice": in_turn(Say(LONG))}, max_member_tokens=9_000)
+    assert len(played.calls("alice")) == 1
+    assert any(hears(asked, "alice is parked (") for asked in played.calls(LEAD))
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.PENDING, None)
+    assert (played.outcome.end, played.everyone_left) == ("answered", True)
+
+
+@pytest.mark.behaviour("budget", "headless")
+async def test_a_team_at_its_cap_ends_with_what_it_could_not_begin_still_free(stage: Stage) -> None:
+    def alice(asked: Asked) -> Say:
+        number = task_told(asked)
+        if number:
+            return Say(calls=[complete(number)])
+        return Say("Ready.") if step(asked) == 0 else Say(LONG)
+
+    lead = in_turn(Say(calls=[task("one"), task("two"), spawn("alice")]))
+    played = await stage.play({"lead": lead, "alice": alice}, max_tokens=15_000)
+    assert [found.status for found in played.board.tasks.values()] == [Status.COMPLETED, Status.PENDING]
+    assert (played.outcome.end, played.everyone_left) == ("parked", True)
+
+
+@pytest.mark.behaviour("plan", "headless")
+async def test_a_planner_that_hands_in_no_plan_waits_for_one_and_the_team_is_quiet(stage: Stage) -> None:
+    lead = in_turn(Say(calls=[task("one"), spawn("alice", plan_mode_required=True)]))
+    played = await stage.play({"lead": lead, "alice": in_turn()})
+    assert any(hears(asked, "alice is waiting (plan)") for asked in played.calls(LEAD))
+    assert not any(request_in(asked, "plan_approval_request") for asked in played.calls(LEAD))
+    assert played.board.tasks[1].status is Status.PENDING
+    assert (played.outcome.end, played.everyone_left) == ("answered", True)
+
+
+# -- no end of joining ----------------------------------------------------------------------------
+
+
+def spawner(begins: Callable[[Asked], bool]) -> Callable[[Asked], Say]:
+    """Return a lead that makes another teammate each time it is woken by something."""
+
+    def lead(asked: Asked) -> Say:
+        spoken = [passage for passage in asked.prompt.passages if isinstance(passage, Spoke)]
+        if not spoken or (begins(asked) and not calls_in(spoken[-1])):
+            return Say(calls=[spawn(f"mate-{step(asked)}")])
+        return Say("All is at work.")
+
+    return lead
+
+
+def played_by(lead: Callable[[Asked], Say]) -> Callable[[Asked], Say]:
+    return lambda asked: lead(asked) if who(asked) == LEAD else Say("I wait.")
+
+
+@pytest.mark.behaviour("headless", "P2")
+async def test_once_its_team_was_let_go_a_lead_can_make_no_other(stage: Stage) -> None:
+    played = await stage.play(played_by(spawner(lambda asked: hears(asked, "is left"))))
+    assert [member.name for member in played.roster.teammates] == ["mate-0"]
+    ok, why = played.results(LEAD)[-1]
+    assert (ok, "nobody can join any more" in why) == (False, True)
+    assert (played.outcome.end, played.outcome.text) == ("answered", "All is at work.")
+    assert played.everyone_left
+
+
+@pytest.mark.behaviour("budget", "P2")
+async def test_a_lead_that_makes_another_teammate_whenever_it_is_woken_comes_to_an_end(stage: Stage) -> None:
+    played = await stage.play(played_by(spawner(lambda _: True)), max_members=4)
+    assert len(played.roster.teammates) == 4
+    assert (played.outcome.end, played.everyone_left) == ("answered", True)
