@@ -11,16 +11,13 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from deskmate.core.entries import Asked, Began, Call, Did, Entry, Heard, Opened, Said, Started, read_entry
 from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import TABLE, Request, Shake, answer_flaw, may_ask, shake_of
+from deskmate.core.handshakes import TABLE, Request, Shake, answer_flaw, may_ask
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.messages import (
     KINDS,
-    Broadcast,
     Envelope,
-    Interrupt,
     PermissionRequest,
     PermissionResponse,
-    Plain,
     PlanRequest,
     PlanResponse,
     ShutdownRequest,
@@ -85,25 +82,6 @@ def test_a_flaw_says_what_would_count() -> None:
     assert answer_flaw(request, wrong_kind) == "request 'carol:2.0' is about plan; answer with PlanResponse"
     wrong_sender = sent("bob", PlanResponse(request_id="carol:2.0", approve=True))
     assert answer_flaw(request, wrong_sender) == "'bob' may not answer request 'carol:2.0'; lead or user may"
-
-
-@pytest.mark.parametrize(
-    ("message", "shake"),
-    [
-        (ShutdownRequest(request_id="a"), Shake.SHUTDOWN),
-        (ShutdownResponse(request_id="a", approve=True), Shake.SHUTDOWN),
-        (PlanRequest(request_id="a", content=""), Shake.PLAN),
-        (PlanResponse(request_id="a", approve=True), Shake.PLAN),
-        (PermissionRequest(request_id="a", tool="bash", arguments={}), Shake.PERMISSION),
-        (PermissionResponse(request_id="a", approve=True), Shake.PERMISSION),
-        (Plain(content="a"), None),
-        (Broadcast(content="a"), None),
-        (Interrupt(), None),
-        (Undeliverable(reason="a", original={}), None),
-    ],
-)
-def test_a_message_belongs_to_its_handshake_or_to_none(message: Fact, shake: Shake | None) -> None:
-    assert shake_of(message) is shake
 
 
 @pytest.mark.behaviour("shutdown")

@@ -55,11 +55,6 @@ class Request:
     asked: str
 
 
-def shake_of(message: Fact) -> Shake | None:
-    """Return the handshake a message belongs to, if it belongs to one."""
-    return next((shake for shake, row in TABLE.items() if isinstance(message, row.request | row.response)), None)
-
-
 def may_ask(sender: str, message: Fact) -> bool:
     """Tell whether this sender may make this request."""
     for row in TABLE.values():

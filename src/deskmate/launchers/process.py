@@ -34,8 +34,8 @@ class ProcessLauncher:
     """Plays members of a team in the workspace `place`, each in a process of its own.
 
     `team`: whichever it is when somebody is started. `order`: the first line it is then told on stdin; what is secret
-    goes there, never on the command line. `hear` is given every line of its stdout and must not raise. `sweep` ends what
-    the commands of a member left, once nobody plays it.
+    goes there, never on the command line. `hear` is given every line of its stdout and must not raise. `sweep` ends
+    what the commands of a member left, once nobody plays it.
     """
 
     place: Path
