@@ -100,7 +100,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
 
 @pytest.mark.behaviour("budget")
 def test_the_caps_are_those_that_are_set_and_steps(home: dict[str, str], file: Path) -> None:
-    assert load(home).caps == Caps(steps=200)
+    assert load(home).caps == Caps(members=100, steps=200)
     file.write_text(EVERYTHING)
     assert load(home).caps == Caps(
         cost=5.0,

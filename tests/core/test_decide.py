@@ -203,11 +203,12 @@ class TestGoingOn:
         world.mail(USER, Plain(content="go on"))
         assert decide(world.view) == Think()
 
-    def test_over_a_cap_it_rests_where_nothing_is_owed_and_takes_no_task(self) -> None:
+    def test_over_a_cap_it_rests_where_nothing_is_owed_and_is_parked_where_a_task_is_there_to_take(self) -> None:
         world = idle()
-        add_task(world)
         world.over = "money"
         assert decide(world.view) == Rest()
+        add_task(world)
+        assert [world.step(), world.step()] == [Park("money"), Rest("parked", "money")]
 
     def test_a_full_context_is_compacted_once_and_then_parks(self) -> None:
         world = idle()
@@ -284,7 +285,7 @@ class TestWork:
         add_task(planning)
         add_task(damaged)
         damaged.board = replace(damaged.board, damaged=frozenset({1}))
-        assert decide(planning.view) == Rest()
+        assert decide(planning.view) == Rest("waiting", "plan")
         assert decide(damaged.view) == Rest()
 
     def test_an_unfinished_task_is_nudged_once_then_reported_then_left_alone(self) -> None:

@@ -110,16 +110,51 @@ def test_last_words_are_told_as_far_as_a_short_report_goes() -> None:
     words = "word " * 60 + "end"
     team = roster(Joined(name="alice", at=0), Idle(name="alice", words=words, at=1))
     assert f'alice is idle: "{words}"' in digest(team, tasks.EMPTY, (0, 0))
-    long = roster(Joined(name="alice", at=0), Idle(name="alice", words="x" * 2_000, at=1))
-    assert len(digest(long, tasks.EMPTY, (0, 0))) < 500
+
+
+@pytest.mark.parametrize("only_words", [False, True])
+def test_words_that_are_cut_are_marked_and_those_that_fit_exactly_are_not(only_words: bool) -> None:
+    def told(words: str) -> str:
+        later = [Parked(name="alice", reason="money", at=2)] if only_words else []
+        spoken = Idle(name="alice", words=words, only_words=only_words, at=1)
+        return digest(roster(Joined(name="alice", at=0), spoken, *later), tasks.EMPTY, (2, 0)).splitlines()[1]
+
+    begins = "alice said: " if only_words else "alice is idle: "
+    assert told("x" * 1_000) == f'{begins}"{"x" * 1_000}"'
+    assert told("x" * 1_001) == f'{begins}"{"x" * 1_000}…"'
+    # Counted as they are told: in one line.
+    assert told(" \n" * 500 + "x" * 1_000) == f'{begins}"{"x" * 1_000}"'
 
 
 def test_a_digest_is_bounded_however_large_the_team_and_the_board() -> None:
     many = [Joined(name=f"m{number}", at=0) for number in range(30)]
     work = board(*(created(number) for number in range(1, 101)))
     lines = digest(roster(*many), work, (0, 0)).splitlines()
-    assert len(lines) == 41
-    assert lines[-1] == "… and 91 more; TaskList has all tasks"
+    assert lines[1:31] == [f"m{number} is working" for number in range(30)]
+    assert len(lines) == 1 + 30 + 41
+    assert lines[-1] == "… and 60 more tasks; TaskList has all"
+
+
+@pytest.mark.behaviour("sender")
+def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_told() -> None:
+    names = [f"m{number}" for number in range(100)]
+    events = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
+    team = roster(*(Joined(name=name, at=0) for name in names), *events)
+    text = digest(team, board(created(1)), (101, 0))
+    (unsaid,) = [line for line in text.splitlines() if line.startswith("There is news of ")]
+    told = [name for name in names if f'{name} is idle: "{name} xx' in text]
+    assert unsaid.startswith(
+        f"There is news of {', '.join(names[len(told) : len(told) + 40])}, {60 - len(told)} more, "
+    )
+    assert unsaid.endswith("too much to tell here; write to them to hear it")
+    assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
+    assert text.splitlines()[-1] == "task #1 [pending] parse"
+
+
+def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
+    wrote = Idle(name="alice", words="Done.", peers=("to bob: pong",), at=1)
+    team = roster(Joined(name="alice", at=0), wrote, Parked(name="alice", reason="money", at=2))
+    assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == ["Since you last looked:", "alice is parked (money)"]
 
 
 def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:

@@ -14,6 +14,7 @@ import anyio.lowlevel
 import pytest
 
 from deskmate.app import Feed, resume
+from deskmate.app.playing import Order
 from deskmate.core.entries import Said
 from deskmate.core.messages import ShutdownRequest
 from deskmate.core.names import BOARD, LEAD, ROSTER, mail
@@ -114,6 +115,22 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: R
     assert 0 < len(deltas) < len(essay) / 16
     assert sum(b'"recorded"' in line and b"word word" in line for line in lines) == 1
     assert lines[0] == b'{"type": "beat"}\n'
+
+
+@pytest.mark.behaviour("budget")
+async def test_the_cap_on_time_counts_what_the_run_took_before_the_teammate_was_started(room: Room) -> None:
+    provider = FakeProvider([])
+    async with provider, floor(room, provider, max_time=600.0) as team:
+        orders = [Order.model_validate_json(team.launcher.order()) for _ in range(2)]
+        # Told anew to each that is started, also to one that is started again.
+        assert 0.0 < orders[0].seconds < orders[1].seconds < 600.0
+        late = orders[0].model_copy(update={"seconds": 600.0}).model_dump_json()
+        async with playing(replace(team, launcher=replace(team.launcher, order=lambda: late))):
+            while (await team.member()).status.word != "parked":
+                await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
+            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+    assert "600" in (await room.records(ROSTER))[-2]["reason"]
+    assert provider.requests == []
 
 
 # -- dying ----------------------------------------------------------------------------------------

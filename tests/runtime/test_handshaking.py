@@ -233,11 +233,12 @@ async def test_the_first_word_on_a_plan_counts() -> None:
     async with kept(floor):
         await until_word(floor, "waiting")
         await floor.send(PlanResponse(request_id=PLANNED, approve=False, content="too much"), sender=LEAD, to="alice")
-        await until_word(floor, "idle")
+        await until(lambda: len(floor.scripted.prompts) == 4)
+        await until_word(floor, "waiting")
         await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender=LEAD, to="alice")
         await floor.send(Plain(content="and now?"), sender="bob", to="alice")
         await until(lambda: len(floor.scripted.prompts) == 6)
-        await until_word(floor, "idle")
+        await until_word(floor, "waiting")
     assert (files(floor), (await memory(floor, "alice")).planning) == ({}, True)
 
 

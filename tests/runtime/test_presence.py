@@ -5,8 +5,8 @@ import pytest
 
 from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started
 from deskmate.core.members import Idle, Joined, Parked, Waiting, Working, read_event
-from deskmate.core.messages import Envelope, Interrupt
-from deskmate.core.names import ROSTER, USER, mail
+from deskmate.core.messages import Envelope, Interrupt, Plain
+from deskmate.core.names import LEAD, ROSTER, USER, mail
 from deskmate.core.prompts import Prompt
 from deskmate.core.records import Record
 from deskmate.models.scripted import Step
@@ -76,7 +76,7 @@ async def test_whom_the_user_cut_short_wakes_nobody_with_the_words_of_a_turn_bef
     await alice.record(Heard(box=mail("alice"), after=0, upto=1, mail=(cut,)))
     await alice.presence.show("idle")
     at = alice.floor.clock.timestamp()
-    assert await alice.shown() == [Idle(name="alice", words="It is done.", heard=1, at=at)]
+    assert await alice.shown() == [Idle(name="alice", words="It is done.", held=True, heard=1, at=at)]
 
 
 @pytest.mark.behaviour("sender")
@@ -131,6 +131,80 @@ async def test_what_is_shown_already_is_not_shown_again(alice: Alice) -> None:
     assert await alice.floor.statuses() == ["idle", "working", "idle"]
     changes = [told for told in alice.floor.told if isinstance(told, Changed)]
     assert changes == [Changed("alice", "idle"), Changed("alice", "working"), Changed("alice", "idle")]
+
+
+@pytest.mark.parametrize(
+    ("word", "detail", "again"),
+    [
+        ("idle", "", Idle(name="alice", words="I told bob.", heard=4, at=0.0)),
+        ("waiting", "plan", Waiting(name="alice", on="plan", heard=4, at=0.0)),
+        ("parked", "budget", Parked(name="alice", reason="budget", heard=4, at=0.0)),
+    ],
+)
+@pytest.mark.behaviour("sender")
+async def test_who_hears_something_at_rest_shows_that_she_did_and_tells_nothing_twice(
+    alice: Alice, word: str, detail: str, again: Idle | Waiting | Parked
+) -> None:
+    call = "alice:3.0"
+    await alice.record(Heard(box=mail("alice"), after=0, upto=3), Said(calls=(SENDS,)))
+    await alice.record(Began(calls=(call,)), Did(call=call, text="sent"), Said(text="I told bob."))
+    await alice.presence.show(word, detail)
+    await alice.record(Heard(box=mail("alice"), after=3, upto=4))
+    for _ in range(2):
+        await alice.presence.show(word, detail)
+    _, *rest = await alice.shown()
+    assert rest == [again.model_copy(update={"at": alice.floor.clock.timestamp()})]
+    changes = [told for told in alice.floor.told if isinstance(told, Changed)]
+    assert changes == [Changed("alice", word, detail)]
+
+
+@pytest.mark.behaviour("sender")
+async def test_a_report_is_one_however_often_she_shows_that_she_rests(alice: Alice) -> None:
+    await alice.record(Said(text="It is done."))
+    await alice.presence.show("idle")
+    await alice.record(Heard(box=mail("alice"), after=0, upto=1))
+    await alice.presence.show("idle")
+    member = (await alice.floor.office.roster.refresh()).members["alice"]
+    assert ([words for _, words in member.reports], member.words) == (["It is done."], "It is done.")
+
+
+@pytest.mark.behaviour("urgent")
+async def test_who_goes_on_after_an_interrupt_is_no_longer_held(alice: Alice) -> None:
+    cut = Envelope("user:1", USER, "alice", 0.0, Interrupt()).body()
+    word = Envelope("lead:1", LEAD, "alice", 0.0, Plain(content="go on")).body()
+    held = []
+    for number, letter in enumerate((cut, word)):
+        await alice.record(Heard(box=mail("alice"), after=number, upto=number + 1, mail=(letter,)))
+        await alice.presence.show("working")
+        await alice.presence.show("idle")
+        held.append((await alice.floor.office.roster.refresh()).members["alice"].held)
+    assert held == [True, False]
+
+
+@pytest.mark.parametrize(("heard", "statuses"), [(1, ["idle", "idle"]), (0, ["idle"])])
+async def test_what_she_heard_while_nobody_played_her_is_shown_by_who_does_next(
+    alice: Alice, heard: int, statuses: list[str]
+) -> None:
+    await alice.record(Said(text="Ready."))
+    await alice.presence.show("idle")
+    again = alice.floor.restarted([])
+    await again.office.roster.refresh()
+    later = Alice(again, await Transcript.load(again.office.pen, "alice"))
+    if heard:
+        await later.record(Heard(box=mail("alice"), after=0, upto=heard))
+    await later.presence.show("idle")
+    assert await again.statuses() == statuses
+
+
+async def test_the_lead_shows_nothing_again_for_what_it_heard(alice: Alice) -> None:
+    transcript = await Transcript.load(alice.floor.office.pen, LEAD)
+    await transcript.record(Started(name=LEAD, prompt="begin"))
+    presence = Presence(alice.floor.office, transcript, LEAD)
+    await presence.show("working")
+    await presence.show("idle")
+    await transcript.record(Heard(box=mail(LEAD), after=0, upto=1))
+    await presence.show("idle")
+    assert await alice.floor.statuses() == ["working", "idle"]
 
 
 async def test_what_a_process_before_showed_still_stands_and_the_feed_of_this_one_is_told(alice: Alice) -> None:

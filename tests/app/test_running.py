@@ -1,0 +1,79 @@
+"""Going on with a team: how far it may go from now on."""
+
+from contextlib import closing
+
+import pytest
+
+from deskmate.core.members import Joined, PolicySet
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.testing import FakeClock
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say
+from tests.scenarios.conftest import room
+from tests.scenarios.playing import TEAM, Room
+
+__all__ = ["room"]
+
+pytestmark = pytest.mark.anyio
+OWN = {"alice": Mode.BYPASS, "bob": Mode.DONT_ASK, "carol": Mode.ACCEPT_EDITS, "dave": Mode.DEFAULT, "erin": None}
+
+
+def waits(asked: Asked) -> Say:
+    return Say("I wait.")
+
+
+async def gathered(room: Room, mode: Mode, team: str = TEAM, home: str | None = None) -> None:
+    """Have a team on disk that may go so far, and whose members have modes of their own."""
+    with closing(JsonlStore.open(room.place, team, create=True)) as store:
+        roster = Roster(Pen(store, FakeClock()))
+        await roster.found(team, home=home)
+        await roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=0.0))
+        for name, own in OWN.items():
+            await roster.join(Joined(name=name, prompt="begin", mode=own, at=0.0))
+
+
+async def modes(room: Room, team: str = TEAM) -> dict[str, Mode]:
+    """Return how far everybody may go."""
+    with closing(JsonlStore.open(room.place, team)) as store:
+        state = await Roster(Pen(store, FakeClock())).refresh()
+    return {name: state.mode_of(name) for name in (LEAD, *OWN)}
+
+
+@pytest.mark.behaviour("permission", "resume")
+async def test_resumed_in_a_narrower_mode_nobody_goes_further_and_who_was_narrower_stays_so(room: Room) -> None:
+    await gathered(room, Mode.BYPASS)
+    async with FakeProvider(waits) as provider:
+        await room.resume(provider, "anthropic", "Go on.", permission_mode="acceptEdits")
+    edits = Mode.ACCEPT_EDITS
+    expected = {LEAD: edits, "alice": edits, "bob": edits, "carol": edits, "dave": Mode.DEFAULT, "erin": edits}
+    assert await modes(room) == expected
+
+
+@pytest.mark.behaviour("permission", "resume")
+async def test_resumed_in_a_wider_mode_nobody_with_a_mode_of_its_own_goes_further_than_before(room: Room) -> None:
+    await gathered(room, Mode.DEFAULT)
+    async with FakeProvider(waits) as provider:
+        await room.resume(provider, "anthropic", "Go on.", permission_mode="bypass")
+    assert await modes(room) == {name: own or Mode.BYPASS for name, own in {LEAD: None, **OWN}.items()}
+
+
+@pytest.mark.behaviour("permission", "resume")
+async def test_resumed_without_a_word_on_it_everybody_goes_as_far_as_before(room: Room) -> None:
+    await gathered(room, Mode.DEFAULT)
+    async with FakeProvider(waits) as provider:
+        await room.resume(provider, "anthropic", "Go on.", permission_mode=None)
+    assert await modes(room) == {name: own or Mode.DEFAULT for name, own in {LEAD: None, **OWN}.items()}
+
+
+@pytest.mark.behaviour("permission", "resume", "team-create")
+async def test_it_holds_for_those_of_the_team_the_lead_founded_too(room: Room) -> None:
+    with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
+        await Roster(Pen(store, FakeClock())).found(TEAM)
+    await gathered(room, Mode.BYPASS, "web", home=TEAM)
+    async with FakeProvider(waits) as provider:
+        await room.resume(provider, "anthropic", "Go on.", permission_mode="default")
+    assert set((await modes(room, "web")).values()) == {Mode.DEFAULT}

@@ -1,0 +1,129 @@
+"""Leaving, cut off by a kill at any point, is finished by whoever plays the team next; nothing of it is done twice."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from deskmate.core.entries import Heard, Started
+from deskmate.core.members import Joined
+from deskmate.core.messages import Plain, Undeliverable
+from deskmate.core.names import BOARD, LEAD, ROSTER, mail
+from deskmate.core.tasks import Released, read_event
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.leaving import leave
+from deskmate.runtime.team import Team
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import SOON, Killed, Meddled, Moment, die, until
+from tests.runtime.desks import Floor, turns
+from tests.runtime.scenes import Stage
+
+pytestmark = pytest.mark.anyio
+BOB = mail("bob")
+
+
+@pytest.fixture
+async def floor() -> Floor:
+    """A team in which alice has a task, and three letters of bob, of which she has heard the first."""
+    floor = await Floor.opened([], store=Meddled(MemoryStore()))
+    for name in ("alice", "bob"):
+        await floor.office.roster.join(Joined(name=name, at=0.0))
+    for words in ("heard", "one", "two"):
+        await floor.send(Plain(content=words), sender="bob", to="alice")
+    transcript = await Transcript.load(floor.office.pen, "alice")
+    await transcript.record(Started(name="alice"))
+    await transcript.record(Heard(box=mail("alice"), after=0, upto=1))
+    await floor.office.board.create(LEAD, "parse")
+    await floor.office.board.claim(floor.office.roster.state.members["alice"], 1)
+    return floor
+
+
+async def lets_leave(floor: Floor) -> None:
+    office = floor.office
+    await leave(await Transcript.load(office.pen, "alice"), office.pen, office.roster, office.board, reason="done")
+
+
+async def killed(floor: Floor, moment: Moment, stream: str) -> Floor:
+    """Let alice leave in a process that is killed on the way; return the next one."""
+    assert isinstance(floor.store, Meddled)
+    floor.store.at(moment, stream, die)
+    with pytest.raises(Killed):
+        await lets_leave(floor)
+    floor.store.forget()
+    return floor.restarted([])
+
+
+@asynccontextmanager
+async def played(floor: Floor) -> AsyncIterator[None]:
+    """Have the team played beside the test, by a launcher that plays for ever."""
+    with anyio.fail_after(SOON):
+        async with task_group() as tasks:
+            tasks.start_soon(Team(floor.office, {"inline": Stage()}, tasks).keep)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+async def came_back(floor: Floor) -> list[object]:
+    """Return what lies in bob's mailbox, which is nothing but what came back to him."""
+    letters = [letter.message for letter in await floor.letters("bob")]
+    return [letter.original["content"] for letter in letters if isinstance(letter, Undeliverable)]
+
+
+async def releases(floor: Floor) -> list[str | None]:
+    """Return the note of each release on the board."""
+    events = [read_event(item.body) for item in await floor.store.read(BOARD)]
+    return [event.note for event in events if isinstance(event, Released)]
+
+
+@pytest.mark.behaviour("bounce", "release", "resume", "M6")
+@pytest.mark.parametrize(
+    ("moment", "stream"),
+    [
+        ("after append", ROSTER),
+        ("before append", BOARD),
+        ("after append", BOARD),
+        ("before append", BOB),
+        ("after append", BOB),
+    ],
+)
+async def test_what_a_kill_cut_off_of_a_leaving_is_finished_once(floor: Floor, moment: Moment, stream: str) -> None:
+    again = await killed(floor, moment, stream)
+    async with played(again):
+        await until(lambda: again.office.board.state.tasks and again.office.board.state.tasks[1].owner is None)
+        await turns(200)
+    assert await came_back(again) == ["one", "two"]
+    assert await releases(again) == ["alice left: done"]
+
+
+@pytest.mark.behaviour("resume")
+async def test_a_leaving_that_came_to_its_end_is_not_done_again(floor: Floor) -> None:
+    await lets_leave(floor)
+    for _ in range(2):
+        async with played(floor.restarted([])):
+            await turns(200)
+    assert await came_back(floor) == ["one", "two"]
+    assert await releases(floor) == ["alice left: done"]
+
+
+async def test_who_still_sits_in_the_seat_of_a_leaver_is_waited_for(floor: Floor) -> None:
+    again = await killed(floor, "after append", ROSTER)
+    async with played(again):
+        async with floor.store.hold("alice", "whoever lets her leave"):
+            await turns(200)
+            assert (await came_back(again), await releases(again)) == ([], [])
+        await until(lambda: again.office.board.state.tasks and again.office.board.state.tasks[1].owner is None)
+        await turns(200)
+    assert await came_back(again) == ["one", "two"]
+
+
+@pytest.mark.behaviour("bounce")
+async def test_what_came_back_and_was_heard_is_not_put_there_again(floor: Floor) -> None:
+    again = await killed(floor, "after append", BOB)
+    bob = await Transcript.load(again.office.pen, "bob")
+    await bob.record(Started(name="bob"))
+    await bob.record(Heard(box=BOB, after=0, upto=1))
+    async with played(again):
+        await turns(200)
+    assert await came_back(again) == ["one", "two"]
