@@ -25,6 +25,7 @@ class Team:
         self._office, self._launchers, self._tasks = office, launchers, tasks
         self._team, self._kept = "", set[str]()
         self._playing: set[Supervisor] = set()
+        self._finishing = False
         self._ended = anyio.Event()
 
     async def keep(self) -> NoReturn:
@@ -35,9 +36,9 @@ class Team:
             if roster.state.team != self._team:
                 # Another team: those who bear a name again are others.
                 self._team, self._kept = roster.state.team, set()
-                self._tasks.start_soon(
-                    self._finish_leaving, [one.name for one in roster.state.teammates if not one.here]
-                )
+                self._finishing = True
+                gone = [member.name for member in roster.state.teammates if not member.here]
+                self._tasks.start_soon(self._finish_leaving, gone)
             for member in roster.state.teammates:
                 if member.here and member.name not in self._kept:
                     self._kept.add(member.name)
@@ -49,14 +50,13 @@ class Team:
 
     async def gone(self) -> None:
         """Return once nobody is played and nothing of anybody runs any more; call it when all have left."""
-        while self._playing:
+        while self._playing or self._finishing:
             await self._ended.wait()
 
     async def _play(self, supervisor: Supervisor) -> None:
         await supervisor.keep()
         self._playing.discard(supervisor)
-        self._ended.set()
-        self._ended = anyio.Event()
+        self._tell_ended()
 
     async def _finish_leaving(self, names: list[str]) -> None:
         """Do for those who left before this process what they may have been killed before."""
@@ -64,6 +64,12 @@ class Team:
         for name in names:
             async with office.pen.store.hold(name, "the team, to finish its leaving", wait=True):
                 await give_back(name, office.pen, office.roster, office.board)
+        self._finishing = False
+        self._tell_ended()
+
+    def _tell_ended(self) -> None:
+        self._ended.set()
+        self._ended = anyio.Event()
 
     def _launcher(self, member: Member) -> Launcher:
         # One that this version does not know is played here rather than not at all.
