@@ -32,8 +32,8 @@ bench: setup ## measure the promised figures
 soak: setup ## run the long fault runs
 	$(PY) -m benchmarks.soak
 
-demo: setup ## run the first example
-	$(PY) examples/01_streams.py
+demo: setup ## watch a rehearsed team at work, without a key or a network
+	@$(PY) -m deskmate demo
 
 lock: setup ## make requirements.txt again from pyproject.toml, keeping versions that still fit
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \

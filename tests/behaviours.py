@@ -83,18 +83,15 @@ TEAM: dict[str, str] = {
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
+    "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
+    "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
+    "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
     "supervise": "a teammate that dies is started again, three times a minute; a second lead is told who leads",
 }
 
-# In the library: works through the Python objects; no tool of a model and no command calls them yet.
-LIBRARY: dict[str, str] = {
-    "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
-    "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
+# Faces: what people type and see.
+FACES: dict[str, str] = {
+    "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }
 
-# As rules: decided and tested; nothing carries them out before there is an agent.
-RULES: dict[str, str] = {
-    "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
-}
-
-BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **LIBRARY, **RULES}
+BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **FACES}

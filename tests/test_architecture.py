@@ -29,7 +29,8 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "runtime": frozenset({"runtime", "core", "ports", "errors"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors"}) for adapter in ADAPTERS},
     "testing": frozenset({"testing", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),
-    "app": frozenset({"app", "core", "ports", "runtime", *ADAPTERS, "errors", "config"}),
+    "demo": frozenset({"demo", "core", "ports", "models.scripted", "errors"}),
+    "app": frozenset({"app", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}),
     "faces": frozenset({"faces", "app", TOP}),
     "__main__": frozenset({"faces"}),
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app"}),
@@ -204,7 +205,8 @@ def test_the_source_keeps_to_the_plan() -> None:
         ),
         ("testing/__init__.py", "from deskmate.models import scripted\nfrom ..runtime.agent import Agent"),
         ("testing/simulate.py", "from deskmate.models.scripted import ScriptedModel\nfrom . import clock"),
-        ("app.py", "from deskmate.stores.jsonl import JsonlStore\nfrom deskmate import config, runtime"),
+        ("demo/script.py", "from deskmate.models.scripted import Speak\nfrom . import parts"),
+        ("app.py", "from deskmate.stores.jsonl import JsonlStore\nfrom deskmate import config, demo, runtime"),
         (
             "faces/cli/main.py",
             "import click, deskmate\nfrom deskmate import Team, app\nfrom ..web import page",
@@ -271,6 +273,7 @@ def test_what_the_plan_allows_passes(path: str, source: str) -> None:
             "import deskmate.models.scripted_more",
             "1 imports deskmate.models.scripted_more, which testing may not",
         ),
+        ("demo/parts.py", "from deskmate import runtime", "1 imports deskmate.runtime, which demo may not"),
         ("app.py", "from deskmate import testing", "1 imports deskmate.testing, which app may not"),
         ("app.py", "from deskmate.faces import cli", "1 imports deskmate.faces.cli, which app may not"),
         (

@@ -1,7 +1,10 @@
 """The pages about running an agent say what is so: tools, settings, options, exit codes and modes are the code's."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+
+import click
 
 from deskmate import config as settings
 from deskmate.core.policy import Attempt, Effect, Mode, judge
@@ -9,6 +12,7 @@ from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.commands import deskmate
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
 from deskmate.faces.cli.run import EXIT_CODES
+from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.tools import tools_for
 from tests.test_docs import page, rows, section, snippets, ticked
 
@@ -54,8 +58,8 @@ def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path:
 
 def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -> None:
     text = page("run.md")
-    options = {name for command in deskmate.commands.values() for param in command.params for name in param.opts}
-    assert set(names_in(section(text, "A run"))) == {name for name in options if name.startswith("--")}
+    options = {name for typed in ("run", "resume") for name in options_of(deskmate.commands[typed])}
+    assert set(names_in(section(text, "A run"))) == options
     codes = {USAGE, UNUSABLE, INTERRUPTED, *EXIT_CODES.values()}
     assert {int(code) for code in names_in(section(text, "Exit codes"))} == codes
     table = [
@@ -63,6 +67,27 @@ def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -
         for row in rows(section(text, "Permission"))
     ]
     assert sorted(table) == sorted((mode, *map(may(mode), ("read_file", "edit_file", "bash"))) for mode in Mode)
+
+
+def test_the_page_about_looking_has_every_command_with_its_options() -> None:
+    text = page("look.md")
+    found: dict[str, set[str]] = {}
+    for command in TEAM_COMMANDS:
+        parts = command.commands.values() if isinstance(command, click.Group) else [command]
+        for part in parts:
+            names = (
+                [command.name, part.name] if isinstance(command, click.Group) and not part.hidden else [command.name]
+            )
+            found[" ".join(filter(None, names))] = options_of(part)
+    told = {
+        ticked(row[0])[0].partition(" [")[0]: {name for name in ticked(row[1]) if name.startswith("--")}
+        for row in rows(section(text, "The commands"))
+    }
+    assert {re.sub(r" [A-Z].*", "", name): options for name, options in told.items()} == found
+
+
+def options_of(command: click.Command) -> set[str]:
+    return {name for param in command.params for name in param.opts if name.startswith("--")}
 
 
 def may(mode: Mode) -> Callable[[str], bool]:

@@ -2,22 +2,34 @@
 
 running      a team founded or gone on with, and its lead let play
 playing      one teammate in a process of its own
+rehearsing   the demo: a team that plays a script
 teams        the team a lead founds, opened, closed and found again
+looking      who is on a team, its board, what it came to
+listening    a member's mail and transcript
+acting       the user's hand: sending, stopping, the board
+reading      the streams of a team as they stand, damaged or not
 furnishing   the model, tools, workspace and brief an agent is given
 places       which folder, which team, which notes and skills
 
-Nothing here decides what an agent does.
+Nothing here decides what an agent does. Each name below is imported when it is first asked for: who only looks at a
+board does not wait for models and tools.
 """
 
-from deskmate.app.playing import Part, play
-from deskmate.app.running import Outcome, Wanted, resume, run
-from deskmate.config import Settings, choose_model, load
-from deskmate.core.entries import Entry
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from deskmate.core.messages import BODY_CAP
-from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.core.roles import colour_of
-from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
-from deskmate.runtime.lines import to_line
+
+if TYPE_CHECKING:
+    from deskmate.app.playing import Part, play
+    from deskmate.app.running import Outcome, Wanted, resume, run
+    from deskmate.config import Settings, choose_model, load
+    from deskmate.core.entries import Entry
+    from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+    from deskmate.core.roles import colour_of
+    from deskmate.core.spending import Sum
+    from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
+    from deskmate.runtime.lines import to_line
 
 # What one message holds, with some room for how it is written.
 GOAL_CAP = BODY_CAP - 1024
@@ -40,6 +52,7 @@ __all__ = [
     "Seated",
     "Settings",
     "Streamed",
+    "Sum",
     "TextDelta",
     "ThinkingDelta",
     "Wanted",
@@ -51,3 +64,39 @@ __all__ = [
     "run",
     "to_line",
 ]
+
+_WHERE = {
+    "Part": "app.playing",
+    "play": "app.playing",
+    "Outcome": "app.running",
+    "Wanted": "app.running",
+    "resume": "app.running",
+    "run": "app.running",
+    "Settings": "config",
+    "choose_model": "config",
+    "load": "config",
+    "Entry": "core.entries",
+    "CallDelta": "core.prompts",
+    "Delta": "core.prompts",
+    "RetryDelta": "core.prompts",
+    "TextDelta": "core.prompts",
+    "ThinkingDelta": "core.prompts",
+    "colour_of": "core.roles",
+    "Sum": "core.spending",
+    "Arrived": "runtime.feed",
+    "Changed": "runtime.feed",
+    "Feed": "runtime.feed",
+    "Founded": "runtime.feed",
+    "Happening": "runtime.feed",
+    "Listener": "runtime.feed",
+    "Recorded": "runtime.feed",
+    "Seated": "runtime.feed",
+    "Streamed": "runtime.feed",
+    "to_line": "runtime.lines",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'deskmate.app' has no name '{name}'")
+    return getattr(import_module(f"deskmate.{_WHERE[name]}"), name)

@@ -66,13 +66,13 @@ async def run(wanted: Wanted, feed: Feed) -> Outcome:
     place = workspace_of(folder)
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(wanted.settings)
-    async with connected(wanted.settings) as client, _new_home(place, wanted, feed) as teams:
+    async with connected(wanted.settings) as client, new_home(place, wanted, feed) as teams:
         office = teams.office
         await _permit(office, wanted.settings, wanted.settings.permission_mode or Mode.DEFAULT)
         # At once, so that a kill from now on does not lose it.
-        await _tell(office, wanted.goal)
+        await tell(office, wanted.goal)
         furniture = await furnished(place, teams.home, wanted.settings, office, client, folder, teams)
-        return await _play(furniture, teams, folder, told=bool(wanted.goal))
+        return await play_lead(furniture, teams, folder, told=bool(wanted.goal))
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
@@ -91,15 +91,15 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
         await _permit(office, wanted.settings, wanted.settings.permission_mode)
         # At once, so that a kill from now on does not lose it.
-        await _tell(office, wanted.goal)
+        await tell(office, wanted.goal)
         if await teams.reopen():
             await _permit(office, wanted.settings, wanted.settings.permission_mode)
         furniture = await furnished(place, name, wanted.settings, office, client, folder, teams)
-        return await _play(furniture, teams, folder, told=bool(wanted.goal))
+        return await play_lead(furniture, teams, folder, told=bool(wanted.goal))
 
 
 @asynccontextmanager
-async def _new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
+async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
     """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
     async with AsyncExitStack() as stack:
         while True:
@@ -139,19 +139,21 @@ async def _permit(office: Office, settings: Settings, mode: Mode | None) -> None
             await office.roster.permit(PolicySet(by=LEAD, member=name, mode=mode, at=at))
 
 
-async def _tell(office: Office, words: str | None) -> None:
+async def tell(office: Office, words: str | None) -> None:
+    """Say something to the lead in the user's name, if there is anything to say."""
     if words:
         await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
 
 
-async def _play(furniture: Furniture, teams: Teams, folder: Path, *, told: bool) -> Outcome:
+async def play_lead(furniture: Furniture, teams: Teams, folder: Path, *, told: bool) -> Outcome:
+    """Let the lead, and whoever it has, play to the end of its turn. `told`: the user has said something just now."""
     office, team = furniture.office, furniture.team
     office.feed.tell(Founded(office.roster.state.team))
     before = (await office.purse.refresh()).team
     agent = await Agent.seat(office, furniture.started(), furniture.lead)
     # Who resumes what could not go on wants it to: that takes a word of the user.
     if not told and (agent.parked or agent.interrupted):
-        await _tell(office, GO_ON)
+        await tell(office, GO_ON)
     async with task_group() as tasks:
         launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
         teams.players = Team(office, launchers, tasks)

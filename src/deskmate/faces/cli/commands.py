@@ -1,18 +1,16 @@
 """Commands: what can be typed, and the help that teaches it. Only click is imported before a command runs.
 
-`main` stands above; each command hands what was typed to `run` or `play`.
+`main` stands above; each command hands what was typed to the module that carries it out.
 """
 
-import difflib
-import gc
-import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importing
+from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
@@ -28,6 +26,8 @@ Examples:
   deskmate run - --output json < goal.txt
   deskmate -C ../api run "list the endpoints" --model openai:gpt-5.5
   deskmate resume
+  deskmate board
+  deskmate tail lead -f
 
 \b
 Environment, over the settings file (deskmate/settings.toml in ~/.config):
@@ -44,20 +44,6 @@ Exit codes:
   3    the store, workspace or output cannot be used, or Deskmate itself erred
   130  interrupted; how to resume is on stderr
 """
-
-
-class Suggesting(click.Group):
-    """A group that names the nearest command when it has none of that name."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        typed = args[0]
-        if self.get_command(ctx, typed) is None and not typed.startswith("-"):
-            near = difflib.get_close_matches(typed, self.list_commands(ctx), n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else 'To give the agent a goal: deskmate run "GOAL"'
-            ctx.fail(f"There is no command '{typed}'. {hint}")
-        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=Suggesting, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
@@ -116,13 +102,13 @@ def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: 
     Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, the answer alone to stdout; with
     --output json one object, with stream-json one for everything that happens and then the result.
     """
-    words = _from_stdin() if goal in ((), ("-",)) else " ".join(goal)
+    words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
     if not words or not words.strip():
         raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
-    with _importing():
+    with importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    errand = Errand("run", ctx.meta["workspace"], _bounded(words), team, output, flags)
+    errand = Errand("run", ctx.meta["workspace"], bounded(words), team, output, flags)
     return carry_out(errand, ctx.obj)
 
 
@@ -136,12 +122,26 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
 
     Without TEAM, the one that was last at work here. TEXT is said to it first; with - it is read from stdin.
     """
-    words = _from_stdin() if text == "-" else text
-    with _importing():
+    words = from_stdin() if text == "-" else text
+    with importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    errand = Errand("resume", ctx.meta["workspace"], words and _bounded(words), team, output, flags)
+    errand = Errand("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags)
     return carry_out(errand, ctx.obj)
+
+
+@deskmate.command()
+@click.option("--fast", is_flag=True, help="Without the pauses to read in.")
+def demo(fast: bool) -> int:
+    """Watch a rehearsed team at work, without a key or a network.
+
+    It moves a small application from REST to GraphQL in a new folder. Only the models' words are rehearsed; tools,
+    files, tests, tasks, mail and questions are real. Exits with 0 if the application's own tests pass at the end.
+    """
+    with importing():
+        from deskmate.faces.cli.demo import carry_out
+
+    return carry_out(fast=fast)
 
 
 @deskmate.command(hidden=True)
@@ -150,40 +150,11 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
 @click.pass_context
 def play(ctx: click.Context, /, name: str, team: str) -> int:
     """Play the teammate NAME until it leaves, for the process that started this one."""
-    with _importing():
+    with importing():
         from deskmate.faces.cli.play import carry_out
 
     return carry_out(ctx.meta["workspace"], team, name)
 
 
-@contextmanager
-def _importing() -> Iterator[None]:
-    """Import without looking for garbage: what is imported stays, and to look through it makes every start longer."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
-def _from_stdin() -> str | None:
-    if sys.stdin.isatty():
-        return None
-    with _importing():
-        from deskmate.app import GOAL_CAP
-
-    # A pipe without end must not fill the memory: what is longer as it stands is longer as JSON too.
-    return sys.stdin.buffer.read(GOAL_CAP + 1).decode("utf-8", "replace")
-
-
-def _bounded(words: str) -> str:
-    """Return what fits into one message."""
-    from deskmate.app import GOAL_CAP
-
-    # Lone surrogates are kept as a character of as many bytes.
-    if len(json.dumps(words, ensure_ascii=False).encode("utf-8", "surrogatepass")) > GOAL_CAP:
-        raise click.UsageError(
-            f"That is more than the {GOAL_CAP:,} bytes of a message. Put it into a file and name that."
-        )
-    return words
+for command in TEAM_COMMANDS:
+    deskmate.add_command(command)

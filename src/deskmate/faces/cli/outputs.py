@@ -2,9 +2,10 @@
 
 import json
 from dataclasses import asdict
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from deskmate.app import Outcome
+if TYPE_CHECKING:
+    from deskmate.app import Outcome
 
 Fields: TypeAlias = dict[str, Any]
 
@@ -14,7 +15,7 @@ def line(fields: Fields) -> str:
     return json.dumps(fields)
 
 
-def of_outcome(outcome: Outcome, model: str) -> Fields:
+def of_outcome(outcome: "Outcome", model: str) -> Fields:
     """Return how it ended; `cost_usd` is null where a price is not known."""
     return {
         "team": outcome.team,

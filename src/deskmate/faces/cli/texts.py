@@ -33,12 +33,17 @@ def gist(text: str) -> str:
 
 def cut(text: str, cells: int) -> str:
     """Return as much of a line as fits into so many cells of a terminal, with `…` where something is missing."""
-    if sum(map(_cells, text)) <= cells:
+    if width(text) <= cells:
         return text
     room, end = cells - 1, 0
     while end < len(text) and (room := room - _cells(text[end])) >= 0:
         end += 1
     return text[:end] + "…"
+
+
+def width(text: str) -> int:
+    """Return how many cells of a terminal a line takes."""
+    return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def _cells(character: str) -> int:

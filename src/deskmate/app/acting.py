@@ -1,0 +1,258 @@
+"""Acting: the user's hand on a team from any shell, played or not: a message, a task, a request to stop.
+
+Each is an append like any other, under the same rules. Faces above say what is wanted; the live objects of `runtime`
+below do it.
+"""
+
+import secrets
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import anyio
+
+from deskmate.app.looking import SeenTask, see_task
+from deskmate.app.places import current_folder, open_store
+from deskmate.app.reading import Reading, reading_of, telling
+from deskmate.core.claims import refusal
+from deskmate.core.members import recipient_refusal
+from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, read_envelope
+from deskmate.core.names import LEAD, ROSTER, USER, mail
+from deskmate.core.records import Record
+from deskmate.core.tasks import Completed, Receipt, Task, freed_by, one_line, parse_id
+from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
+from deskmate.ports import Ran
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.workspaces.local import LocalWorkspace
+
+VERIFY_SECONDS = 600.0
+# A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
+STOP_SECONDS = 200.0
+_TOLD_SECONDS = 5.0
+_OUTPUT_CHARACTERS = 4096
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that is in its mailbox for good. `live`: whether somebody plays the team that hears it."""
+
+    team: str
+    recipient: str
+    id: str
+    live: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TaskChanged:
+    """A task after what the user did to it, and the tasks that this freed."""
+
+    team: str
+    task: SeenTask
+    freed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What came of a request to stop: it left, it refused and said why, or neither within the time."""
+
+    team: str
+    member: str
+    end: Literal["left", "refused", "waiting"]
+    words: str
+
+
+async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
+    """Put the user's words into a member's mailbox; raise UnknownRecipient, naming who is there."""
+    with _opened(folder, team) as desk:
+        live = desk.reading.holder() is not None
+        envelope = await desk.mailbox.send(name, Plain(content=text))
+        return Sent(desk.reading.team, name, envelope.id, live)
+
+
+async def add_task(
+    folder: Path | None,
+    team: str | None,
+    subject: str,
+    *,
+    description: str = "",
+    blocked_by: Iterable[str] = (),
+    owner: str | None = None,
+    role: str | None = None,
+    verify: str | None = None,
+) -> TaskChanged:
+    """Put a task on the board; raise TaskRefused where the rules do not allow it, BadInput for what is no task id."""
+    blockers = [parse_id(one) for one in blocked_by]
+    with _opened(folder, team) as desk:
+        task = await desk.board.create(
+            USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
+        )
+        return desk.changed(task)
+
+
+async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:
+    """Give a task to a member; raise TaskRefused where it is not there or the task is over."""
+    with _opened(folder, team) as desk:
+        return desk.changed(await desk.board.assign(USER, parse_id(task), name))
+
+
+async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskChanged:
+    """Take a task off the board, and the edges to it; raise TaskRefused where there is none."""
+    id_ = parse_id(task)
+    with _opened(folder, team) as desk:
+        freed = freed_by(await desk.board.refresh(), id_)
+        return desk.changed(await desk.board.delete(USER, id_), freed)
+
+
+async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
+    """Mark a task as done; raise TaskRefused where it is not.
+
+    What verifies it runs in the folder that was given, the current one if none was; `tell` hears of it and its output.
+    """
+    id_ = parse_id(task)
+    with _opened(folder, team) as desk:
+        board = await desk.board.refresh()
+        found = board.tasks.get(id_, Task(id_, ""))
+        receipt = None
+        if found.verify is not None:
+            at = _standing(folder)
+            receipt = Receipt(command=found.verify, workspace=str(at), exit=0, output="")
+            # Nothing runs for a task that could not be completed even if all went well.
+            if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
+                raise TaskRefused(why)
+            receipt = await _verified(desk.reading, found, receipt, at, tell)
+        freed = freed_by(await desk.board.refresh(), id_)
+        return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
+
+
+def _standing(folder: Path | None) -> Path:
+    return (folder or current_folder()).absolute()
+
+
+async def _verified(reading: Reading, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
+    tell(f"in {at}: {receipt.command}")
+    workspace = LocalWorkspace(reading.workspace, reading.team, USER)
+    # The team's workspace is where outputs are kept; the command runs where the user stands.
+    command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
+    try:
+        ran = await workspace.run(command, timeout_seconds=VERIFY_SECONDS, blob=f"{USER}-{secrets.token_hex(8)}.txt")
+    except ToolError as error:
+        raise TaskRefused(f"task #{task.id} is not done: {error}") from error
+    if output := ran.output.strip():
+        tell(output)
+    if ran.exit != 0:
+        raise TaskRefused(_failure(task, ran))
+    return receipt.model_copy(update={"output": ran.output.strip()[-_OUTPUT_CHARACTERS:]})
+
+
+def _failure(task: Task, ran: Ran) -> str:
+    how = ran.ended or f"exit status {ran.exit}"
+    return f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then try again"
+
+
+async def stop(
+    folder: Path | None, team: str | None, name: str, tell: Tell, patience_seconds: float = STOP_SECONDS
+) -> Stopped:
+    """Ask a teammate to leave, and wait until it has left or refused; raise Refused where nobody could hear it.
+
+    `tell` hears how it goes meanwhile.
+    """
+    with _opened(folder, team) as desk:
+        roster = await desk.roster.refresh()
+        if why := recipient_refusal(roster, name):
+            raise UnknownRecipient(why)
+        _check_stoppable(desk, name)
+        heard = (await desk.pen.store.read(mail(USER)))[-1:]
+        request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
+        await desk.mailbox.send(name, request, id_=request.request_id)
+        waiting = _Waiting(desk, name, request.request_id, heard[0].number if heard else 0)
+        with anyio.move_on_after(patience_seconds):
+            return await waiting.ended(tell)
+        return waiting.told("waiting", f"it has not left within {patience_seconds:.0f} s; the request stands")
+
+
+def _check_stoppable(desk: "_Desk", name: str) -> None:
+    team, holder = desk.reading.team, desk.reading.holder()
+    if name == USER:
+        raise Refused("'user' is you; name a teammate")
+    if name == LEAD:
+        who = f"end {holder}, by Ctrl-C where it runs" if holder else "nobody plays it now"
+        raise Refused(f"the lead of team '{team}' ends with its run: {who}")
+    if holder is None:
+        raise Refused(
+            f"nobody plays team '{team}' now, so '{name}' does nothing and would not hear it; "
+            f"to go on with the team: deskmate resume {team}"
+        )
+
+
+class _Waiting:
+    """The wait for what becomes of one request to stop."""
+
+    def __init__(self, desk: "_Desk", name: str, request: str, heard: int) -> None:
+        self._desk, self._name, self._request, self._heard = desk, name, request, heard
+        self._told = ""
+
+    async def ended(self, tell: Tell) -> Stopped:
+        while True:
+            member = (await self._desk.roster.refresh()).members[self._name]
+            if not member.here:
+                return self.told("left", member.status.detail)
+            if (why := await self._refusal()) is not None:
+                return self.told("refused", why)
+            if self._desk.reading.holder() is None:
+                return self.told("waiting", f"nobody plays the team any more; go on with: {self._resume()}")
+            if (word := member.status.word) != self._told:
+                self._told = word
+                tell(f"asked '{self._name}' to stop; it is {word}")
+            await self._news()
+
+    def told(self, end: Literal["left", "refused", "waiting"], words: str) -> Stopped:
+        return Stopped(self._desk.reading.team, self._name, end, words)
+
+    def _resume(self) -> str:
+        return f"deskmate resume {self._desk.reading.team}"
+
+    async def _news(self) -> None:
+        since = {ROSTER: self._desk.roster.state.number, mail(USER): self._heard}
+        # Who plays the team may be killed, and that is written nowhere.
+        with anyio.move_on_after(_TOLD_SECONDS):
+            await self._desk.pen.store.changed(since)
+
+    async def _refusal(self) -> str | None:
+        for item in await self._desk.pen.store.read(mail(USER), self._heard):
+            self._heard = item.number
+            match read_envelope(item.body) if isinstance(item, Record) else None:
+                case Envelope(sender=self._name, message=ShutdownResponse(approve=False) as answer) if (
+                    answer.request_id == self._request
+                ):
+                    return answer.content
+        return None
+
+
+class _Desk:
+    """A team opened for the user, whose name is on all that is written."""
+
+    def __init__(self, reading: Reading, pen: Pen) -> None:
+        self.reading, self.pen = reading, pen
+        self.roster = Roster(pen)
+        self.board = Board(pen, self.roster)
+        self.mailbox = Mailbox(USER, pen, self.roster)
+
+    def changed(self, task: Task, freed: Iterable[Task] = ()) -> TaskChanged:
+        """Return a task as it is now."""
+        return TaskChanged(self.reading.team, see_task(self.board.state, task), tuple(one.id for one in freed))
+
+
+@contextmanager
+def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
+    reading = reading_of(folder, team)
+    with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
+        yield _Desk(reading, Pen(store, SystemClock()))

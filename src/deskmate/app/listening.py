@@ -1,0 +1,175 @@
+"""Listening in: a member's mail and its transcript, as plain values. Looking never consumes.
+
+Faces above print it, `looking` beside has team, board and costs, `reading` below reads the files.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.reading import Reading, colours_of, reading_of, telling
+from deskmate.core.entries import Entry, read_entry
+from deskmate.core.facts import Foreign
+from deskmate.core.members import Roster, who_is_here
+from deskmate.core.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
+from deskmate.core.names import LEAD, USER, box, known_name, log, mail
+from deskmate.core.records import Item, Json, Record
+from deskmate.errors import Refused, StoreCorrupt
+from deskmate.stores.jsonl import JsonlStore
+
+HEARD_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message in a mailbox, and as its record has it. `heard`: None in the user's, where nothing tells."""
+
+    number: int
+    sender: str
+    kind: str
+    text: str
+    at: float
+    heard: bool | None
+    fields: Json
+
+
+@dataclass(frozen=True, slots=True)
+class SeenInbox:
+    """A member's mail in its order: all that is unheard, and the last that was heard. `before`: how many more."""
+
+    team: str
+    member: str
+    letters: tuple[Letter, ...]
+    before: int
+    colours: dict[str, str]
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTranscript:
+    """A member's entries by number, and the number of the last record."""
+
+    team: str
+    member: str
+    colour: str
+    entries: tuple[tuple[int, Entry], ...]
+    last: int
+    damage: tuple[str, ...]
+
+
+def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox:
+    """Return a member's mail; raise Refused, naming who is there, for one that was never on the team."""
+    reading, roster = _member_of(folder, team, name)
+    heard = None if name == USER else _heard(reading, roster, name)
+    letters = list(_letters(reading.where(mail(name), roster), name, heard))
+    known = [letter for letter in letters if letter.heard is not False]
+    shown = [*known[-HEARD_SHOWN:], *(letter for letter in letters if letter.heard is False)]
+    return SeenInbox(
+        team=reading.team,
+        member=name,
+        letters=tuple(sorted(shown, key=lambda letter: letter.number)),
+        before=len(letters) - len(shown),
+        colours=colours_of(roster),
+        damage=tuple(reading.damage),
+    )
+
+
+def look_at_transcript(folder: Path | None, team: str | None, name: str) -> SeenTranscript:
+    """Return a member's transcript; raise Refused, naming who is there, for one that has none."""
+    if name == USER:
+        raise Refused("the user has no transcript; to see what was written to you: deskmate inbox user")
+    reading, roster = _member_of(folder, team, name)
+    items = reading.where(log(name), roster).items(log(name))
+    return SeenTranscript(
+        team=reading.team,
+        member=name,
+        colour=colours_of(roster).get(name, ""),
+        entries=tuple(_entries(items)),
+        last=items[-1].number if items else 0,
+        damage=tuple(reading.damage),
+    )
+
+
+async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tuple[int, Entry]]:
+    """Yield what is added to a transcript behind what was seen of it, as it is written, without end."""
+    reading, stream, last = reading_of(folder, seen.team), log(seen.member), seen.last
+    there = reading.where(stream, reading.roster())
+    with telling(there.workspace):
+        store = JsonlStore.open(there.workspace, there.team)
+    with closing(store):
+        while True:
+            items = await store.read(stream, last, sync=False)
+            for found in _entries(items):
+                yield found
+            last = items[-1].number if items else last
+            await store.changed({stream: last})
+
+
+def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, Roster]:
+    """Return the team that is meant and its roster; raise Refused where this one was never on it, or StoreCorrupt."""
+    reading = reading_of(folder, team)
+    roster = reading.roster()
+    if name in roster.members or name == USER:
+        return reading, roster
+    if not reading.damage:
+        there = who_is_here(roster) if roster.members else "nobody is there"
+        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {there}")
+    # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
+    if not reading.has_files_of(known_name(name)):
+        raise StoreCorrupt(f"whether '{name}' is on team '{reading.team}' cannot be told: {'; '.join(reading.damage)}")
+    return reading, roster
+
+
+def _heard(reading: Reading, roster: Roster, name: str) -> int:
+    """Return up to which number of its mailbox a member has heard, by its transcript."""
+    cursor, own = 0, box(name, roster.away)
+    for item in reading.where(log(name), roster).items(log(name)):
+        body: Json = item.body if isinstance(item, Record) else {}
+        match body:
+            case {"type": "heard", "box": name_, "after": int(after), "upto": int(upto)} if name_ == own:
+                # Where the entry before it was lost, what lies between is heard again.
+                cursor = max(cursor, upto) if after <= cursor else cursor
+            case {"type": "noticed", "away": str(away)} if own not in (mail(LEAD), box(LEAD, away)):
+                # The lead went elsewhere: a team that bears this name later counts anew.
+                cursor = 0 if name == LEAD else cursor
+    return cursor
+
+
+def _letters(reading: Reading, name: str, heard: int | None) -> Iterator[Letter]:
+    for item in reading.items(mail(name)):
+        envelope = read_envelope(item.body) if isinstance(item, Record) else None
+        if isinstance(envelope, Foreign):
+            reading.note(f"record {item.number} in the mailbox of '{name}' is no message: {envelope.reason}")
+        elif envelope is not None:
+            yield _letter(item.number, envelope, heard)
+
+
+def _letter(number: int, envelope: Envelope, heard: int | None) -> Letter:
+    return Letter(
+        number=number,
+        sender=envelope.sender,
+        kind=envelope.message.type,
+        text=_text(envelope.message),
+        at=envelope.timestamp,
+        heard=None if heard is None else number <= heard,
+        fields=envelope.body(),
+    )
+
+
+def _text(message: Message) -> str:
+    match message:
+        case PermissionRequest(tool=tool, arguments=arguments, reason=reason):
+            return f"{tool} {json.dumps(arguments, ensure_ascii=False)}\n{reason}".rstrip()
+        case Undeliverable(reason=reason, original=original):
+            return f"{reason}\n{original.get('content', '')}".rstrip()
+        case _:
+            return message.content
+
+
+def _entries(items: Sequence[Item]) -> Iterator[tuple[int, Entry]]:
+    for item in items:
+        entry = read_entry(item.body) if isinstance(item, Record) else None
+        if entry is not None and not isinstance(entry, Foreign):
+            yield item.number, entry

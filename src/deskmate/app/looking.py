@@ -1,0 +1,207 @@
+"""Looking: what people ask of a team, as plain values: who is on it, its board, what it came to.
+
+Nobody's process is needed and nothing is consumed. Faces above print it, `listening` beside has mail and transcripts,
+`reading` below reads the files.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, workspace_at
+from deskmate.core import boards, members, spending, tasks
+from deskmate.core.members import Member
+from deskmate.core.names import BOARD, ROSTER, SPEND
+from deskmate.core.records import Record
+from deskmate.core.spending import Sum
+from deskmate.core.tasks import Receipt, Status
+from deskmate.errors import StoreError
+from deskmate.stores.archive import spent_in_archive, teams_in
+from deskmate.stores.jsonl import TASKS, TEAMS
+
+_COLOURING = frozenset({"team_founded", "member_joined"})
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMember:
+    """A member and what it does, since when."""
+
+    name: str
+    kind: str
+    role: str
+    colour: str
+    word: str
+    detail: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTeam:
+    """A team at a glance. `live`: whether somebody plays it, None where that cannot be told; `holder`: who does.
+
+    `written`: when a record was last added, 0 for never.
+    """
+
+    name: str
+    description: str
+    home: str | None
+    live: bool | None
+    holder: str
+    members: tuple[SeenMember, ...]
+    open_tasks: int
+    done_tasks: int
+    spent: Sum
+    written: float
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTask:
+    """A task. `waits_for`: those of what it is blocked by that are not completed."""
+
+    id: int
+    subject: str
+    description: str
+    status: str
+    owner: str | None
+    role: str | None
+    blocked_by: tuple[int, ...]
+    waits_for: tuple[int, ...]
+    verify: str | None
+    receipt: Receipt | None
+    notes: tuple[str, ...]
+    created: float
+    updated: float
+
+
+@dataclass(frozen=True, slots=True)
+class SeenBoard:
+    """A team's tasks by number, those that were dropped left out. `colours`: those of the members."""
+
+    team: str
+    tasks: tuple[SeenTask, ...]
+    colours: dict[str, str]
+    damage: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCost:
+    """What a team's calls came to, by member and model. `put_away`: what the teams came to that its lead closed."""
+
+    team: str
+    rows: tuple[tuple[str, str, Sum], ...]
+    total: Sum
+    put_away: Sum
+    damage: tuple[str, ...]
+
+
+def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
+    """Return the teams of a workspace, the last written first; raise Refused where there is none."""
+    place = workspace_at(folder)
+    with telling(place):
+        team_at(place, None)
+        found = [_team(Reading(place, name)) for name in teams_in(place)]
+    return tuple(sorted(found, key=lambda team: -team.written))
+
+
+def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
+    """Return a team's board. Neither transcripts nor mail are read."""
+    reading = reading_of(folder, team)
+    board = _board(reading)
+    # Statuses are most of a roster and change no colour.
+    roster = [
+        item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
+    ]
+    colours = colours_of(members.fold(members.EMPTY, roster))
+    seen = tuple(see_task(board, task) for task in board.tasks.values() if task.status is not Status.DELETED)
+    return SeenBoard(reading.team, seen, colours, tuple(reading.damage))
+
+
+def see_task(board: tasks.Board, task: tasks.Task) -> SeenTask:
+    """Return a task as it is shown."""
+    return SeenTask(
+        id=task.id,
+        subject=task.subject,
+        description=task.description,
+        status=task.status.value,
+        owner=task.owner,
+        role=task.role,
+        blocked_by=tuple(sorted(task.blocked_by)),
+        waits_for=tuple(tasks.blockers(board, task)),
+        verify=task.verify,
+        receipt=task.receipt,
+        notes=task.notes,
+        created=task.created,
+        updated=task.updated,
+    )
+
+
+def look_at_cost(folder: Path | None, team: str | None) -> SeenCost:
+    """Return what a team came to; subagents count to the member that sent them."""
+    reading = reading_of(folder, team)
+    sums: dict[tuple[str, str], Sum] = {}
+    total = Sum()
+    for item in reading.items(SPEND):
+        spent = spending.read_spent(item.body) if isinstance(item, Record) else None
+        if isinstance(spent, spending.Spent):
+            key = spent.member.partition(":")[0], spent.model
+            sums[key] = sums.get(key, Sum()).plus(spent)
+            total = total.plus(spent)
+    put_away = _put_away(reading)
+    rows = tuple((member, model, one) for (member, model), one in sorted(sums.items()))
+    return SeenCost(reading.team, rows, total, put_away, tuple(reading.damage))
+
+
+def _put_away(reading: Reading) -> Sum:
+    try:
+        return spent_in_archive(reading.workspace, reading.team).team
+    except (OSError, StoreError) as error:
+        reading.note(f"what the teams that were put away came to is not known: {error}")
+        return Sum()
+
+
+def _team(reading: Reading) -> SeenTeam:
+    roster = reading.roster()
+    board = _board(reading)
+    live, holder = _live(reading)
+    statuses = [task.status for task in board.tasks.values()]
+    return SeenTeam(
+        name=reading.team,
+        description=roster.description,
+        home=roster.home,
+        live=live,
+        holder=holder,
+        members=tuple(_member(member) for member in roster.members.values()),
+        open_tasks=sum(status in (Status.PENDING, Status.IN_PROGRESS) for status in statuses),
+        done_tasks=statuses.count(Status.COMPLETED),
+        spent=spending.fold(spending.EMPTY, reading.items(SPEND)).team,
+        written=_written(reading),
+        damage=tuple(reading.damage),
+    )
+
+
+def _board(reading: Reading) -> tasks.Board:
+    board = boards.fold(tasks.EMPTY, reading.items(BOARD))
+    if board.damaged:
+        reading.note("nobody takes tasks from this board until a person accepts the loss of what cannot be read")
+    return board
+
+
+def _live(reading: Reading) -> tuple[bool | None, str]:
+    try:
+        holder = reading.holder()
+    except (OSError, StoreError) as error:
+        reading.note(f"whether somebody plays team '{reading.team}' cannot be told: {error}")
+        return None, ""
+    return holder is not None, holder or ""
+
+
+def _member(member: Member) -> SeenMember:
+    status = member.status
+    return SeenMember(
+        member.name, member.kind.value, member.role, member.colour, status.word, status.detail, status.since
+    )
+
+
+def _written(reading: Reading) -> float:
+    folders = (reading.workspace / top / reading.team for top in (TEAMS, TASKS))
+    return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)

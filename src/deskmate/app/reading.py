@@ -1,0 +1,148 @@
+"""Reading: the streams of one team as they stand, without a seat, a lock kept or a byte written.
+
+Live or dead, whole or damaged: what can be read is, and what cannot is put into words. `looking` and `listening` above
+make views of it; below are the files of `stores`.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from deskmate.app.places import current_folder, known_team, latest_team, workspace_of
+from deskmate.core.members import EMPTY, Roster, fold
+from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log, mail, split_stream
+from deskmate.core.records import Damaged, Item
+from deskmate.errors import StoreError, StoreUnavailable
+from deskmate.stores.files import Files
+from deskmate.stores.folders import Folder, try_lock
+from deskmate.stores.jsonl import TASKS, TEAMS
+from deskmate.stores.stream_file import StreamFile
+
+_SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
+_SEAT, _NOTE_CAP = f"{LEAD}.seat", 4096
+
+
+@contextmanager
+def telling(workspace: Path) -> Iterator[None]:
+    """Let what the disk refuses be an error that says where, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or workspace
+        raise StoreUnavailable(f"{where}: {error.strerror or error}; mend that, then try again") from error
+
+
+def workspace_at(folder: Path | None) -> Path:
+    """Return the workspace that a folder belongs to, the current one if none is given; raise StoreError."""
+    place = workspace_of(folder or current_folder())
+    with telling(place):
+        # Listed by name: a folder that may not be read is not one without teams.
+        if os.path.lexists(place / TEAMS):
+            os.listdir(place / TEAMS)
+    return place
+
+
+def team_at(workspace: Path, name: str | None) -> str:
+    """Return the team that is meant: the one named, else the one last written to; raise Refused."""
+    with telling(workspace):
+        return latest_team(workspace) if name is None else known_team(workspace, name)
+
+
+def reading_of(folder: Path | None, team: str | None) -> "Reading":
+    """Return the team that is meant, ready to be read; raise Refused or StoreError."""
+    place = workspace_at(folder)
+    return Reading(place, team_at(place, team))
+
+
+def colours_of(roster: Roster) -> dict[str, str]:
+    """Return the colour that each member has on every screen."""
+    return {member.name: member.colour for member in roster.members.values() if member.colour}
+
+
+class Reading:
+    """One team as it stands on disk. `damage`: what could not be read so far, a sentence each."""
+
+    def __init__(self, workspace: Path, team: str) -> None:
+        self.workspace, self.team = workspace, team
+        self.damage: list[str] = []
+
+    def items(self, stream: str) -> list[Item]:
+        """Return what can be read of a stream, nothing where there is none; note the rest as damage."""
+        try:
+            return self._noted(self._read(stream))
+        except StoreError as error:
+            self.note(str(error))
+        except FileNotFoundError:
+            self.note(f"{self._folder(stream)} is missing; put it back from a copy, if there is one")
+        except OSError as error:
+            self.note(f"{self._folder(stream)}: {error.strerror or error}; mend that, then look again")
+        return []
+
+    def roster(self) -> Roster:
+        """Return who is on the team, as far as that can be told."""
+        roster = fold(EMPTY, self.items(ROSTER))
+        if not roster.team and not self.damage:
+            self.note(f"{self._folder(ROSTER) / 'roster.jsonl'} is empty or missing; who is on the team is not known")
+        return roster
+
+    def where(self, stream: str, roster: Roster) -> "Reading":
+        """Return where a stream of this team lies: what is the lead's own, and the user's mail, are at its home."""
+        if not roster.home or stream not in (log(LEAD), mail(USER)):
+            return self
+        home = Reading(self.workspace, roster.home)
+        # What is damaged there is told with what is here.
+        home.damage = self.damage
+        return home
+
+    def has_files_of(self, member: str) -> bool:
+        """Tell whether a member left a mailbox or a transcript here."""
+        folder = self.workspace / TEAMS / self.team
+        return any((folder / f"{member}{suffix}").is_file() for suffix in _SUFFIX.values())
+
+    def holder(self) -> str | None:
+        """Return who sits in the lead's seat, in the words it left there; None where nobody does.
+
+        Raises OSError or StoreError where that cannot be told.
+        """
+        with closing(Folder.of(self.workspace, (TEAMS, self.team), Files(), create=False)) as folder:
+            if not os.path.lexists(folder.path / _SEAT):
+                return None
+            # Who sits down does so under this lock, and must not find the seat taken by who only looks.
+            with folder.locked(), open(folder.open(_SEAT, os.O_RDWR), "rb") as seat:
+                return None if try_lock(seat.fileno()) else seat.read(_NOTE_CAP).decode(errors="replace")
+
+    def _read(self, stream: str) -> list[Item]:
+        kind, owner = split_stream(stream)
+        name = f"{kind}.jsonl" if not owner else owner + _SUFFIX[kind]
+        parts = (TASKS if kind == BOARD else TEAMS, self.team)
+        with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
+            items = StreamFile(stream, folder, name).read(0, sync=False)
+            if _is_cut(folder, name):
+                self.note(f"{folder.path / name}: its last line is cut off and left out")
+            return items
+
+    def _folder(self, stream: str) -> Path:
+        return self.workspace / (TASKS if stream == BOARD else TEAMS) / self.team
+
+    def _noted(self, items: list[Item]) -> list[Item]:
+        for item in items:
+            # What is torn and has something behind it was an append that nobody was told of.
+            if isinstance(item, Damaged) and item.kind == "lost":
+                self.note(f"{item.where}: {item.reason}")
+        return items
+
+    def note(self, words: str) -> None:
+        """Add a sentence on what cannot be read, once."""
+        if words not in self.damage:
+            self.damage.append(words)
+
+
+def _is_cut(folder: Folder, name: str) -> bool:
+    """Tell whether a file ends within a line."""
+    try:
+        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+    except FileNotFoundError:
+        return False

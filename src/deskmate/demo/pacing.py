@@ -1,0 +1,42 @@
+"""Pacing: a model whose words come at the speed at which people read."""
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from deskmate.core.prompts import Delta, Prompt, Reply, TextDelta
+from deskmate.ports import Clock, Limits, Model
+
+THINKING_SECONDS = 0.45
+WORD_SECONDS = 0.04
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+class Paced:
+    """Say what another model says, having thought for a moment, word by word."""
+
+    def __init__(self, model: Model, clock: Clock) -> None:
+        self._model, self._clock = model, clock
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model."""
+        return self._model.limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Stream what the model streams, slowly."""
+        await self._clock.sleep(THINKING_SECONDS)
+        async with aclosing(self._model.stream(prompt)) as parts:
+            async for part in parts:
+                # Only words take their time: whatever else comes is not read.
+                for piece in _WORD.findall(part.text) if isinstance(part, TextDelta) else ():
+                    await self._clock.sleep(WORD_SECONDS)
+                    yield TextDelta(piece)
+                if not isinstance(part, TextDelta):
+                    yield part

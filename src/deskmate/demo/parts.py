@@ -1,0 +1,126 @@
+"""Parts: what a member of a rehearsed team says next, as a function of all it was told and said.
+
+Nothing is counted or kept: a part reads its conversation. `script` above writes the lines.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told
+from deskmate.errors import ModelRejected
+from deskmate.models.scripted import Speak
+
+# Stands for the id of the request that a line answers.
+REQUEST = "(the request)"
+TRIES = 4
+
+Use: TypeAlias = tuple[str, Mapping[str, Any]]
+
+_WHO = re.compile(r"You are ([a-z0-9_-]+), ")
+_FRAME = re.compile(r'<teammate-message [^>]*\brequest_id="([^"]+)".*?</teammate-message>', re.DOTALL)
+_LEAVING = 'type="shutdown_request"'
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something to say once, with the calls that go with it: no two lines of a part have the same words.
+
+    `after`: what must have been told before. `then`: the words that end the turn, where nothing else is to be said.
+    `meanwhile`: what is said instead of ending the turn until `after` was told. `optional`: it may come to nothing.
+    """
+
+    says: str
+    calls: tuple[Use, ...] = ()
+    after: tuple[str, ...] = ()
+    then: str = ""
+    meanwhile: Speak | None = None
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """All that one member says: lines in their order, and replies to what may come at any time."""
+
+    lines: tuple[Line, ...]
+    replies: tuple[Line, ...] = ()
+
+    def __call__(self, prompt: Prompt) -> Speak:
+        """Return what is said next; raise ModelRejected where a line came to nothing again and again."""
+        told = _told(prompt)
+        for line in self.replies:
+            if _cued(line, told) and not _done(line, prompt):
+                return _spoken(line, prompt)
+        done = [line for line in self.lines if _done(line, prompt)]
+        following = self.lines[len(done)] if len(done) < len(self.lines) else None
+        if following and _cued(following, told):
+            return _spoken(following, prompt)
+        if request := _asked_to_leave(prompt):
+            return Speak("I am done here.", [("SendMessage", _agreement(request))])
+        if following and following.meanwhile:
+            return following.meanwhile
+        return Speak((done[-1].then if done else "") or "That is all from me for now.")
+
+
+def play(parts: Mapping[str, Part], prompt: Prompt) -> Speak:
+    """Return what the member says next whose model is asked; raise ModelRejected where it has no part."""
+    found = _WHO.match(prompt.system)
+    if found is None or found[1] not in parts:
+        raise ModelRejected(f"the script has no part for whoever is told {prompt.system[:80]!r}; give it one")
+    return parts[found[1]](prompt)
+
+
+def _told(prompt: Prompt) -> str:
+    """Return all the words that were told, results of calls left out."""
+    passages = (passage for passage in prompt.passages if isinstance(passage, Told))
+    return "\n".join(block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock))
+
+
+def _cued(line: Line, told: str) -> bool:
+    return all(words in told for words in line.after)
+
+
+def _outcomes(line: Line, prompt: Prompt) -> Iterator[bool]:
+    """Yield, for each time a line was said, whether all its calls got what they wanted."""
+    for spoke, told in pairwise(prompt.passages):
+        if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) == line.says:
+            yield all(block.ok for block in told.blocks if isinstance(block, ResultBlock))
+
+
+def _words(spoke: Spoke) -> str:
+    return "".join(block.text for block in spoke.blocks if isinstance(block, TextBlock))
+
+
+def _done(line: Line, prompt: Prompt) -> bool:
+    outcomes = list(_outcomes(line, prompt))
+    return any(outcomes) or (line.optional and bool(outcomes))
+
+
+def _spoken(line: Line, prompt: Prompt) -> Speak:
+    if len(list(_outcomes(line, prompt))) >= TRIES:
+        raise ModelRejected(f"the line {line.says!r} came to nothing {TRIES} times; look at the results of its calls")
+    request = _request(line, prompt)
+    return Speak(line.says, [(tool, _filled(arguments, request)) for tool, arguments in line.calls])
+
+
+def _request(line: Line, prompt: Prompt) -> str:
+    frames = [found for found in _FRAME.finditer(_told(prompt)) if all(words in found[0] for words in line.after)]
+    return frames[-1][1] if frames else ""
+
+
+def _filled(arguments: Mapping[str, Any], request: str) -> dict[str, Any]:
+    return {name: request if value == REQUEST else value for name, value in arguments.items()}
+
+
+def _asked_to_leave(prompt: Prompt) -> str | None:
+    """Return the last request to leave that was not answered."""
+    requests = [found[1] for found in _FRAME.finditer(_told(prompt)) if _LEAVING in found[0]]
+    spoken = (block for passage in prompt.passages if isinstance(passage, Spoke) for block in passage.blocks)
+    answered = {block.arguments.get("request_id") for block in spoken if isinstance(block, CallBlock)}
+    return next((request for request in reversed(requests) if request not in answered), None)
+
+
+def _agreement(request: str) -> dict[str, Any]:
+    return {"type": "shutdown_response", "request_id": request, "approve": True}

@@ -1,0 +1,482 @@
+"""Commands that look: on a live or a dead team, whole or damaged, from any shell, and nothing is changed by it."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+
+from deskmate import Plain, Transcript
+from deskmate.core.entries import Began, Call, Did, Said, Started
+from deskmate.core.messages import PermissionRequest, PlanResponse
+from deskmate.faces.cli.tables import Cell, Sheet, ago, sheet_for
+from deskmate.faces.cli.texts import width
+from tests.chaos.naughty import NAUGHTY
+from tests.faces import Env, environment, paper
+from tests.faces.teams import SECRET, Hands, at, files, founded, in_team, obeyed, played, put_aside, spoil, worked
+
+LOOKS = (
+    ["teams"],
+    ["teams", "--json"],
+    ["board"],
+    ["board", "--json"],
+    ["inbox", "alice"],
+    ["inbox", "user"],
+    ["inbox", "lead", "--json"],
+    ["tail", "alice"],
+    ["tail", "alice", "--json"],
+    ["tail", "lead"],
+    ["cost"],
+    ["cost", "--json"],
+)
+USAGE = {"input": 1000, "output": 50, "cache_read": 0, "cache_write": 0}
+TWICE = {name: 2 * count for name, count in USAGE.items()}
+THRICE = {name: 3 * count for name, count in USAGE.items()}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return worked(folder)
+
+
+def no_times(text: str) -> str:
+    return re.sub(r"\b\d+ (s|min|h|d)\b", "T", text)
+
+
+# -- what is shown ----------------------------------------------------------------------------------
+
+
+def test_teams_shows_who_does_what_the_tasks_the_cost_and_that_nobody_plays(place: Path, env: Env) -> None:
+    ended = at(place, "teams", env=env)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert no_times(ended.stdout).splitlines() == [
+        "main: not played, 0 of 3 tasks done, $0.0300 and 1 call of unknown price, written T ago",
+        "  lead        idle                 T",
+        "  alice  dev  waiting: permission  T",
+        "  bob    dev  working              T",
+    ]
+
+
+def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
+    (team,) = json.loads(at(place, "teams", "--json", env=env).stdout)["teams"]
+    members = [(one["name"], one["kind"], one["colour"], one["status"], one["detail"]) for one in team.pop("members")]
+    assert members == [
+        ("lead", "lead", "", "idle", ""),
+        ("alice", "teammate", "cyan", "waiting", "permission"),
+        ("bob", "teammate", "yellow", "working", ""),
+    ]
+    assert team.pop("written") > 1e9
+    assert team == {
+        "name": "main",
+        "description": "",
+        "home": None,
+        "live": False,
+        "holder": "",
+        "tasks": {"open": 3, "done": 0},
+        "calls": 3,
+        "usage": THRICE,
+        "cost_usd": None,
+        "priced_usd": 0.03,
+        "unpriced_calls": 1,
+        "damage": [],
+    }
+
+
+def test_a_team_is_live_while_somebody_holds_the_leads_seat_and_looking_does_not_take_it(place: Path, env: Env) -> None:
+    for _ in range(2):
+        with played(place):
+            assert at(place, "teams", env=env).stdout.startswith("main: live (process 7), ")
+        assert at(place, "teams", env=env).stdout.startswith("main: not played, ")
+
+
+def test_the_board_shows_what_blocks_each_task_who_has_it_whom_it_is_for_and_its_proof(place: Path, env: Env) -> None:
+    ended = at(place, "board", env=env)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        "team main: 0 of 3 tasks done",
+        "#1  in progress  read the API                     @alice",
+        "#2  blocked      write the schema  blocked by #1          for dev  to verify: test -f schema.txt",
+        "#3  blocked      port the page     blocked by #2  @bob",
+    ]
+    assert at(place, "board", "main", env=env) == ended
+
+
+def test_the_board_for_programs_has_every_field(place: Path, env: Env) -> None:
+    board = json.loads(at(place, "board", "--json", env=env).stdout)
+    assert {name: board[name] for name in ("team", "damage")} == {"team": "main", "damage": []}
+    task = board["tasks"][1]
+    assert (task.pop("created") > 1e9, task.pop("updated") > 1e9) == (True, True)
+    assert task == {
+        "id": 2,
+        "subject": "write the schema",
+        "description": "",
+        "status": "pending",
+        "owner": None,
+        "role": "dev",
+        "blocked_by": [1],
+        "waits_for": [1],
+        "verify": "test -f schema.txt",
+        "receipt": None,
+        "notes": [],
+    }
+
+
+def test_a_dropped_task_is_not_shown(place: Path, env: Env) -> None:
+    in_team(place, lambda hands: hands.board.delete("lead", 2))
+    assert [line.split()[0] for line in at(place, "board", env=env).stdout.splitlines()] == ["team", "#1", "#3"]
+
+
+def test_the_board_needs_neither_mail_nor_transcripts(place: Path, env: Env) -> None:
+    whole = at(place, "board", env=env)
+    for file in (*place.glob(".teams/main/*_inbox.jsonl"), *place.glob(".teams/main/*_transcript.jsonl")):
+        file.write_bytes(b"garbage\n")
+    assert at(place, "board", env=env) == whole
+
+
+def test_the_inbox_marks_what_is_unheard_and_has_the_last_heard_below(place: Path, env: Env) -> None:
+    assert no_times(at(place, "inbox", "alice", env=env).stdout).splitlines() == [
+        "alice@main: 1 unheard",
+        "* [lead@main], T ago",
+        "    and soon",
+        "  [lead@main], T ago",
+        "    in UTF-8,",
+        "    please",
+    ]
+
+
+def test_of_much_mail_all_that_is_unheard_and_twenty_heard_are_shown(place: Path, env: Env) -> None:
+    async def write(hands: Hands) -> None:
+        box = hands.mailbox("lead")
+        for number in range(30):
+            await box.send("bob", Plain(content=f"heard {number}"))
+        await hands.mailbox("bob").hear(await Transcript.load(hands.pen, "bob"))
+        for number in range(25):
+            await box.send("bob", Plain(content=f"new {number}"))
+
+    in_team(place, write)
+    found = json.loads(at(place, "inbox", "bob", "--json", env=env).stdout)
+    shown = [(letter["content"], letter["heard"]) for letter in found["mail"]]
+    heard = [(f"heard {number}", True) for number in range(10, 30)]
+    assert (shown, found["before"]) == ([*heard, *((f"new {number}", False) for number in range(25))], 10)
+    assert at(place, "inbox", "bob", env=env).stdout.endswith("\n10 more before these\n")
+
+
+def test_requests_and_answers_are_shown_with_what_they_are_about(place: Path, env: Env) -> None:
+    async def ask(hands: Hands) -> None:
+        asked = PermissionRequest(request_id="alice:3.0", tool="bash", arguments={"command": "rm x"}, reason="a rule")
+        await hands.mailbox("alice").send("user", asked)
+        await hands.mailbox("user").send("bob", PlanResponse(request_id="bob:4.0", approve=False, content="too long"))
+
+    in_team(place, ask)
+    assert no_times(at(place, "inbox", "user", env=env).stdout).splitlines() == [
+        "user@main: 1 message",
+        "  [alice@main] permission request (alice:3.0), T ago",
+        '    bash {"command": "rm x"}',
+        "    a rule",
+    ]
+    bobs = no_times(at(place, "inbox", "bob", env=env).stdout).splitlines()
+    assert bobs[1:] == ["* [user@main] plan approval response: no (bob:4.0), T ago", "    too long"]
+
+
+def test_tail_shows_what_a_member_heard_said_and_did(place: Path, env: Env) -> None:
+    ended = at(place, "tail", "alice", env=env)
+    assert (ended.code, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        "[alice@main] began: You know APIs.",
+        "[alice@main] heard from lead",
+        "[alice@main]     in UTF-8,",
+        "[alice@main]     please",
+        "[alice@main] I look.",
+        '[alice@main] > bash {"command": "ls"}',
+        "[alice@main] < bash",
+        "[alice@main]     a.py",
+        "[alice@main]     b.py",
+    ]
+
+
+def test_tail_shows_only_the_last_entries_and_says_how_many_there_are(place: Path, env: Env) -> None:
+    ended = at(place, "tail", "alice", "-n", "1", env=env)
+    assert ended.stdout.splitlines() == ["[alice@main] < bash", "[alice@main]     a.py", "[alice@main]     b.py"]
+    assert ended.stderr == "deskmate: 4 entries before these; all: -n 5\n"
+
+
+def test_tail_for_programs_has_an_object_for_each_entry(place: Path, env: Env) -> None:
+    lines = [json.loads(line) for line in at(place, "tail", "alice", "--json", env=env).stdout.splitlines()]
+    assert [(one["type"], one["member"], one["number"], one["entry"]["type"]) for one in lines] == [
+        ("recorded", "alice", number, kind)
+        for number, kind in enumerate(["started", "heard", "said", "began", "did"], start=1)
+    ]
+
+
+def test_tail_follows_what_is_written_until_it_is_interrupted(place: Path, tmp_path: Path) -> None:
+    async def say(hands: Hands) -> None:
+        await (await Transcript.load(hands.pen, "alice")).record(Said(text=f"Done. {SECRET}"))
+
+    words = [sys.executable, "-m", "deskmate", "-C", str(place), "tail", "alice", "-f", "-n", "1"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
+    ) as process:
+        try:
+            assert process.stdout
+            first = [process.stdout.readline() for _ in range(3)]
+            in_team(place, say)
+            then = process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+            rest, stderr = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert first[0] == "[alice@main] < bash\n"
+    assert (then, rest) == ("[alice@main] Done. red bell\n", "")
+    # A line end of its own: the terminal has shown ^C.
+    assert (process.returncode, stderr) == (130, "deskmate: 4 entries before these; all: -n 5\n\n")
+
+
+def test_cost_is_told_by_member_and_model_and_a_price_that_is_not_known_is_said(place: Path, env: Env) -> None:
+    assert at(place, "cost", env=env).stdout.splitlines() == [
+        "team main",
+        "member  model   calls  tokens in  out  cost",
+        "alice   claude  2      2,000      100  $0.0200 and 1 call of unknown price",
+        "lead    claude  1      1,000      50   $0.0100",
+        "all             3      3,000      150  $0.0300 and 1 call of unknown price",
+    ]
+    priced = {"calls": 1, "usage": USAGE, "cost_usd": 0.01, "priced_usd": 0.01, "unpriced_calls": 0}
+    partly = {"calls": 2, "usage": TWICE, "cost_usd": None, "priced_usd": 0.02, "unpriced_calls": 1}
+    nothing = {"calls": 0, "usage": dict.fromkeys(USAGE, 0), "cost_usd": 0, "priced_usd": 0, "unpriced_calls": 0}
+    assert json.loads(at(place, "cost", "--json", env=env).stdout) == {
+        "team": "main",
+        "rows": [
+            {"member": "alice", "model": "claude", **partly},
+            {"member": "lead", "model": "claude", **priced},
+        ],
+        "total": {"calls": 3, "usage": THRICE, "cost_usd": None, "priced_usd": 0.03, "unpriced_calls": 1},
+        "put_away": nothing,
+        "damage": [],
+    }
+
+
+# -- which team -------------------------------------------------------------------------------------
+
+
+def test_the_team_last_written_to_is_meant_unless_one_is_named(place: Path, env: Env) -> None:
+    founded(place, "other")
+    assert at(place, "board", env=env).stdout == "team other: no tasks\n"
+    assert at(place, "board", "main", env=env).stdout.startswith("team main: 0 of 3")
+
+
+def test_of_a_team_founded_from_another_the_leads_transcript_is_that_at_its_home(place: Path, env: Env) -> None:
+    async def begin(hands: Hands) -> None:
+        transcript = await Transcript.load(hands.pen, "lead")
+        await transcript.record(Started(name="lead"))
+        await transcript.record(Said(text="I lead both."))
+        await hands.mailbox("bob").send("user", Plain(content="for you"))
+
+    in_team(place, begin)
+    founded(place, "web", "carl", home="main")
+    assert at(place, "tail", "lead", "web", env=env).stdout.splitlines()[-1] == "[lead@web] I lead both."
+    assert at(place, "inbox", "user", "web", env=env).stdout.splitlines()[-1] == "    for you"
+    assert "web (from main): not played" in at(place, "teams", env=env).stdout
+
+
+def test_looking_changes_nothing(place: Path, env: Env) -> None:
+    before = files(place)
+    for look in LOOKS:
+        assert at(place, *look, env=env).code == 0
+    assert files(place) == before
+
+
+# -- what goes wrong --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["teams", "main"], "unexpected extra argument"),
+        (["board", "nope"], "there is no team 'nope'"),
+        (["board", "../main"], "there is no team '../main'"),
+        (["board", "ad", "x"], "Did you mean 'add'?"),
+        (["board", "main", "other"], "There is no command 'main'"),
+        (["board", "--xml"], "No such option"),
+        (["inbox"], "Missing argument 'NAME'"),
+        (["inbox", "zed"], "'zed' was never on team 'main'; here are lead, alice, bob, user"),
+        (["inbox", "alice", "nope"], "there is no team 'nope'"),
+        (["tail"], "Missing argument 'NAME'"),
+        (["tail", "user"], "deskmate inbox user"),
+        (["tail", "../../x"], "was never on team 'main'"),
+        (["tail", "zed\x1b[2J"], "was never on team 'main'"),
+        (["tail", "alice", "-n", "0"], "-n"),
+        (["cost", "nope"], "there is no team 'nope'"),
+        (["boar"], "Did you mean 'board'?"),
+    ],
+)
+def test_wrong_arguments_are_a_sentence_and_exit_code_2(place: Path, env: Env, args: list[str], said: str) -> None:
+    ended = at(place, *args, env=env)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert said in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert obeyed(ended.stderr) == []
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_in_an_empty_folder_each_says_that_there_is_no_team(tmp_path: Path, env: Env, look: list[str]) -> None:
+    ended = at(tmp_path, *look, env=env)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate run\n"
+
+
+def test_what_is_left_of_a_damaged_board_is_shown_with_what_is_damaged(place: Path, env: Env) -> None:
+    spoil(place / ".tasks/main/board.jsonl", 2)
+    for args in (["board"], ["board", "--json"], ["teams"]):
+        ended = at(place, *args, env=env)
+        assert ended.code == 3
+        assert "read the API" in ended.stdout or "main: not played" in ended.stdout
+        assert f"{place}/.tasks/main/board.jsonl" in ended.stderr
+        assert "until a person accepts" in ended.stderr
+        assert obeyed(ended.stdout + ended.stderr) == []
+
+
+def test_a_last_line_that_is_cut_off_is_told(place: Path, env: Env) -> None:
+    file = place / ".tasks/main/board.jsonl"
+    file.write_bytes(file.read_bytes()[:-20])
+    ended = at(place, "board", env=env)
+    assert (ended.code, len(ended.stdout.splitlines())) == (3, 4)
+    assert ended.stderr == f"deskmate: damaged: {file}: its last line is cut off and left out\n"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("missing", [".tasks", ".tasks/main", ".teams/main/roster.jsonl", ".teams/main/spend.jsonl"])
+def test_whatever_is_missing_no_look_ends_in_a_traceback(place: Path, env: Env, look: list[str], missing: str) -> None:
+    with put_aside(place / missing):
+        ended = at(place, *look, env=env)
+    assert ended.code in (0, 2, 3)
+    assert "Traceback" not in ended.stderr
+    assert "an error in Deskmate itself" not in ended.stderr
+    assert ended.stdout or ended.stderr
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", ["roster.jsonl", "alice_transcript.jsonl", "alice_inbox.jsonl", "lead.seat"])
+def test_a_folder_in_the_place_of_a_file_is_told(place: Path, env: Env, look: list[str], name: str) -> None:
+    with played(place):
+        pass
+    with put_aside(place / ".teams/main" / name):
+        (place / ".teams/main" / name).mkdir()
+        ended = at(place, *look, env=env)
+        (place / ".teams/main" / name).rmdir()
+    assert ended.code in (0, 3)
+    assert "an error in Deskmate itself" not in ended.stderr
+    assert ended.code == 0 or f"{name} is no regular file" in ended.stderr
+
+
+def test_a_member_of_a_damaged_roster_is_still_found_by_its_files(place: Path, env: Env) -> None:
+    spoil(place / ".teams/main/roster.jsonl", 1)
+    ended = at(place, "tail", "alice", env=env)
+    assert (ended.code, ended.stdout.splitlines()[0]) == (3, "[alice@main] began: You know APIs.")
+    assert "roster.jsonl" in ended.stderr
+
+
+def test_a_team_that_is_a_file_is_none(place: Path, env: Env) -> None:
+    (place / ".teams/plain").write_text("x")
+    assert at(place, "board", "plain", env=env).code == 2
+
+
+def test_a_workspace_whose_teams_are_a_file_cannot_be_used(tmp_path: Path, env: Env) -> None:
+    (tmp_path / ".teams").write_text("x")
+    ended = at(tmp_path, "teams", env=env)
+    assert (ended.code, ended.stdout) == (3, "")
+    assert ended.stderr.startswith(f"deskmate: {tmp_path}/.teams: ")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_a_sentence(place: Path, env: Env) -> None:
+    (place / ".teams").chmod(0)
+    try:
+        assert {at(place, *look, env=env).code for look in LOOKS} == {3}
+    finally:
+        (place / ".teams").chmod(0o700)
+
+
+def test_a_reader_that_closes_the_output_has_seen_enough(place: Path, tmp_path: Path) -> None:
+    words = f"{sys.executable} -m deskmate -C {place} board; echo $? >&2"
+    ended = subprocess.run(
+        ["sh", "-c", f"{{ {words}; }} | true"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(tmp_path),
+        check=False,
+    )
+    assert ended.stderr == "0\n"
+
+
+# -- text from models -------------------------------------------------------------------------------
+
+
+def test_no_text_of_a_model_or_tool_can_make_a_terminal_obey(tmp_path: Path, env: Env) -> None:
+    async def write(hands: Hands) -> None:
+        transcript = await Transcript.load(hands.pen, "alice")
+        for text in NAUGHTY:
+            if text.strip():
+                await hands.board.create("lead", text, description=text, role=text, verify=text)
+            await hands.mailbox("lead").send("alice", Plain(content=text, summary=text))
+            said = await transcript.record(Said(text=text, calls=(Call(tool=text, arguments={text: text}),)))
+            await transcript.record(Began(calls=(f"alice:{said}.0",)))
+            await transcript.record(Did(call=f"alice:{said}.0", text=text, shown=text))
+            await hands.spend("alice", text, None)
+
+    founded(tmp_path, "main", "alice")
+    in_team(tmp_path, write)
+    for look in (*LOOKS, ["tail", "alice", "-n", "100000"]):
+        ended = at(tmp_path, *look, env=env)
+        assert (ended.code, obeyed(ended.stdout + ended.stderr)) == (0, []), look
+
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cells", [1, 2, 7, 20, 40, 80, 200])
+def test_a_table_fits_any_window(cells: int) -> None:
+    rows: list[list[Cell | str]] = [
+        ["#1", "in progress", "漢字" * 30, Cell("@bob", "cyan")],
+        ["#1000", "", "short", ""],
+    ]
+    lines = Sheet(cells, colour=False).table(rows, gives=2, indent="")
+    assert [line for line in lines if width(line) > cells] == []
+
+
+def test_a_table_in_a_pipe_is_neither_cut_nor_coloured() -> None:
+    with paper() as stream:
+        sheet = sheet_for(stream)
+    assert sheet == Sheet(None, colour=False)
+    assert sheet.table([["x" * 500, Cell("@bob", "cyan")]], gives=0) == ["x" * 500 + "  @bob"]
+
+
+@pytest.mark.parametrize(("value", "colour"), [(None, True), ("", True), ("1", False)])
+def test_a_terminal_gives_its_width_and_colours_unless_it_is_told_not_to(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, colour: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    if value is not None:
+        monkeypatch.setenv("NO_COLOR", value)
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 61, 0, 0))
+    with os.fdopen(ours, "rb"), os.fdopen(theirs, "w") as stream:
+        sheet = sheet_for(stream)
+    assert sheet == Sheet(61, colour=colour)
+    (line,) = sheet.table([[Cell("bob", "cyan")]], gives=0)
+    assert line == ("\x1b[36mbob\x1b[0m" if colour else "bob")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(-5, "0 s"), (59.9, "59 s"), (60, "1 min"), (7199, "1 h"), (90000, "1 d")]
+)
+def test_ages_are_told_in_the_largest_unit_they_fill(seconds: float, words: str) -> None:
+    assert ago(seconds) == words
