@@ -94,6 +94,16 @@ def test_the_latest_team_is_the_one_last_written_to(tmp_path: Path) -> None:
     assert latest_team(tmp_path) == "new"
 
 
+def test_a_board_that_was_written_to_counts_as_its_team(tmp_path: Path) -> None:
+    for at, name in enumerate(("old", "new"), 1):
+        for file in (tmp_path / ".teams" / name / "roster.jsonl", tmp_path / ".tasks" / name / "board.jsonl"):
+            file.parent.mkdir(parents=True)
+            file.touch()
+            os.utime(file, (at, at))
+    os.utime(tmp_path / ".tasks" / "old" / "board.jsonl", (3, 3))
+    assert latest_team(tmp_path) == "old"
+
+
 def test_a_team_is_as_new_as_the_newest_of_its_streams(tmp_path: Path) -> None:
     made(tmp_path, ".teams/one/roster.jsonl", ".teams/two/roster.jsonl", ".teams/two/lead_transcript.jsonl")
     for path, seconds in (("one/roster", 200), ("two/roster", 100), ("two/lead_transcript", 300)):

@@ -19,9 +19,8 @@ from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.core.claims import refusal
 from deskmate.core.members import recipient_refusal
-from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, read_envelope
+from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import LEAD, ROSTER, USER, mail
-from deskmate.core.records import Record
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, one_line, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.ports import Ran
@@ -30,13 +29,12 @@ from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+from deskmate.tools.updates import VERIFY_SECONDS, tail
 from deskmate.workspaces.local import LocalWorkspace
 
-VERIFY_SECONDS = 600.0
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
 STOP_SECONDS = 200.0
 _TOLD_SECONDS = 5.0
-_OUTPUT_CHARACTERS = 4096
 
 Tell = Callable[[str], None]
 
@@ -150,7 +148,7 @@ async def _verified(reading: Reading, task: Task, receipt: Receipt, at: Path, te
         tell(output)
     if ran.exit != 0:
         raise TaskRefused(_failure(task, ran))
-    return receipt.model_copy(update={"output": ran.output.strip()[-_OUTPUT_CHARACTERS:]})
+    return receipt.model_copy(update={"output": tail(ran.output)})
 
 
 def _failure(task: Task, ran: Ran) -> str:
@@ -229,7 +227,7 @@ class _Waiting:
     async def _refusal(self) -> str | None:
         for item in await self._desk.pen.store.read(mail(USER), self._heard):
             self._heard = item.number
-            match read_envelope(item.body) if isinstance(item, Record) else None:
+            match envelope_in(item):
                 case Envelope(sender=self._name, message=ShutdownResponse(approve=False) as answer) if (
                     answer.request_id == self._request
                 ):

@@ -234,7 +234,7 @@ def furniture_of(
         settings=settings,
         office=office,
         workspace=LocalWorkspace(place, team, LEAD),
-        environment=_environment(place),
+        environment=environment_of(place, attended=False),
         notes=notes_for(folder or place, place),
         skills=skills_in(settings.skills_folder),
     )
@@ -281,12 +281,13 @@ def _limits(name: str, settings: Settings, thinking: int = 0) -> Limits:
     return Limits(limits.window, output)
 
 
-def _environment(place: Path) -> Environment:
+def environment_of(place: Path, *, attended: bool) -> Environment:
+    """Return what an agent is told of where it works."""
     return Environment(
         workspace=str(place),
         platform=f"{platform.system()} {platform.machine()}",
         shell="bash",
         date=time.strftime("%Y-%m-%d"),
         branch=branch_of(place),
-        attended=False,
+        attended=attended,
     )

@@ -7,6 +7,7 @@ Nobody's process is needed and nothing is consumed. Faces above print it, `liste
 from dataclasses import dataclass
 from pathlib import Path
 
+from deskmate.app.places import written
 from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, workspace_at
 from deskmate.core import boards, members, spending, tasks
 from deskmate.core.members import Member
@@ -16,7 +17,6 @@ from deskmate.core.spending import Sum
 from deskmate.core.tasks import Receipt, Status
 from deskmate.errors import StoreError
 from deskmate.stores.archive import spent_in_archive, teams_in
-from deskmate.stores.jsonl import TASKS, TEAMS
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
 
@@ -163,7 +163,6 @@ def _team(reading: Reading) -> SeenTeam:
     roster = reading.roster()
     board = _board(reading)
     live, holder = _live(reading)
-    statuses = [task.status for task in board.tasks.values()]
     return SeenTeam(
         name=reading.team,
         description=roster.description,
@@ -171,10 +170,10 @@ def _team(reading: Reading) -> SeenTeam:
         live=live,
         holder=holder,
         members=tuple(_member(member) for member in roster.members.values()),
-        open_tasks=sum(status in (Status.PENDING, Status.IN_PROGRESS) for status in statuses),
-        done_tasks=statuses.count(Status.COMPLETED),
+        open_tasks=sum(task.is_open for task in board.tasks.values()),
+        done_tasks=sum(task.status is Status.COMPLETED for task in board.tasks.values()),
         spent=spending.fold(spending.EMPTY, reading.items(SPEND)).team,
-        written=_written(reading),
+        written=written(reading.workspace, reading.team),
         damage=tuple(reading.damage),
     )
 
@@ -200,8 +199,3 @@ def _member(member: Member) -> SeenMember:
     return SeenMember(
         member.name, member.kind.value, member.role, member.colour, status.word, status.detail, status.since
     )
-
-
-def _written(reading: Reading) -> float:
-    folders = (reading.workspace / top / reading.team for top in (TEAMS, TASKS))
-    return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)

@@ -13,7 +13,7 @@ from deskmate.core.spending import Spending, together
 from deskmate.errors import BadInput, Refused, UnsafeFolder
 from deskmate.stores.archive import founding, spent_in, spent_in_archive, teams_in
 from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import TEAMS, JsonlStore
+from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 FIRST_TEAM = "main"
@@ -79,11 +79,13 @@ def latest_team(workspace: Path) -> str:
     teams = teams_in(workspace)
     if not teams:
         raise Refused(f"there is no team in {workspace}; begin one with: deskmate run")
-    return max(teams, key=lambda team: _written(workspace / TEAMS / team))
+    return max(teams, key=lambda team: written(workspace, team))
 
 
-def _written(team: Path) -> float:
-    return max((file.stat().st_mtime for file in team.glob("*.jsonl")), default=0.0)
+def written(workspace: Path, team: str) -> float:
+    """Return when a record was last added to a stream of a team, its board's included; 0 for never."""
+    folders = (workspace / top / team for top in (TEAMS, TASKS))
+    return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
 
 
 def home_of(workspace: Path, team: str) -> str:

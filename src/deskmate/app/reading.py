@@ -16,10 +16,9 @@ from deskmate.core.records import Damaged, Item
 from deskmate.errors import StoreError, StoreUnavailable
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder, try_lock
-from deskmate.stores.jsonl import TASKS, TEAMS
+from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
 from deskmate.stores.stream_file import StreamFile
 
-_SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
 _SEAT, _NOTE_CAP = f"{LEAD}.seat", 4096
 
 
@@ -98,7 +97,7 @@ class Reading:
     def has_files_of(self, member: str) -> bool:
         """Tell whether a member left a mailbox or a transcript here."""
         folder = self.workspace / TEAMS / self.team
-        return any((folder / f"{member}{suffix}").is_file() for suffix in _SUFFIX.values())
+        return any((folder / f"{member}{suffix}").is_file() for suffix in SUFFIX.values())
 
     def holder(self) -> str | None:
         """Return who sits in the lead's seat, in the words it left there; None where nobody does.
@@ -114,7 +113,7 @@ class Reading:
 
     def _read(self, stream: str) -> list[Item]:
         kind, owner = split_stream(stream)
-        name = f"{kind}.jsonl" if not owner else owner + _SUFFIX[kind]
+        name = f"{kind}.jsonl" if not owner else owner + SUFFIX[kind]
         parts = (TASKS if kind == BOARD else TEAMS, self.team)
         with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
             items = StreamFile(stream, folder, name).read(0, sync=False)

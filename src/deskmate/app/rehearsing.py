@@ -5,13 +5,11 @@ in place of a model, and a user who answers questions where nobody else does.
 """
 
 import os
-import platform
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,12 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
-from deskmate.app.furnishing import Furniture
+from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, play_lead, tell
 from deskmate.config import Settings
-from deskmate.core.briefs import Environment
 from deskmate.core.members import PolicySet
-from deskmate.core.messages import Envelope, PermissionRequest, PermissionResponse, read_envelope
+from deskmate.core.messages import PermissionRequest, PermissionResponse, envelope_in
 from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.policy import Mode
 from deskmate.core.records import Record
@@ -152,7 +149,7 @@ async def rehearse(folder: Path, feed: Feed, person: Person, *, fast: bool = Fal
             settings=settings,
             office=office,
             workspace=LocalWorkspace(folder, teams.home, LEAD),
-            environment=_environment(folder),
+            environment=environment_of(folder, attended=True),
             notes=("AGENTS.md", ""),
             skills={},
             teams=teams,
@@ -172,16 +169,6 @@ def _model(clock: Clock, fast: bool, name: str | None) -> Model:
     return model if fast else Paced(model, clock)
 
 
-def _environment(folder: Path) -> Environment:
-    return Environment(
-        workspace=str(folder),
-        platform=f"{platform.system()} {platform.machine()}",
-        shell="bash",
-        date=time.strftime("%Y-%m-%d"),
-        attended=True,
-    )
-
-
 class _User:
     """Answers every question that nobody else answers in time, in the user's name."""
 
@@ -195,8 +182,8 @@ class _User:
         while True:
             for item in await store.read(mail(USER), seen):
                 seen = item.number
-                envelope = read_envelope(item.body) if isinstance(item, Record) else None
-                if isinstance(envelope, Envelope) and isinstance(envelope.message, PermissionRequest):
+                envelope = envelope_in(item)
+                if envelope and isinstance(envelope.message, PermissionRequest):
                     await self._answer(_question(envelope.sender, envelope.message))
             await store.changed({mail(USER): seen})
 

@@ -208,10 +208,10 @@ def _inform(view: View) -> Action | None:
         return Notice(delegate=view.delegates)
     if view.memory.informed:
         return None
-    return Notice() if has_news(view) else None
+    return Notice() if _has_news(view) else None
 
 
-def has_news(view: View) -> bool:
+def _has_news(view: View) -> bool:
     """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
     since, lead = view.memory.noticed[0], view.me.kind is Kind.LEAD
     if lead and view.memory.steps:

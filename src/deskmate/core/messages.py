@@ -12,7 +12,7 @@ from pydantic import StrictBool
 
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import is_call, known_name
-from deskmate.core.records import RECORD_CAP, Json, encode
+from deskmate.core.records import RECORD_CAP, Item, Json, Record, encode
 from deskmate.errors import BadInput, BadName, TooLarge
 
 BODY_CAP = 256 * 1024
@@ -152,6 +152,11 @@ def wakes(message: Message) -> bool:
             return False
 
 
+def calls_for_action(message: Message) -> bool:
+    """Tell whether who hears this has something to do. Of the rest the roster does not say when it was heard."""
+    return wakes(message) or isinstance(message, ShutdownRequest)
+
+
 def bounces(message: Message) -> bool:
     """Tell whether this comes back from a member that left: all but what lost its point with the leaving."""
     return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
@@ -197,6 +202,12 @@ def read_envelope(body: Json) -> Envelope | Foreign:
 def _party(name: str) -> str:
     """Return who wrote or is written to: a member, or a subagent under the id of the call that sent it."""
     return name if is_call(name) else known_name(name)
+
+
+def envelope_in(item: Item) -> Envelope | None:
+    """Return the envelope in an item of mail, if it holds one."""
+    envelope = read_envelope(item.body) if isinstance(item, Record) else None
+    return envelope if isinstance(envelope, Envelope) else None
 
 
 def read_hearable(body: Json) -> tuple[Envelope, int]:

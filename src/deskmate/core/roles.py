@@ -44,7 +44,7 @@ _TABLE = (
     _reading("grep", "base"),
     ToolTraits("TaskCreate", "task", repeatable=True),
     _reading("TaskGet", "task"),
-    # A task's `verify` command is a bash call of its own, so that completing is an append like the rest.
+    # Its only effect is an append; a `verify` command that was cut off within it is told, not run again.
     ToolTraits("TaskUpdate", "task", repeatable=True),
     _reading("TaskList", "task"),
     # Mail keeps the order in which it was sent, so that it never overlaps.

@@ -16,10 +16,9 @@ from deskmate.core.compaction import is_full
 from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, decide, unnoticed_words
 from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Joined, Member, Status
-from deskmate.core.messages import ShutdownRequest, wakes
+from deskmate.core.messages import calls_for_action, envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
-from deskmate.core.records import Item
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.errors import ModelError, PromptTooLong, Refused, StoreError
@@ -37,7 +36,7 @@ from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.waits import Waits
-from deskmate.runtime.watch import Watch, envelope_in
+from deskmate.runtime.watch import Watch
 
 CUT = "interrupted; outcome unknown: look before you do it again"
 _LOG = logging.getLogger(__name__)
@@ -174,7 +173,10 @@ class Agent:
         if any(member.status.word == "working" for member in here):
             return frozenset()
         waiting = {member.name: await store.read(mail(member.name), member.status.heard) for member in here}
-        return frozenset(name for name, items in waiting.items() if any(map(_calls_for_action, items)))
+        envelopes = {name: filter(None, map(envelope_in, items)) for name, items in waiting.items()}
+        return frozenset(
+            name for name, mail_ in envelopes.items() if any(calls_for_action(one.message) for one in mail_)
+        )
 
     def _set_alarm(self, view: View) -> None:
         """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
@@ -332,9 +334,3 @@ class Agent:
         if isinstance(end, Rest) and end.word == "parked":
             return Result(f"the subagent could not go on: {end.detail}", ok=False)
         return Result(agent.last_words or "(the subagent ended without a word)")
-
-
-def _calls_for_action(item: Item) -> bool:
-    """Tell whether who hears this has something to do. Of the rest the roster does not say when it was heard."""
-    envelope = envelope_in(item)
-    return envelope is not None and (wakes(envelope.message) or isinstance(envelope.message, ShutdownRequest))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import anyio
 
 from deskmate.core.members import Parked, Working
-from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse
+from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import IN_CHARGE, mail
 from deskmate.core.records import Item
 from deskmate.errors import StoreCorrupt, StoreError
@@ -20,7 +20,6 @@ from deskmate.runtime.groups import task_group
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
-from deskmate.runtime.watch import envelope_in
 
 RESTARTS = 3
 RESTART_SECONDS = 60.0

@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from anyio.abc import TaskGroup
 
-from deskmate.core.messages import Envelope, Interrupt, ShutdownRequest, read_envelope
+from deskmate.core.messages import Interrupt, ShutdownRequest, envelope_in
 from deskmate.core.names import IN_CHARGE, USER
-from deskmate.core.records import Item, Record
+from deskmate.core.records import Item
 from deskmate.runtime.feed import Arrived
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
@@ -54,9 +54,3 @@ class Watch:
     async def _cut_late(self, box: str, number: int) -> None:
         await self._office.pen.clock.sleep(UNHEARD_SECONDS)
         self._cut(box, number)
-
-
-def envelope_in(item: Item) -> Envelope | None:
-    """Return the envelope in an item of mail, if it holds one."""
-    envelope = read_envelope(item.body) if isinstance(item, Record) else None
-    return envelope if isinstance(envelope, Envelope) else None

@@ -33,7 +33,7 @@ from deskmate.stores.watches import Watch, best_watch
 TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
-_SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
+SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
 T = TypeVar("T", int, int | None)
 _LOG = logging.getLogger(__name__)
 
@@ -167,8 +167,8 @@ class JsonlStore:
         if not owner:
             return StreamFile(stream, self._tasks if kind == BOARD else self._team, f"{kind}.jsonl")
         if is_call(owner):
-            return StreamFile(stream, self._below("subagents"), owner.replace(":", "-") + _SUFFIX[kind])
-        return StreamFile(stream, self._team, owner + _SUFFIX[kind])
+            return StreamFile(stream, self._below("subagents"), owner.replace(":", "-") + SUFFIX[kind])
+        return StreamFile(stream, self._team, owner + SUFFIX[kind])
 
     def _below(self, name: str) -> Folder:
         return self._folders.setdefault(name, self._team.below(name))

@@ -172,17 +172,17 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
     ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
         raise ToolError(_failure(task, ran))
-    return receipt.model_copy(update={"output": _tail(ran.output)})
+    return receipt.model_copy(update={"output": tail(ran.output)})
 
 
 def _failure(task: Task, ran: Ran) -> str:
     how = ran.ended or f"exit status {ran.exit}"
     rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
     told = f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then complete it"
-    return "\n".join([told, _tail(ran.output) or "(no output)", *rest])
+    return "\n".join([told, tail(ran.output) or "(no output)", *rest])
 
 
-def _tail(output: str) -> str:
+def tail(output: str) -> str:
     """Return the end of what a command printed: there it says what is wrong."""
     data = output.strip().encode()
     return data.decode() if len(data) <= _OUTPUT_BYTES else f"…{data[-_OUTPUT_BYTES:].decode(errors='ignore')}"

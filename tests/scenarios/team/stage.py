@@ -15,7 +15,7 @@ from deskmate.app import Feed, Listener, Outcome, Wanted, load, run
 from deskmate.core import boards, members, tasks
 from deskmate.core.entries import Did, Entry, Heard, Noticed, Said, read_entry
 from deskmate.core.facts import Foreign
-from deskmate.core.messages import Broadcast, Envelope, Message, Plain
+from deskmate.core.messages import Broadcast, Envelope, Message, Plain, envelope_in
 from deskmate.core.names import BOARD, LEAD, ROSTER, call_id, log, mail
 from deskmate.core.records import Item, Record
 from deskmate.core.rendering import envelopes
@@ -24,7 +24,6 @@ from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
-from deskmate.runtime.watch import envelope_in
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Plan
