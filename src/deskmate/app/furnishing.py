@@ -22,6 +22,7 @@ from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
 from deskmate.core.spending import EMPTY, Spending
 from deskmate.errors import BadSettings, Refused
+from deskmate.models.chosen import Chosen
 from deskmate.models.http import new_client
 from deskmate.models.limits import limits_of
 from deskmate.models.metered import Metered
@@ -116,6 +117,18 @@ class Furniture:
                 raise Refused(f"{error}; leave model out for the one you have") from error
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
+    def choose_model(self, name: str) -> str:
+        """Have everybody without a model of their own ask this one from now on; return its full name.
+
+        Raises BadSettings where it cannot be asked. Who plays in a process of its own keeps the one it began with.
+        """
+        set_, other = self.models(None), self.models(name)
+        if not isinstance(set_, Chosen):
+            raise Refused(f"{set_.name} cannot be exchanged here")
+        _check_price(other.name, self.settings)
+        set_.choose(other)
+        return other.name
+
     def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
         """Return the kit of a subagent and its first entry."""
         kit = self._kit(call, Kind.SUBAGENT, agent_type)
@@ -174,10 +187,13 @@ def _check_price(name: str, settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield the client that all models are asked through; raise BadSettings where the environment allows none."""
+async def connected(settings: Settings, *, to_any: bool = False) -> AsyncIterator[httpx2.AsyncClient]:
+    """Yield the client that all models are asked through; raise BadSettings where the environment allows none.
+
+    `to_any`: others than those that are set may be asked, too.
+    """
     try:
-        client = new_client(secure=_secure(settings))
+        client = new_client(secure=to_any or _secure(settings))
     except (ImportError, ValueError, OSError) as error:
         raise BadSettings(
             f"no connection can be made: {error}; look at HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE in the environment"
@@ -230,11 +246,11 @@ def furniture_of(
     """
     return Furniture(
         team=team,
-        models=cache(partial(_model, settings, client, office.pen.clock)),
+        models=cache(partial(_asked, settings, client, office.pen.clock)),
         settings=settings,
         office=office,
         workspace=LocalWorkspace(place, team, LEAD),
-        environment=environment_of(place, attended=False),
+        environment=environment_of(place, attended=office.roster.state.attended),
         notes=notes_for(folder or place, place),
         skills=skills_in(settings.skills_folder),
     )
@@ -243,6 +259,12 @@ def furniture_of(
 def _secure(settings: Settings) -> bool:
     names = filter(None, (choose_model(settings), choose_fallback(settings)))
     return not all((settings.provider_of(name).base_url or "").startswith("http://") for name in names)
+
+
+def _asked(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
+    """Return the model of a name, or the one that is set, which may be exchanged; raise BadSettings as `_model`."""
+    model = _model(settings, client, clock, name)
+    return model if name else Chosen(model)
 
 
 def _model(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:

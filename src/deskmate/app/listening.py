@@ -28,6 +28,7 @@ class Letter:
 
     number: int
     sender: str
+    recipient: str
     kind: str
     text: str
     at: float
@@ -86,7 +87,7 @@ def look_at_transcript(folder: Path | None, team: str | None, name: str) -> Seen
         team=reading.team,
         member=name,
         colour=colours_of(roster).get(name, ""),
-        entries=tuple(_entries(items)),
+        entries=tuple(entries_in(items)),
         last=items[-1].number if items else 0,
         damage=tuple(reading.damage),
     )
@@ -101,7 +102,7 @@ async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tup
     with closing(store):
         while True:
             items = await store.read(stream, last, sync=False)
-            for found in _entries(items):
+            for found in entries_in(items):
                 yield found
             last = items[-1].number if items else last
             await store.changed({stream: last})
@@ -143,13 +144,15 @@ def _letters(reading: Reading, name: str, heard: int | None) -> Iterator[Letter]
         if isinstance(envelope, Foreign):
             reading.note(f"record {item.number} in the mailbox of '{name}' is no message: {envelope.reason}")
         elif envelope is not None:
-            yield _letter(item.number, envelope, heard)
+            yield letter(item.number, envelope, heard)
 
 
-def _letter(number: int, envelope: Envelope, heard: int | None) -> Letter:
+def letter(number: int, envelope: Envelope, heard: int | None) -> Letter:
+    """Return a message as it is shown. `heard`: up to which number its owner has heard, None where nothing tells."""
     return Letter(
         number=number,
         sender=envelope.sender,
+        recipient=envelope.recipient,
         kind=envelope.message.type,
         text=_text(envelope.message),
         at=envelope.timestamp,
@@ -168,7 +171,8 @@ def _text(message: Message) -> str:
             return message.content
 
 
-def _entries(items: Sequence[Item]) -> Iterator[tuple[int, Entry]]:
+def entries_in(items: Sequence[Item]) -> Iterator[tuple[int, Entry]]:
+    """Yield the entries of a transcript by number, what cannot be read left out."""
     for item in items:
         entry = read_entry(item.body) if isinstance(item, Record) else None
         if entry is not None and not isinstance(entry, Foreign):

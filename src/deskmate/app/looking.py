@@ -23,7 +23,7 @@ _COLOURING = frozenset({"team_founded", "member_joined"})
 
 @dataclass(frozen=True, slots=True)
 class SeenMember:
-    """A member and what it does, since when."""
+    """A member and what it does, since when. `task`: what it has in progress; `words`: the last it rested with."""
 
     name: str
     kind: str
@@ -32,6 +32,9 @@ class SeenMember:
     word: str
     detail: str
     since: float
+    task: int | None
+    spent: Sum
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,12 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
     colours = colours_of(members.fold(members.EMPTY, roster))
-    seen = tuple(see_task(board, task) for task in board.tasks.values() if task.status is not Status.DELETED)
-    return SeenBoard(reading.team, seen, colours, tuple(reading.damage))
+    return SeenBoard(reading.team, see_tasks(board), colours, tuple(reading.damage))
+
+
+def see_tasks(board: tasks.Board) -> tuple[SeenTask, ...]:
+    """Return the tasks of a board as they are shown, by number, without those that were dropped."""
+    return tuple(see_task(board, task) for task in board.tasks.values() if task.status is not Status.DELETED)
 
 
 def see_task(board: tasks.Board, task: tasks.Task) -> SeenTask:
@@ -163,16 +170,17 @@ def _team(reading: Reading) -> SeenTeam:
     roster = reading.roster()
     board = _board(reading)
     live, holder = _live(reading)
+    spent = spending.fold(spending.EMPTY, reading.items(SPEND))
     return SeenTeam(
         name=reading.team,
         description=roster.description,
         home=roster.home,
         live=live,
         holder=holder,
-        members=tuple(_member(member) for member in roster.members.values()),
+        members=tuple(see_member(member, board, spent) for member in roster.members.values()),
         open_tasks=sum(task.is_open for task in board.tasks.values()),
         done_tasks=sum(task.status is Status.COMPLETED for task in board.tasks.values()),
-        spent=spending.fold(spending.EMPTY, reading.items(SPEND)).team,
+        spent=spent.team,
         written=written(reading.workspace, reading.team),
         damage=tuple(reading.damage),
     )
@@ -181,7 +189,10 @@ def _team(reading: Reading) -> SeenTeam:
 def _board(reading: Reading) -> tasks.Board:
     board = boards.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
-        reading.note("nobody takes tasks from this board until a person accepts the loss of what cannot be read")
+        reading.note(
+            "nobody takes tasks from this board until a person accepts the loss of what cannot be read; "
+            f"to see what that is: deskmate doctor {reading.team}"
+        )
     return board
 
 
@@ -194,8 +205,26 @@ def _live(reading: Reading) -> tuple[bool | None, str]:
     return holder is not None, holder or ""
 
 
-def _member(member: Member) -> SeenMember:
+def see_member(member: Member, board: tasks.Board, spent: spending.Spending) -> SeenMember:
+    """Return a member as it is shown."""
     status = member.status
     return SeenMember(
-        member.name, member.kind.value, member.role, member.colour, status.word, status.detail, status.since
+        name=member.name,
+        kind=member.kind.value,
+        role=member.role,
+        colour=member.colour,
+        word=status.word,
+        detail=status.detail,
+        since=status.since,
+        task=next((task.id for task in tasks.in_progress_of(board, member.name)), None),
+        spent=_spent_by(member.name, spent),
+        words=member.words,
     )
+
+
+def _spent_by(name: str, spent: spending.Spending) -> Sum:
+    """Return what a member and the subagents it sent came to."""
+    total = Sum()
+    for who, one in spent.members.items():
+        total = total.added(one) if who.partition(":")[0] == name else total
+    return total

@@ -1,7 +1,7 @@
 """Rehearsing: a team that plays the demo's script, in a folder of its own, with everything real but the models' words.
 
-`running` plays the lead as in any run. What a run has not is here: the application in a new git repository, the script
-in place of a model, and a user who answers questions where nobody else does.
+`session` plays the lead and shows the team as for any user. What no other has is here: the application in a new git
+repository, the script in place of a model, and a user who answers questions where nobody else does.
 """
 
 import os
@@ -10,22 +10,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Protocol, TypeAlias
+from typing import NoReturn, Protocol
 
 from deskmate.app.furnishing import Furniture, environment_of
-from deskmate.app.running import Outcome, Wanted, new_home, play_lead, tell
+from deskmate.app.running import Outcome, Wanted, new_home, tell
+from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import Settings
+from deskmate.core.handshakes import Shake
 from deskmate.core.members import PolicySet
-from deskmate.core.messages import PermissionRequest, PermissionResponse, envelope_in
-from deskmate.core.names import LEAD, USER, mail
+from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
-from deskmate.core.records import Record
+from deskmate.core.questions import Question
 from deskmate.core.tasks import Task
 from deskmate.demo.application import texts_in
 from deskmate.demo.pacing import Paced
@@ -36,26 +37,11 @@ from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
 from deskmate.workspaces.local import LocalWorkspace
 
 PATIENCE_SECONDS = 3.0
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
-
-Answer: TypeAlias = Literal["yes", "always", "no"]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a member wants to be allowed: exactly this tool with exactly these arguments."""
-
-    id: str
-    member: str
-    tool: str
-    arguments: Mapping[str, Any]
-    reason: str
 
 
 class Person(Protocol):
@@ -131,11 +117,9 @@ def _commit(folder: Path) -> None:
             raise BadSettings(f"git {step[0]} failed in {folder}: {done.stderr.strip()}; see whether git works there")
 
 
-async def rehearse(folder: Path, feed: Feed, person: Person, *, fast: bool = False) -> Rehearsed:
-    """Let the team play in a folder that was prepared; return what it came to.
-
-    `fast`: without pauses, and where nobody is there to answer nobody is waited for.
-    """
+@asynccontextmanager
+async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
+    """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     settings = Settings(file=folder / "settings.toml")
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
         office = teams.office
@@ -154,13 +138,8 @@ async def rehearse(folder: Path, feed: Feed, person: Person, *, fast: bool = Fal
             skills={},
             teams=teams,
         )
-        async with task_group() as tasks:
-            tasks.start_soon(_User(office, person, 0.0 if fast and not person.there else PATIENCE_SECONDS).attend)
-            outcome = await play_lead(furniture, teams, folder, told=True)
-            tasks.cancel_scope.cancel()
-        board, team = await office.board.refresh(), office.roster.state.team
-        ran = await furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
-    return Rehearsed(outcome, team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
+        async with session_with(furniture, teams, folder) as session:
+            yield Rehearsal(session, furniture, fast=fast)
 
 
 def _model(clock: Clock, fast: bool, name: str | None) -> Model:
@@ -169,50 +148,50 @@ def _model(clock: Clock, fast: bool, name: str | None) -> Model:
     return model if fast else Paced(model, clock)
 
 
-class _User:
-    """Answers every question that nobody else answers in time, in the user's name."""
+class Rehearsal:
+    """A team that plays the script, and the session of whoever watches it."""
 
-    def __init__(self, office: Office, person: Person, patience_seconds: float) -> None:
-        self._office, self._person, self._patience_seconds = office, person, patience_seconds
-        self._mailbox = Mailbox(USER, office.pen, office.roster)
+    def __init__(self, session: Session, furniture: Furniture, *, fast: bool) -> None:
+        self.session = session
+        self._furniture, self._fast = furniture, fast
+        self._clock = furniture.office.pen.clock
+        self._asked: set[str] = set()
 
-    async def attend(self) -> NoReturn:
-        """Answer questions, for as long as this runs."""
-        store, seen = self._office.pen.store, 0
+    async def play(self, person: Person) -> Rehearsed:
+        """Let the team play to the end; return what it came to.
+
+        What the person does not answer in time is answered as the user; a fast one waits for nobody who is not there.
+        """
+        patience = 0.0 if self._fast and not person.there else PATIENCE_SECONDS
+        async with task_group() as tasks:
+            tasks.start_soon(self._attend, person, patience)
+            outcome = await self.session.play_to_rest()
+            tasks.cancel_scope.cancel()
+        office = self._furniture.office
+        board = await office.board.refresh()
+        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
+        return Rehearsed(outcome, self.session.team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
+
+    async def _attend(self, person: Person, patience: float) -> NoReturn:
         while True:
-            for item in await store.read(mail(USER), seen):
-                seen = item.number
-                envelope = envelope_in(item)
-                if envelope and isinstance(envelope.message, PermissionRequest):
-                    await self._answer(_question(envelope.sender, envelope.message))
-            await store.changed({mail(USER): seen})
+            # Plans are for the lead, whose script has a word on each.
+            permissions = [one for one in self.session.questions if one.shake is Shake.PERMISSION]
+            fresh = [one for one in permissions if one.id not in self._asked]
+            for question in fresh:
+                self._asked.add(question.id)
+                await self._answer(person, question, patience)
+            if not fresh:
+                await self.session.looked()
 
-    async def _answer(self, question: Question) -> None:
+    async def _answer(self, person: Person, question: Question, patience: float) -> None:
         answer: Answer = "always"
-        with self._office.pen.clock.move_on_after(self._patience_seconds) as scope:
-            answer = await self._person.ask(question)
-        if await self._was_answered(question):
+        with self._clock.move_on_after(patience) as scope:
+            answer = await person.ask(question)
+        # Somebody at another face may have been faster.
+        await self.session.look()
+        if question not in self.session.questions:
             return
-        if answer == "always":
-            at = self._office.pen.clock.timestamp()
-            await self._office.roster.permit(PolicySet(by=USER, add_rules=("allow bash",), at=at))
-        await self._send(question, answer)
-        self._person.told(question, answer, not scope.cancelled_caught)
-
-    async def _was_answered(self, question: Question) -> bool:
-        """Tell whether somebody at another face was faster."""
-        items = await self._office.pen.store.read(mail(question.member))
-        bodies = [item.body for item in items if isinstance(item, Record)]
-        return any(
-            body.get("type") == "permission_response" and body.get("request_id") == question.id for body in bodies
-        )
-
-    async def _send(self, question: Question, answer: Answer) -> None:
-        response = PermissionResponse(request_id=question.id, approve=answer != "no")
         # Who left meanwhile waits for no answer.
         with suppress(UnknownRecipient):
-            await self._mailbox.send(question.member, response)
-
-
-def _question(member: str, request: PermissionRequest) -> Question:
-    return Question(request.request_id, member, request.tool, request.arguments, request.reason)
+            await self.session.answer(question, answer if question.rule or answer != "always" else "yes")
+        person.told(question, answer, not scope.cancelled_caught)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import httpx2
+
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
 from deskmate.app.playing import in_processes
@@ -46,6 +48,11 @@ class Wanted:
     team: str | None
     settings: Settings
 
+    @property
+    def folder(self) -> Path:
+        """Where the user stands."""
+        return self.workspace or current_folder()
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -62,17 +69,8 @@ class Outcome:
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
-    folder = wanted.workspace or current_folder()
-    place = workspace_of(folder)
-    # Before anything is founded: settings that cannot be used leave nothing behind.
-    check_model(wanted.settings)
-    async with connected(wanted.settings) as client, new_home(place, wanted, feed) as teams:
-        office = teams.office
-        await _permit(office, wanted.settings, wanted.settings.permission_mode or Mode.DEFAULT)
-        # At once, so that a kill from now on does not lose it.
-        await tell(office, wanted.goal)
-        furniture = await furnished(place, teams.home, wanted.settings, office, client, folder, teams)
-        return await play_lead(furniture, teams, folder, told=bool(wanted.goal))
+    async with founded(wanted, feed, attended=False) as (furniture, teams):
+        return await play_lead(furniture, teams, wanted.folder, told=bool(wanted.goal))
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
@@ -80,22 +78,44 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
 
     A team that was founded from another is gone on with from there: its lead is at home in that one.
     """
-    folder = wanted.workspace or current_folder()
-    place = workspace_of(folder)
+    async with reopened(wanted, feed, attended=False) as (furniture, teams):
+        return await play_lead(furniture, teams, wanted.folder, told=bool(wanted.goal))
+
+
+@asynccontextmanager
+async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
+    """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer."""
+    place, settings = workspace_of(wanted.folder), wanted.settings
+    # Before anything is founded: settings that cannot be used leave nothing behind.
+    check_model(settings)
+    async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
+        await _permit(teams.office, settings, settings.permission_mode or Mode.DEFAULT, attended=attended)
+        # At once, so that a kill from now on does not lose it.
+        await tell(teams.office, wanted.goal)
+        yield await _furnished(place, wanted, client, teams), teams
+
+
+@asynccontextmanager
+async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
+    """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
+    place, settings = workspace_of(wanted.folder), wanted.settings
     name = home_of(place, known_team(place, wanted.team) if wanted.team else latest_team(place))
-    check_model(wanted.settings)
-    opened = _home(place, name, wanted.settings, feed, create=False)
-    async with connected(wanted.settings) as client, opened as teams:
+    check_model(settings)
+    opened = _home(place, name, settings, feed, create=False)
+    async with connected(settings, to_any=attended) as client, opened as teams:
         office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _permit(office, wanted.settings, wanted.settings.permission_mode)
+        await _permit(office, settings, settings.permission_mode, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(office, wanted.goal)
         if await teams.reopen():
-            await _permit(office, wanted.settings, wanted.settings.permission_mode)
-        furniture = await furnished(place, name, wanted.settings, office, client, folder, teams)
-        return await play_lead(furniture, teams, folder, told=bool(wanted.goal))
+            await _permit(office, settings, settings.permission_mode, attended=attended)
+        yield await _furnished(place, wanted, client, teams), teams
+
+
+async def _furnished(place: Path, wanted: Wanted, client: httpx2.AsyncClient, teams: Teams) -> Furniture:
+    return await furnished(place, teams.home, wanted.settings, teams.office, client, wanted.folder, teams)
 
 
 @asynccontextmanager
@@ -129,14 +149,18 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         yield await stack.enter_async_context(Teams(place, team, store, joint, office))
 
 
-async def _permit(office: Office, settings: Settings, mode: Mode | None) -> None:
-    """Record that nobody attends, the mode where one is wanted, and whether the lead delegates where that is said."""
+async def _permit(office: Office, settings: Settings, mode: Mode | None, *, attended: bool) -> None:
+    """Record whether a person attends and, where that is said, the mode and whether the lead delegates."""
     at = office.pen.clock.timestamp()
-    await office.roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, delegate=settings.delegate, at=at))
-    # Who says how far the team may go means those too who were let go further.
-    for name, own in office.roster.state.modes.items():
-        if mode and own.wider_than(mode):
-            await office.roster.permit(PolicySet(by=LEAD, member=name, mode=mode, at=at))
+    await permit(office, PolicySet(by=LEAD, mode=mode, attended=attended, delegate=settings.delegate, at=at))
+
+
+async def permit(office: Office, policy: PolicySet) -> None:
+    """Record what is permitted. Who says how far the team may go means those too who were let go further."""
+    roster = await office.roster.permit(policy)
+    mode, own = policy.mode, {} if policy.member else roster.modes
+    for name in [name for name, wider in own.items() if mode and wider.wider_than(mode)]:
+        await office.roster.permit(PolicySet(by=policy.by, member=name, mode=mode, at=policy.at))
 
 
 async def tell(office: Office, words: str | None) -> None:
@@ -147,24 +171,37 @@ async def tell(office: Office, words: str | None) -> None:
 
 async def play_lead(furniture: Furniture, teams: Teams, folder: Path, *, told: bool) -> Outcome:
     """Let the lead, and whoever it has, play to the end of its turn. `told`: the user has said something just now."""
+    async with seated(furniture, teams, folder) as agent:
+        # Who resumes what could not go on wants it to: that takes a word of the user.
+        if not told and (agent.parked or agent.interrupted):
+            await tell(furniture.office, GO_ON)
+        return await to_rest(furniture, agent)
+
+
+async def to_rest(furniture: Furniture, agent: Agent) -> Outcome:
+    """Let a lead that is seated go on until it has nothing left to do; return what that came to."""
     office, team = furniture.office, furniture.team
-    office.feed.tell(Founded(office.roster.state.team))
     before = (await office.purse.refresh()).team
+    end = await agent.play(until_rest=True)
+    spent = (await office.purse.refresh()).team.minus(before)
+    if not spent.calls and not agent.last_words and not agent.parked:
+        raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
+    return _outcome(team, agent, end, spent)
+
+
+@asynccontextmanager
+async def seated(furniture: Furniture, teams: Teams, folder: Path) -> AsyncIterator[Agent]:
+    """Yield the lead's agent, to be played, and have whoever is on its team played meanwhile."""
+    office = furniture.office
+    office.feed.tell(Founded(office.roster.state.team))
     agent = await Agent.seat(office, furniture.started(), furniture.lead)
-    # Who resumes what could not go on wants it to: that takes a word of the user.
-    if not told and (agent.parked or agent.interrupted):
-        await tell(office, GO_ON)
     async with task_group() as tasks:
         launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
         teams.players = Team(office, launchers, tasks)
         tasks.start_soon(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)
-        end = await agent.play(until_rest=True)
+        yield agent
         tasks.cancel_scope.cancel()
-    spent = (await office.purse.refresh()).team.minus(before)
-    if not spent.calls and not agent.last_words and not agent.parked:
-        raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
-    return _outcome(team, agent, end, spent)
 
 
 def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:

@@ -28,10 +28,11 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person to allow a call."""
+    """Ask a person to allow a call. `rule`: what would allow all like it, where a rule could."""
 
     call: str
     reason: str
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, OpenCall
-from deskmate.core.policy import Attempt, Effect, Mode, Verdict, judge
+from deskmate.core.policy import Attempt, Effect, Mode, Verdict, judge, standing_rule
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
 
@@ -43,7 +43,7 @@ class View:
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
     words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something
-    they have not heard.
+    they have not heard. `makes_room`: the user wants the conversation summarised.
     """
 
     me: Member
@@ -57,6 +57,7 @@ class View:
     full: bool = False
     unheard: frozenset[str] = frozenset()
     confined: bool = False
+    makes_room: bool = False
 
     @property
     def delegates(self) -> bool:
@@ -112,21 +113,22 @@ def _agree(view: View) -> Action | None:
 
 
 def _skip(view: View) -> Action | None:
-    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not _waits(call))
+    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not _waits(view, call))
     if fresh and view.memory.pressed:
         return Settle(fresh, "skipped: something more urgent came; read it first")
     return None
 
 
-def _waits(call: OpenCall) -> bool:
-    return call.request is not None and call.allowed is None
+def _waits(view: View, call: OpenCall) -> bool:
+    """Tell whether a call waits for a person's word: in a run that nobody attends none will come."""
+    return call.request is not None and call.allowed is None and view.roster.attended
 
 
 def _call(view: View) -> Action | None:
     """Run, refuse or ask about the next open call; those safe to overlap run together."""
     run: list[str] = []
     for call in view.memory.calls.values():
-        if _waits(call):
+        if _waits(view, call):
             continue
         verdict = _verdict(view, call)
         if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
@@ -134,9 +136,25 @@ def _call(view: View) -> Action | None:
             if _overlaps(call):
                 continue
         elif not run:
-            return Settle((call.id,), verdict.reason) if verdict.effect is Effect.DENY else Ask(call.id, verdict.reason)
+            deny = verdict.effect is Effect.DENY
+            return Settle((call.id,), verdict.reason) if deny else _ask(view, call, verdict.reason)
         break
     return Act(tuple(run)) if run else None
+
+
+def _ask(view: View, call: OpenCall, reason: str) -> Action:
+    rule = standing_rule(
+        _attempt(view, call), mode=_mode(view), rules=view.roster.rules, traits=TOOLS, confined=view.confined
+    )
+    return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
+
+
+def _attempt(view: View, call: OpenCall) -> Attempt:
+    return view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
+
+
+def _mode(view: View) -> Mode:
+    return Mode.PLAN if view.memory.planning else view.roster.mode_of(view.me.name)
 
 
 def _verdict(view: View, call: OpenCall) -> Verdict:
@@ -144,8 +162,8 @@ def _verdict(view: View, call: OpenCall) -> Verdict:
     if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegates):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
     verdict = judge(
-        view.attempts.get(call.id, Attempt(call.tool, None, inside=False)),
-        mode=Mode.PLAN if planning else view.roster.mode_of(view.me.name),
+        _attempt(view, call),
+        mode=_mode(view),
         rules=view.roster.rules,
         traits=TOOLS,
         confined=view.confined,
@@ -176,6 +194,10 @@ def _await_verdict(view: View) -> Action | None:
 
 
 # -- going on -------------------------------------------------------------------------------------
+
+
+def _make_room(view: View) -> Action | None:
+    return Compact() if view.makes_room and not view.over else None
 
 
 def _stay(view: View) -> Action | None:
@@ -353,6 +375,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _await_verdict,
     _leave,
     _agree,
+    _make_room,
     _stay,
     _park,
     _inform,

@@ -78,13 +78,17 @@ class ShutdownResponse(Fact):
 
 
 class PermissionRequest(Fact):
-    """A call that a person must allow: exactly this tool with exactly these arguments."""
+    """A call that a person must allow: exactly this tool with exactly these arguments.
+
+    `rule`: what would allow all calls like it from now on, where a rule could.
+    """
 
     type: Literal["permission_request"] = "permission_request"
     request_id: str
     tool: str
     arguments: dict[str, Any]
     reason: str = ""
+    rule: str | None = None
 
 
 class PermissionResponse(Fact):

@@ -131,6 +131,15 @@ def judge(
     return verdict
 
 
+def standing_rule(
+    attempt: Attempt, *, mode: Mode, rules: Iterable[Rule], traits: Mapping[str, ToolTraits], confined: bool
+) -> Rule | None:
+    """Return the rule that would allow a call that asks, and all of its tool; None where a person must be asked."""
+    rule = Rule(Effect.ALLOW, attempt.tool)
+    with_it = judge(attempt, mode=mode, rules=(*rules, rule), traits=traits, confined=confined, attended=True)
+    return rule if with_it.effect is Effect.ALLOW else None
+
+
 def _judge(
     attempt: Attempt,
     mode: Mode,

@@ -58,6 +58,7 @@ class Agent:
         self._alarm_scope = anyio.CancelScope()
         self._cut_at: dict[str, int] = {}
         self._too_long = False
+        self._focus: str | None = None
         self._headless = Headless(office, transcript, self._mailbox)
 
     @classmethod
@@ -88,6 +89,11 @@ class Agent:
     def parked(self) -> bool:
         """Whether it could not go on by itself."""
         return self._transcript.memory.parked is not None
+
+    def make_room(self, focus: str = "") -> None:
+        """Have what came before summarised once nothing runs, and kept above all what `focus` says."""
+        self._focus = focus
+        self._ring()
 
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
@@ -157,6 +163,7 @@ class Agent:
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._kit.confined,
+            makes_room=self._focus is not None,
         )
 
     def _open_things(self) -> list[str]:
@@ -281,10 +288,10 @@ class Agent:
         await self._presence.show("working")
         try:
             with self._cuttable():
-                await self._mind.compact(self._office.board.state, self._presence)
+                await self._mind.compact(self._office.board.state, self._presence, self._focus)
         except ModelError as error:
             await self._park(str(error))
-        self._too_long = False
+        self._too_long, self._focus = False, None
 
     async def _give_up(self, error: Exception) -> None:
         """Park because of a defect, and try nothing of it again; raise where even that did not help."""

@@ -29,8 +29,8 @@ class Duties:
     async def do(self, duty: Duty, me: Member) -> None:
         """Do it and record it."""
         match duty:
-            case Ask(call=call, reason=reason):
-                await self._ask(call, reason)
+            case Ask():
+                await self._ask(duty)
             case Agree(request_id=request_id):
                 await self._agree(request_id)
             case Take(task=task):
@@ -47,9 +47,12 @@ class Duties:
             case Report(task=task):
                 await self._report(task)
 
-    async def _ask(self, id_: str, reason: str) -> None:
+    async def _ask(self, asks: Ask) -> None:
+        id_, reason = asks.call, asks.reason
         call = self._transcript.memory.calls[id_]
-        request = PermissionRequest(request_id=id_, tool=call.tool, arguments=dict(call.arguments), reason=reason)
+        request = PermissionRequest(
+            request_id=id_, tool=call.tool, arguments=dict(call.arguments), reason=reason, rule=asks.rule
+        )
         try:
             await self._mailbox.send(USER, request, id_=f"ask/{id_}")
         except BadInput as error:

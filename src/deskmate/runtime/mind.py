@@ -86,14 +86,17 @@ class Mind:
         if self._whole:
             await self._transcript.record(Said(text=self._whole))
 
-    async def compact(self, board: Board, presence: Presence, focus: str = "") -> None:
-        """Make room: clear old results where that is enough to be worth it, else let the model summarise."""
-        upto = clearable(self._transcript.entries)
-        if upto and not focus:
+    async def compact(self, board: Board, presence: Presence, focus: str | None = None) -> None:
+        """Make room: clear old results where that is enough to be worth it, else let the model summarise.
+
+        `focus`: the user wants a summary, and wants it to keep this above all, if anything.
+        """
+        upto = clearable(self._transcript.entries) if focus is None else 0
+        if upto:
             await self._transcript.record(Cleared(upto=upto))
             return
         upto = self._transcript.memory.number
-        words = await self._summary(focus, presence)
+        words = await self._summary(focus or "", presence)
         text = summary_text(words, self._transcript.memory, self._transcript.entries, board)
         await self._transcript.record(Compacted(upto=upto, summary=text))
 
@@ -102,9 +105,8 @@ class Mind:
         prompt = replace(await self._prompt(), output=SUMMARY_OUTPUT)
         passages = prompt.passages
         for _ in range(_HALVINGS):
-            asked = Told((*passages[-1].blocks, TextBlock(summary_request(focus))))
             try:
-                reply = await self._ask(replace(prompt, passages=(*passages[:-1], asked)), presence)
+                reply = await self._ask(replace(prompt, passages=_asked(passages, summary_request(focus))), presence)
             except PromptTooLong:
                 passages = halved(passages)
             else:
@@ -160,6 +162,14 @@ def _less(entry: Said, error: BadRecord) -> Said:
     flaw = f"this call could not be kept: {error}; do it in smaller parts"
     calls = tuple(Call(tool=call.tool, arguments={}, flaw=flaw) for call in entry.calls)
     return Said(text=entry.text[:_SAID_CAP], calls=calls, usage=entry.usage, unfinished=entry.unfinished or not calls)
+
+
+def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:
+    """Return a conversation with words to the model at its end, whoever spoke last."""
+    last = passages[-1]
+    if isinstance(last, Told):
+        return (*passages[:-1], Told((*last.blocks, TextBlock(words))))
+    return (*passages, Told((TextBlock(words),)))
 
 
 def _blobs(passages: tuple[Passage, ...]) -> set[str]:

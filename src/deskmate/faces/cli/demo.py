@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio
 
 from deskmate.app import Feed
-from deskmate.app.rehearsing import PATIENCE_SECONDS, Answer, Question, Rehearsed, prepare, rehearse
+from deskmate.app.rehearsing import PATIENCE_SECONDS, Rehearsed, prepare, rehearsal
+from deskmate.app.session import Answer, Question
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
@@ -51,7 +52,8 @@ async def _play(folder: Path, progress: Progress, brake: Brake, fast: bool) -> R
     feed = Feed()
     feed.listen(progress.hear)
     with anyio.CancelScope() as scope, brake.stops(scope):
-        return await rehearse(folder, feed, _Onlooker(progress), fast=fast)
+        async with rehearsal(folder, feed, fast=fast) as show:
+            return await show.play(_Onlooker(progress))
     return None
 
 

@@ -1,0 +1,292 @@
+"""A session: a team played here with a person who watches, speaks to anybody on it and answers its questions.
+
+Faces above show it and hand over what is typed; nothing of it is theirs. `running` opens the team and plays the lead.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn, TypeAlias
+
+import anyio
+
+from deskmate.app.furnishing import Furniture
+from deskmate.app.listening import Letter, entries_in
+from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
+from deskmate.app.places import workspace_of
+from deskmate.app.post import Post
+from deskmate.app.running import GO_ON, Outcome, Wanted, founded, permit, reopened, seated, to_rest
+from deskmate.app.teams import Teams
+from deskmate.core.entries import Entry
+from deskmate.core.handshakes import Shake
+from deskmate.core.members import Member, PolicySet, recipient_refusal
+from deskmate.core.messages import Interrupt, Message, PermissionResponse, Plain, PlanResponse, ShutdownRequest
+from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
+from deskmate.core.policy import Mode
+from deskmate.core.questions import Question
+from deskmate.core.spending import Sum
+from deskmate.errors import Refused, UnknownRecipient
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.questions import Questions
+from deskmate.stores.archive import teams_in
+
+__all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
+
+# What happens within this is looked at together.
+_BREATH_SECONDS = 0.05
+
+Answer: TypeAlias = Literal["yes", "always", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """What is permitted: the mode of the team, those of members that have another, the rules."""
+
+    mode: Mode
+    modes: dict[str, Mode]
+    rules: tuple[str, ...]
+
+
+@asynccontextmanager
+async def attended(wanted: Wanted, feed: Feed, *, latest: bool = False) -> AsyncIterator["Session"]:
+    """Open the team that is wanted with a person there, and have it played for as long as this is open.
+
+    A team of that name is gone on with where it is there, else founded; without a name a new one is founded, with
+    `latest` the one last written to gone on with. What is asked waits for an answer, also when this is closed.
+    """
+    there = latest or (wanted.team is not None and wanted.team in teams_in(workspace_of(wanted.folder)))
+    opened = reopened if there else founded
+    async with (
+        opened(wanted, feed, attended=True) as (furniture, teams),
+        session_with(furniture, teams, wanted.folder) as session,
+        task_group() as tasks,
+    ):
+        tasks.start_soon(session.play)
+        yield session
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def session_with(furniture: Furniture, teams: Teams, folder: Path) -> AsyncIterator["Session"]:
+    """Yield a session of a team that was opened; its lead is seated and yet to be played."""
+    async with seated(furniture, teams, folder) as agent, task_group() as tasks:
+        session = Session(furniture, teams, agent)
+        await session.look()
+        tasks.start_soon(session.keep)
+        yield session
+        tasks.cancel_scope.cancel()
+
+
+class Session:
+    """A team and the person at its desk. What is seen is as of the last look; `listen` tells when there was one."""
+
+    def __init__(self, furniture: Furniture, teams: Teams, agent: Agent) -> None:
+        self._furniture, self._teams, self._agent = furniture, teams, agent
+        self._office = office = furniture.office
+        self._mailbox = Mailbox(USER, office.pen, office.roster)
+        self._questions, self._post = Questions(office), Post(office)
+        self._listeners: list[Callable[[], None]] = []
+        self._looked = anyio.Event()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Let a listener know when something may look otherwise than before. It must neither wait nor raise."""
+        self._listeners.append(listener)
+
+    async def looked(self) -> None:
+        """Return after the next look."""
+        await self._looked.wait()
+
+    async def play(self) -> None:
+        """Let the lead go on for as long as this runs."""
+        await self._agent.play()
+
+    async def play_to_rest(self) -> Outcome:
+        """Let the lead go on until it has nothing left to do and everybody has left; return what that came to."""
+        return await to_rest(self._furniture, self._agent)
+
+    async def keep(self) -> NoReturn:
+        """Look again whenever something was written, for as long as this runs."""
+        office = self._office
+        while True:
+            since = {ROSTER: office.roster.state.number, BOARD: office.board.state.number}
+            await office.pen.store.changed({**self._post.since, **self._questions.since, **since})
+            await office.pen.clock.sleep(_BREATH_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Read what is new, and tell the listeners."""
+        office = self._office
+        await office.roster.refresh()
+        await office.board.refresh()
+        await office.purse.refresh()
+        await self._questions.refresh()
+        await self._post.refresh()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._looked.set()
+        self._looked = anyio.Event()
+        for listener in self._listeners:
+            listener()
+
+    # -- what is seen -----------------------------------------------------------------------------
+
+    @property
+    def workspace(self) -> Path:
+        """The folder that is worked in."""
+        return Path(self._furniture.workspace.root)
+
+    @property
+    def team(self) -> str:
+        """The team that the lead works in."""
+        return self._office.roster.state.team
+
+    @property
+    def home(self) -> str:
+        """The team that the lead came from, by which this is gone on with."""
+        return self._teams.home
+
+    @property
+    def model(self) -> str:
+        """The model of everybody who has none of their own."""
+        return self._furniture.models(None).name
+
+    @property
+    def members(self) -> tuple[SeenMember, ...]:
+        """Everybody on the team, in the order they joined, those who left included."""
+        board, spent = self._office.board.state, self._office.purse.state
+        return tuple(see_member(member, board, spent) for member in self._office.roster.state.members.values())
+
+    @property
+    def busy(self) -> tuple[str, ...]:
+        """Those who are in the middle of something."""
+        here = self._office.roster.state.members.values()
+        return tuple(member.name for member in here if _is_busy(member))
+
+    @property
+    def tasks(self) -> tuple[SeenTask, ...]:
+        """The board, by number."""
+        return see_tasks(self._office.board.state)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """What waits for a word of the user, in the order it was asked."""
+        return self._questions.open
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """The mail that was written last, the oldest first."""
+        return self._post.letters
+
+    @property
+    def spent(self) -> Sum:
+        """What all came to."""
+        return self._office.purse.state.team
+
+    @property
+    def permitted(self) -> Permitted:
+        """What is permitted now."""
+        roster = self._office.roster.state
+        rules = tuple(f"{rule.effect} {rule}" for rule in roster.rules)
+        return Permitted(roster.mode, dict(roster.modes), rules)
+
+    async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
+        """Return a member's transcript behind a number."""
+        return list(entries_in(await self._office.pen.store.read(log(name), after, sync=False)))
+
+    async def changed(self, name: str, after: int) -> None:
+        """Return once a member's transcript may have something behind a number."""
+        await self._office.pen.store.changed({log(name): after})
+
+    # -- what is said -----------------------------------------------------------------------------
+
+    async def say(self, text: str, to: str = LEAD) -> None:
+        """Say something to a member; raise UnknownRecipient, naming who is there."""
+        await self._mailbox.send(to, Plain(content=text))
+
+    async def interrupt(self, name: str = LEAD) -> None:
+        """Cut what a member does; it rests until somebody in charge writes to it."""
+        await self._mailbox.send(name, Interrupt())
+
+    async def go_on(self, name: str) -> None:
+        """Have a member go on that was parked or interrupted; raise Refused for one that is neither."""
+        member = self._teammate(name)
+        if member.status.word != "parked" and not member.held:
+            raise Refused(
+                f"'{name}' is {member.status.word}, neither parked nor interrupted; say something to it instead"
+            )
+        await self.say(GO_ON, name)
+
+    async def stop(self, name: str) -> None:
+        """Ask a teammate to leave; raise Refused for who cannot be asked."""
+        if name in (LEAD, USER):
+            raise Refused(f"'{name}' cannot be asked to leave; name a teammate")
+        request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
+        await self._mailbox.send(name, request, id_=request.request_id)
+
+    def _teammate(self, name: str) -> Member:
+        roster = self._office.roster.state
+        if (why := recipient_refusal(roster, name)) or name == USER:
+            raise UnknownRecipient(why or "'user' is you")
+        return roster.members[name]
+
+    # -- what is answered and set -----------------------------------------------------------------
+
+    async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
+        """Answer a question, the first answer to it counts; `always` also adds the rule that the question names.
+
+        Raises Refused for `always` where no rule could stand in for the user.
+        """
+        if answer == "always":
+            if question.rule is None:
+                raise Refused("no rule can stand in for you here; answer yes or no")
+            await self._permit(PolicySet(by=USER, add_rules=(question.rule,), at=self._now()))
+        message: Message
+        if question.shake is Shake.PLAN:
+            message = PlanResponse(request_id=question.id, approve=answer != "no", content=words)
+        else:
+            message = PermissionResponse(request_id=question.id, approve=answer != "no", content=words)
+        self._questions.close(question)
+        try:
+            await self._mailbox.send(question.member, message)
+        finally:
+            self._tell()
+
+    async def set_mode(self, mode: Mode, name: str | None = None) -> None:
+        """Let another mode hold for the team, or for one member; raise UnknownRecipient for one that is not there."""
+        if name is not None:
+            self._teammate(name)
+        await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
+
+    async def drop_rules(self, rules: Iterable[str]) -> None:
+        """Take rules back."""
+        await self._permit(PolicySet(by=USER, remove_rules=tuple(rules), at=self._now()))
+
+    def choose_model(self, name: str) -> str:
+        """Ask another model from now on, for everybody who has none of their own; return its full name.
+
+        Raises BadSettings where it cannot be asked.
+        """
+        return self._furniture.choose_model(name)
+
+    def make_room(self, focus: str = "") -> None:
+        """Have the lead's conversation summarised; raise Refused where nothing was said yet."""
+        if not self._agent.last_words:
+            raise Refused("the lead has said nothing yet that could be summarised")
+        self._agent.make_room(focus)
+
+    async def _permit(self, policy: PolicySet) -> None:
+        await permit(self._office, policy)
+        self._tell()
+
+    def _now(self) -> float:
+        return self._office.pen.clock.timestamp()
+
+
+def _is_busy(member: Member) -> bool:
+    return member.status.word == "working" or (member.status.word == "waiting" and member.status.detail != "plan")

@@ -1,0 +1,232 @@
+"""A session: what a person sees of a team that is played here, and what becomes of what they say and answer."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import pytest
+
+from deskmate.app import Feed, Wanted
+from deskmate.app.session import Session, attended
+from deskmate.core.compaction import summary_request
+from deskmate.core.entries import Compacted
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.errors import BadSettings, Refused, UnknownRecipient
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.conftest import room
+from tests.scenarios.playing import SOON, Room
+
+__all__ = ["room"]
+
+pytestmark = pytest.mark.anyio
+
+TOUCH = Use("bash", {"command": "touch done"})
+SCOUT = Use("Task", {"name": "scout", "prompt": "Look around.", "description": "looks"})
+
+
+@dataclass
+class Sat:
+    """A session, and what was asked of its provider."""
+
+    session: Session
+    provider: FakeProvider
+    room: Room
+
+    async def until(self, holds: Callable[[Session], object]) -> None:
+        """Return once something holds of what is seen."""
+        seen = anyio.Event()
+        self.session.listen(lambda: seen.set() if holds(self.session) else None)
+        if not holds(self.session):
+            await seen.wait()
+
+    def status(self, name: str) -> str:
+        """Return what a member does."""
+        return next((one.word for one in self.session.members if one.name == name), "")
+
+    async def idle(self, name: str = LEAD) -> None:
+        """Return once a member rests, having said something."""
+        await self.until(lambda session: any(m.name == name and m.word == "idle" and m.words for m in session.members))
+
+
+Script = Callable[[Asked], Say]
+
+
+@asynccontextmanager
+async def sitting(
+    room: Room,
+    script: Script,
+    words: str | None,
+    *,
+    latest: bool = False,
+    team: str | None = None,
+    mode: str | None = "default",
+) -> AsyncIterator[Sat]:
+    with anyio.fail_after(SOON):
+        async with FakeProvider(script) as provider:
+            settings = room.settings(provider, "anthropic", permission_mode=mode)
+            async with attended(Wanted(room.place, words, team, settings), Feed(), latest=latest) as session:
+                yield Sat(session, provider, room)
+
+
+def touches(asked: Asked) -> Say:
+    """Touch a file, and tell what came of it."""
+    return Say(f"It said: {asked.results[-1].text}") if asked.results else Say("I touch it.", [TOUCH])
+
+
+def chats(asked: Asked) -> Say:
+    return Say("Here.") if summary_request()[:40] not in asked.texts[-1] else Say("We said hello.")
+
+
+def leads(asked: Asked) -> Say:
+    """Have a scout that rests after a word; the lead rests once it is there."""
+    if "Task" not in asked.tools:
+        return Say("Nothing here.")
+    return Say("It looks." if asked.results else "I have one look.", [] if asked.results else [SCOUT])
+
+
+@pytest.mark.behaviour("permission", "P5")
+async def test_a_question_shows_exactly_what_is_asked_and_a_yes_runs_it(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        (question,) = sat.session.questions
+        assert (question.member, question.tool, question.arguments) == (LEAD, "bash", {"command": "touch done"})
+        assert (sat.session.busy, (room.place / "done").exists()) == ((LEAD,), False)
+        await sat.session.answer(question, "yes")
+        assert sat.session.questions == ()
+        await sat.idle()
+        assert ((room.place / "done").exists(), sat.session.permitted.rules) == (True, ())
+
+
+async def test_a_no_with_words_is_read_by_the_model(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        await sat.session.answer(sat.session.questions[0], "no", "Use cp.")
+        await sat.idle()
+        assert "Use cp." in sat.session.members[0].words
+        assert not (room.place / "done").exists()
+
+
+async def test_always_adds_the_rule_that_was_shown_and_it_can_be_taken_back(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        question = sat.session.questions[0]
+        await sat.session.answer(question, "always")
+        assert sat.session.permitted.rules == (question.rule,)
+        await sat.session.drop_rules(sat.session.permitted.rules)
+        assert sat.session.permitted.rules == ()
+
+
+@pytest.mark.behaviour("P5", "resume")
+async def test_a_question_waits_over_a_restart_and_is_answered_then(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        before, home = sat.session.questions, sat.session.home
+    async with sitting(room, touches, None, team=home) as sat:
+        assert (sat.session.questions, sat.session.home) == (before, home)
+        await sat.session.answer(before[0], "yes")
+        await sat.idle()
+    assert (room.place / "done").exists()
+
+
+@pytest.mark.behaviour("P5", "resume")
+async def test_a_question_that_waits_is_denied_in_a_run_that_nobody_attends(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+    async with FakeProvider(touches) as provider:
+        outcome = await room.resume(provider, "anthropic", permission_mode=None)
+    assert ("nobody is here to answer" in outcome.text, (room.place / "done").exists()) == (True, False)
+
+
+async def test_what_the_user_says_withdraws_a_question(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        await sat.session.say("Never mind.")
+        await sat.until(lambda session: not session.questions)
+        await sat.idle()
+        assert "withdrawn" in sat.session.members[0].words
+
+
+@pytest.mark.behaviour("urgent")
+async def test_who_is_interrupted_rests_and_goes_on_at_a_word(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        await sat.session.interrupt()
+        await sat.until(lambda session: not session.busy)
+        with pytest.raises(UnknownRecipient):
+            await sat.session.go_on("nobody")
+        await sat.session.go_on(LEAD)
+        await sat.until(lambda session: session.members[0].words.startswith("It said") and not session.busy)
+        with pytest.raises(Refused):
+            await sat.session.go_on(LEAD)
+
+
+async def test_members_tasks_and_mail_are_seen_and_a_teammate_hears_the_user_and_leaves_when_asked(room: Room) -> None:
+    async with sitting(room, leads, "Have one look.") as sat:
+        await sat.idle("scout")
+        await sat.session.say("And now?", "scout")
+        await sat.until(lambda session: any(one.recipient == "scout" for one in session.letters))
+        assert [(m.name, m.colour) for m in sat.session.members] == [(LEAD, ""), ("scout", "cyan")]
+        assert [(one.sender, one.text) for one in sat.session.letters if one.recipient == "scout"] == [
+            ("user", "And now?")
+        ]
+        await sat.session.stop("scout")
+        await sat.until(lambda session: session.members[1].word == "left")
+        for name in (LEAD, "user", "scout", "nobody"):
+            with pytest.raises((Refused, UnknownRecipient)):
+                await sat.session.stop(name)
+
+
+@pytest.mark.behaviour("permission")
+async def test_a_narrower_mode_for_the_team_narrows_everybody(room: Room) -> None:
+    async with sitting(room, leads, "Have one look.", mode="bypass") as sat:
+        await sat.idle("scout")
+        await sat.session.set_mode(Mode.BYPASS, "scout")
+        await sat.session.set_mode(Mode.DEFAULT)
+        permitted = sat.session.permitted
+        assert (permitted.mode, permitted.modes) == (Mode.DEFAULT, {"scout": Mode.DEFAULT})
+        with pytest.raises(UnknownRecipient):
+            await sat.session.set_mode(Mode.BYPASS, "nobody")
+
+
+async def test_another_model_is_asked_from_the_next_step_on(room: Room) -> None:
+    async with sitting(room, chats, "Hello.") as sat:
+        await sat.idle()
+        assert sat.session.choose_model("gpt-5") == "openai:gpt-5"
+        with pytest.raises(BadSettings):
+            sat.session.choose_model("nobody:knows")
+        await sat.session.say("And now?")
+        await sat.until(lambda session: len(sat.provider.requests) == 2)
+        assert [asked.model for asked in sat.provider.requests] == ["claude-sonnet-4-5", "gpt-5"]
+        assert sat.session.model == "openai:gpt-5"
+
+
+@pytest.mark.behaviour("compact-auto")
+async def test_room_is_made_when_the_user_wants_it_and_kept_is_what_they_name(room: Room) -> None:
+    async with sitting(room, chats, None) as sat:
+        with pytest.raises(Refused):
+            sat.session.make_room()
+        await sat.session.say("Hello.")
+        await sat.idle()
+        sat.session.make_room("the greeting")
+        last = 0
+        while not any(isinstance(entry, Compacted) for _, entry in await sat.session.entries(LEAD)):
+            await sat.session.changed(LEAD, last)
+            last = (await sat.session.entries(LEAD))[-1][0]
+        assert "the greeting" in sat.provider.requests[-1].texts[-1]
+        await sat.session.say("Still there?")
+        await sat.until(lambda session: len(sat.provider.requests) == 3)
+        assert "We said hello." in str(sat.provider.requests[-1].prompt.passages[0])
+
+
+async def test_without_a_name_a_new_team_is_founded_and_the_latest_is_gone_on_with_where_that_is_wanted(
+    room: Room,
+) -> None:
+    homes = []
+    for latest in (False, False, True):
+        async with sitting(room, chats, "Hello.", latest=latest) as sat:
+            await sat.idle()
+            homes.append((sat.session.home, sat.session.team))
+    assert homes == [("main", "main"), ("main-2", "main-2"), ("main-2", "main-2")]

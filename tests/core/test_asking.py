@@ -1,0 +1,77 @@
+"""What is asked of a person, what would make it unnecessary, and what comes of it when nobody is there any more."""
+
+from dataclasses import replace
+
+import pytest
+
+from deskmate.core import members
+from deskmate.core.actions import Ask, Compact, Rest, Settle
+from deskmate.core.decide import decide
+from deskmate.core.entries import Asked
+from deskmate.core.messages import PermissionResponse
+from deskmate.core.names import USER
+from deskmate.core.policy import Attempt, Effect, Mode, Rule, standing_rule
+from deskmate.core.roles import TOOLS
+from tests.core.test_decide import idle, says
+
+
+def offered(attempt: Attempt, *rules: str, mode: Mode = Mode.DEFAULT) -> Rule | None:
+    known = [members.parse_rule(text) for text in rules]
+    return standing_rule(attempt, mode=mode, rules=known, traits=TOOLS, confined=False)
+
+
+@pytest.mark.behaviour("permission")
+def test_a_question_names_the_rule_that_would_have_allowed_the_call() -> None:
+    world = idle()
+    (call,) = says(world, "bash")
+    action = decide(world.view)
+    assert isinstance(action, Ask)
+    assert (action.call, action.rule) == (call, "allow bash")
+    world.note(members.PolicySet(by=USER, at=0, add_rules=(action.rule,)))
+    assert not isinstance(decide(world.view), Ask)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "rules", "expected"),
+    [
+        (Attempt("edit_file", ("src/a.py",), inside=True), (), Rule(Effect.ALLOW, "edit_file")),
+        (Attempt("edit_file", ("/etc/hosts",), inside=False), (), None),
+        (Attempt("bash", None, inside=False), ("ask bash",), None),
+        (Attempt("bash", None, inside=False), ("deny bash(rm *)",), None),
+        (Attempt("mcp__files__read", (), inside=True), (), Rule(Effect.ALLOW, "mcp__files__read")),
+    ],
+)
+def test_no_rule_is_offered_where_a_person_must_be_asked_all_the_same(
+    attempt: Attempt, rules: tuple[str, ...], expected: Rule | None
+) -> None:
+    assert offered(attempt, *rules) == expected
+
+
+@pytest.mark.behaviour("permission", "P5")
+def test_a_question_that_waits_is_denied_once_nobody_attends() -> None:
+    world = idle()
+    (call,) = says(world, "bash")
+    world.record(Asked(call=call, request_id=call))
+    assert decide(world.view) == Rest("waiting", "permission")
+    world.note(members.PolicySet(by=USER, at=0, attended=False))
+    action = decide(world.view)
+    assert isinstance(action, Settle)
+    assert (action.calls, "nobody is here to answer" in action.text) == ((call,), True)
+
+
+def test_an_answer_that_came_before_they_left_still_counts() -> None:
+    world = idle()
+    (call,) = says(world, "bash")
+    world.record(Asked(call=call, request_id=call))
+    world.mail(USER, PermissionResponse(request_id=call, approve=False, content="not now"))
+    world.note(members.PolicySet(by=USER, at=0, attended=False))
+    assert decide(world.view) == Settle((call,), "not now")
+
+
+@pytest.mark.behaviour("compact-auto")
+def test_the_user_may_have_room_made_while_nothing_runs_and_no_cap_is_reached() -> None:
+    world = idle()
+    assert decide(replace(world.view, makes_room=True)) == Compact()
+    assert decide(replace(world.view, makes_room=True, over="cost")) != Compact()
+    says(world, "read_file")
+    assert decide(replace(world.view, makes_room=True)) != Compact()

@@ -1,0 +1,102 @@
+"""What waits for a person's word, told from mailboxes and transcripts."""
+
+from typing import Any
+
+from deskmate.core import members, questions
+from deskmate.core.entries import Began, Did
+from deskmate.core.facts import Fact
+from deskmate.core.handshakes import Shake
+from deskmate.core.members import Founded, Joined, Left
+from deskmate.core.messages import (
+    Envelope,
+    Message,
+    PermissionRequest,
+    PermissionResponse,
+    Plain,
+    PlanRequest,
+    PlanResponse,
+)
+from deskmate.core.names import LEAD, USER
+from deskmate.core.questions import EMPTY, Question, Questions
+from deskmate.core.records import Damaged, Item, Record
+
+ASKS = PermissionRequest(
+    request_id="bob:7.0", tool="bash", arguments={"command": "ls"}, reason="runs", rule="allow bash"
+)
+ASKED = Question("bob:7.0", "bob", 5.0, Shake.PERMISSION, "bash", {"command": "ls"}, "runs", rule="allow bash")
+PLANS = PlanRequest(request_id="bob:9.0", content="First this.")
+PLANNED = Question("bob:9.0", "bob", 5.0, Shake.PLAN, plan="First this.")
+
+
+def posted(sender: str, recipient: str, message: Message, at: float = 5.0) -> list[Item]:
+    return [Record(1, Envelope(f"id-{at}", sender, recipient, at, message).body())]
+
+
+def noted(*facts: Fact) -> list[Item]:
+    return [Record(number, fact.body()) for number, fact in enumerate(facts, 1)]
+
+
+def roster(*events: Fact) -> members.Roster:
+    first = (Founded(team="main", at=0.0), Joined(name="bob", at=1.0), *events)
+    return members.fold(members.EMPTY, noted(*first))
+
+
+def asked(*messages: tuple[str, str, Message], **fields: Any) -> Questions:
+    state = EMPTY
+    for sender, recipient, message in messages:
+        state = questions.read_mail(state, posted(sender, recipient, message, **fields))
+    return state
+
+
+def test_what_was_asked_is_open_in_its_order_and_once() -> None:
+    state = asked(("bob", USER, ASKS), ("bob", LEAD, PLANS), ("bob", USER, ASKS), ("bob", USER, Plain(content="hi")))
+    assert state.open(roster()) == (ASKED, PLANNED)
+
+
+def test_only_a_word_of_someone_in_charge_closes_it_and_for_a_permission_only_the_users() -> None:
+    yes, plan = (
+        PermissionResponse(request_id="bob:7.0", approve=True),
+        PlanResponse(request_id="bob:9.0", approve=False),
+    )
+    state = asked(
+        ("bob", USER, ASKS), ("bob", LEAD, PLANS), ("eve", "bob", yes), (LEAD, "bob", yes), ("eve", "bob", plan)
+    )
+    assert state.open(roster()) == (ASKED, PLANNED)
+    state = questions.read_mail(state, posted(USER, "bob", yes))
+    assert state.open(roster()) == (PLANNED,)
+    assert questions.read_mail(state, posted(LEAD, "bob", plan)).open(roster()) == ()
+
+
+def test_a_call_that_began_or_ended_asks_no_more_and_a_plan_outlives_its_call() -> None:
+    state = asked(("bob", USER, ASKS), ("bob", LEAD, PLANS))
+    for entry in (Began(calls=("bob:7.0", "bob:9.0")), Did(call="bob:7.0", text="withdrawn", ok=False)):
+        after = questions.read_log(state, noted(entry, Did(call="bob:9.0", text="submitted", ok=True)))
+        assert after.open(roster()) == (PLANNED,)
+
+
+def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_another() -> None:
+    state = asked(("bob", USER, ASKS))
+    assert state.open(roster(Left(name="bob", at=6.0))) == ()
+    assert state.open(members.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
+    assert asked((LEAD, USER, ASKS)).open(roster()) != ()
+
+
+def test_a_subagents_question_is_over_with_its_errand() -> None:
+    ask = PermissionRequest(request_id="lead:5.0:3.1", tool="bash", arguments={}, reason="runs")
+    state = asked(("lead:5.0", USER, ask))
+    (question,) = state.open(roster())
+    assert questions.journals(question) == {"log/lead:5.0": 3, "log/lead": 5}
+    assert questions.read_log(state, noted(Began(calls=("lead:5.0",)))).open(roster()) == (question,)
+    assert questions.read_log(state, noted(Did(call="lead:5.0", text="cut", ok=False))).open(roster()) == ()
+
+
+def test_a_question_under_an_id_that_names_no_call_is_followed_from_the_beginning() -> None:
+    for id_ in ("bob", "bob:x.1", "bob:²", "else", ""):
+        question = Question(id_, "bob", 0.0, Shake.PLAN)
+        assert questions.journals(question) == {"log/bob": 0}
+
+
+def test_damage_and_what_is_no_mail_ask_nothing() -> None:
+    items: list[Item] = [Damaged(1, "lost", "gone", "file:1"), Record(2, {"type": "odd"}), Record(3, {})]
+    state = questions.read_mail(EMPTY, items)
+    assert questions.read_log(state, items) == EMPTY
