@@ -9,10 +9,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint test check bench soak demo lock clean
+.PHONY: help setup lint test check bench soak demo pictures reference lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP) ## make .venv with everything in requirements.txt
 
@@ -34,6 +34,12 @@ soak: setup ## run the long fault runs
 
 demo: setup ## watch a rehearsed team at work, without a key or a network
 	@$(PY) -m deskmate demo
+
+reference: setup ## make docs/commands.md again from the help of the commands
+	$(PY) -m deskmate.faces.cli.reference > docs/commands.md
+
+pictures: setup ## make the pictures of the documentation again, from the running product
+	$(PY) -m docs.pictures
 
 lock: setup ## make requirements.txt again from pyproject.toml, keeping versions that still fit
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks import agents, claims, commands, growth, mail, makespan, team, waking
+from benchmarks import agents, claims, commands, faces, growth, mail, makespan, team, waking
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -28,6 +28,7 @@ QUESTIONS: dict[str, Ask] = {
     "wake": waking.ask,
     "claims": claims.ask,
     "start": commands.ask_start,
+    "faces": faces.ask,
     "overhead": agents.ask_overhead,
     "history": agents.ask_history,
     "memory": commands.ask_memory,

@@ -47,6 +47,7 @@ class Size:
     processes: int = 8
     crowd: tuple[int, int] = (100, 1_000)
     graph: int = 200
+    large_team: tuple[int, int] = (1_000, 100_000)  # its tasks and its records
     # By the seconds that a model call takes: how many teammates share the work.
     speeds: Mapping[tuple[float, float], tuple[int, ...]] = field(
         default_factory=lambda: {(0.02, 0.05): (1, 2, 4, 8, 16, 32), (0.2, 0.5): (8, 16, 32)}
@@ -75,6 +76,7 @@ QUICK = Size(
     processes=2,
     crowd=(5, 20),
     graph=20,
+    large_team=(20, 2_000),
     speeds={(0.02, 0.05): (1, 4)},
 )
 

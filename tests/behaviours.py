@@ -91,6 +91,9 @@ TEAM: dict[str, str] = {
 
 # Faces: what people type and see.
 FACES: dict[str, str] = {
+    "cli": "words open a conversation, commands run, look and act; a user's mistake is a sentence and an exit code",
+    "repl": "what is typed goes to the lead, `@name` to a teammate, `/word` is a command; looking consumes nothing",
+    "tui": "one screen from 80×24 on: conversation, members, board, mail and questions, the keys shown; it resizes",
     "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }
 

@@ -370,6 +370,7 @@ def test_without_any_key_all_the_ways_are_told(home: dict[str, str], file: Path)
         choose_model(load(home))
     for way in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", str(file), "OPENAI_BASE_URL", "Ollama"):
         assert way in str(caught.value)
+    assert str(caught.value).endswith("\nto watch a team without a key: deskmate demo")
 
 
 def test_the_fallback_is_chosen_like_the_model_or_is_none(home: dict[str, str]) -> None:

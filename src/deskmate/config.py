@@ -373,4 +373,5 @@ def _ways_to_set_a_key(settings: Settings) -> str:
     return f"""no model can be asked: there is no key and no address of a server; set one of these
   ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment
   `key` under [anthropic] or [openai] in {settings.file}
-  OPENAI_BASE_URL for a server of your own, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME"""
+  OPENAI_BASE_URL for a server of your own, such as http://localhost:11434/v1 for Ollama, with --model openai:NAME
+to watch a team without a key: deskmate demo"""

@@ -6,7 +6,9 @@ rehearsing   the demo: a team that plays a script
 teams        the team a lead founds, opened, closed and found again
 looking      who is on a team, its board, what it came to
 listening    a member's mail and transcript
-acting       the user's hand: sending, stopping, the board
+acting       the user's hand: sending, stopping, the board, losses accepted
+checking     whether machine, settings and workspace are fit for a team
+losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not
 furnishing   the model, tools, workspace and brief an agent is given
 places       which folder, which team, which notes and skills
@@ -25,29 +27,42 @@ if TYPE_CHECKING:
     from deskmate.app.running import Outcome, Wanted, resume, run
     from deskmate.config import Settings, choose_model, load
     from deskmate.core.entries import Entry
+    from deskmate.core.policy import Attempt, Mode
     from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+    from deskmate.core.questions import Question
+    from deskmate.core.results import Result
     from deskmate.core.roles import colour_of
     from deskmate.core.spending import Sum
+    from deskmate.errors import ToolError
+    from deskmate.ports import Desk
     from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
     from deskmate.runtime.lines import to_line
+    from deskmate.tools.described import Arguments, Described
 
 # What one message holds, with some room for how it is written.
 GOAL_CAP = BODY_CAP - 1024
 
 __all__ = [
     "GOAL_CAP",
+    "Arguments",
     "Arrived",
+    "Attempt",
     "CallDelta",
     "Changed",
     "Delta",
+    "Described",
+    "Desk",
     "Entry",
     "Feed",
     "Founded",
     "Happening",
     "Listener",
+    "Mode",
     "Outcome",
     "Part",
+    "Question",
     "Recorded",
+    "Result",
     "RetryDelta",
     "Seated",
     "Settings",
@@ -55,6 +70,7 @@ __all__ = [
     "Sum",
     "TextDelta",
     "ThinkingDelta",
+    "ToolError",
     "Wanted",
     "choose_model",
     "colour_of",
@@ -76,11 +92,15 @@ _WHERE = {
     "choose_model": "config",
     "load": "config",
     "Entry": "core.entries",
+    "Attempt": "core.policy",
+    "Mode": "core.policy",
     "CallDelta": "core.prompts",
     "Delta": "core.prompts",
     "RetryDelta": "core.prompts",
     "TextDelta": "core.prompts",
     "ThinkingDelta": "core.prompts",
+    "Question": "core.questions",
+    "Result": "core.results",
     "colour_of": "core.roles",
     "Sum": "core.spending",
     "Arrived": "runtime.feed",
@@ -93,6 +113,10 @@ _WHERE = {
     "Seated": "runtime.feed",
     "Streamed": "runtime.feed",
     "to_line": "runtime.lines",
+    "Desk": "ports",
+    "ToolError": "errors",
+    "Arguments": "tools.described",
+    "Described": "tools.described",
 }
 
 

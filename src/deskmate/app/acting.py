@@ -1,4 +1,4 @@
-"""Acting: the user's hand on a team from any shell, played or not: a message, a task, a request to stop.
+"""Acting: the user's hand on a team from any shell, played or not: mail, tasks, requests to stop, losses accepted.
 
 Each is an append like any other, under the same rules. Faces above say what is wanted; the live objects of `runtime`
 below do it.
@@ -129,6 +129,14 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
             receipt = await _verified(desk.reading, found, receipt, at, tell)
         freed = freed_by(await desk.board.refresh(), id_)
         return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
+
+
+async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:
+    """Record that the user accepts losses of roster and board, by stream and number; raise Refused for what is none."""
+    with _opened(folder, team) as desk:
+        # Lines that were put in by hand may share a number.
+        for stream, number in dict.fromkeys(lost):
+            await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
 
 
 def _standing(folder: Path | None) -> Path:

@@ -29,7 +29,7 @@ from deskmate.models.metered import Metered
 from deskmate.models.prices import price
 from deskmate.models.retrying import Retrying
 from deskmate.models.slotted import Slotted
-from deskmate.ports import Clock, Limits, Model, Store, Workspace
+from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
@@ -50,6 +50,7 @@ class Furniture:
     """What a lead and its teammates are given. `team`: the lead's home.
 
     `models`: the model of a name, or of none for the one that is set. `teams`: opens and closes teams for the lead.
+    `tools`: those of the program that runs this, for everybody who may do more than read.
     """
 
     team: str
@@ -61,6 +62,7 @@ class Furniture:
     notes: tuple[str, str]
     skills: dict[str, Skill]
     teams: Teams | None = None
+    tools: tuple[Tool, ...] = ()
 
     @property
     def lead(self) -> Kit:
@@ -139,6 +141,7 @@ class Furniture:
     ) -> Kit:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
         tools = tools_for(kind, [*names, *(["ExitPlanMode"] if planning and "ExitPlanMode" not in names else [])])
+        tools += self.tools if agent_type is AgentType.GENERAL else ()
         purse, asked = self.office.purse, self.models(model)
         asked = Slotted(asked, partial(purse.slot, name)) if purse.caps.calls else asked
         return Kit(

@@ -6,20 +6,22 @@ make views of it; below are the files of `stores`.
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deskmate.app.places import current_folder, known_team, latest_team, workspace_of
 from deskmate.core.members import EMPTY, Roster, fold
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log, mail, split_stream
+from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
 from deskmate.core.records import Damaged, Item
-from deskmate.errors import StoreError, StoreUnavailable
+from deskmate.errors import BadName, StoreError, StoreUnavailable
+from deskmate.stores.archive import teams_in
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder, try_lock
 from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
 from deskmate.stores.stream_file import StreamFile
 
-_SEAT, _NOTE_CAP = f"{LEAD}.seat", 4096
+CUT = "its last line is cut off and left out"
+_SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
 
 
 @contextmanager
@@ -40,6 +42,13 @@ def workspace_at(folder: Path | None) -> Path:
         if os.path.lexists(place / TEAMS):
             os.listdir(place / TEAMS)
     return place
+
+
+def teams_at(folder: Path | None) -> list[str]:
+    """Return the names of the teams of a workspace, in the order of the alphabet; raise StoreError."""
+    place = workspace_at(folder)
+    with telling(place):
+        return teams_in(place)
 
 
 def team_at(workspace: Path, name: str | None) -> str:
@@ -99,30 +108,53 @@ class Reading:
         folder = self.workspace / TEAMS / self.team
         return any((folder / f"{member}{suffix}").is_file() for suffix in SUFFIX.values())
 
-    def holder(self) -> str | None:
-        """Return who sits in the lead's seat, in the words it left there; None where nobody does.
+    def streams(self) -> list[str]:
+        """Return the streams of the team: those that each has, and those of members and subagents that left files."""
+        # A call is written with `-` there for its `:`.
+        calls = (":".join(name.rsplit("-", 1)) for name in self._listed(_SUBAGENTS))
+        found = (stream for name in (*self._listed(), *calls) for stream in _streams_of(name))
+        return [ROSTER, BOARD, SPEND, *found]
+
+    def seats(self) -> list[str]:
+        """Return the members that somebody sits or sat for."""
+        return [name.removesuffix(_SEAT) for name in self._listed() if name.endswith(_SEAT)]
+
+    def holder(self, member: str = LEAD) -> str | None:
+        """Return who sits in a member's seat, in the words it left there; None where nobody does.
 
         Raises OSError or StoreError where that cannot be told.
         """
         with closing(Folder.of(self.workspace, (TEAMS, self.team), Files(), create=False)) as folder:
-            if not os.path.lexists(folder.path / _SEAT):
+            if not os.path.lexists(folder.path / f"{member}{_SEAT}"):
                 return None
             # Who sits down does so under this lock, and must not find the seat taken by who only looks.
-            with folder.locked(), open(folder.open(_SEAT, os.O_RDWR), "rb") as seat:
+            with folder.locked(), open(folder.open(f"{member}{_SEAT}", os.O_RDWR), "rb") as seat:
                 return None if try_lock(seat.fileno()) else seat.read(_NOTE_CAP).decode(errors="replace")
+
+    def _listed(self, *below: str) -> list[str]:
+        """Return the names in a folder of the team, nothing where it is missing; note one that cannot be read."""
+        folder = self.workspace.joinpath(TEAMS, self.team, *below)
+        try:
+            return sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.note(f"{folder}: {error.strerror}; mend that, then look again")
+            return []
 
     def _read(self, stream: str) -> list[Item]:
         kind, owner = split_stream(stream)
-        name = f"{kind}.jsonl" if not owner else owner + SUFFIX[kind]
-        parts = (TASKS if kind == BOARD else TEAMS, self.team)
+        name = f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
+        parts = self._folder(stream).relative_to(self.workspace).parts
         with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
             items = StreamFile(stream, folder, name).read(0, sync=False)
             if _is_cut(folder, name):
-                self.note(f"{folder.path / name}: its last line is cut off and left out")
+                self.note(f"{folder.path / name}: {CUT}")
             return items
 
     def _folder(self, stream: str) -> Path:
-        return self.workspace / (TASKS if stream == BOARD else TEAMS) / self.team
+        below = (_SUBAGENTS,) if is_call(split_stream(stream)[1]) else ()
+        return self.workspace.joinpath(TASKS if stream == BOARD else TEAMS, self.team, *below)
 
     def _noted(self, items: list[Item]) -> list[Item]:
         for item in items:
@@ -135,6 +167,16 @@ class Reading:
         """Add a sentence on what cannot be read, once."""
         if words not in self.damage:
             self.damage.append(words)
+
+
+def _streams_of(name: str) -> Iterator[str]:
+    """Yield the stream that a file of this name keeps for a member or a subagent, if any."""
+    for kind, suffix in SUFFIX.items():
+        owner = name.removesuffix(suffix)
+        if owner != name:
+            with suppress(BadName):
+                split_stream(f"{kind}/{owner}")
+                yield f"{kind}/{owner}"
 
 
 def _is_cut(folder: Folder, name: str) -> bool:

@@ -21,7 +21,7 @@ from typing import NoReturn, Protocol
 from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
-from deskmate.config import Settings
+from deskmate.config import ModelSettings, Prices, Settings
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import PolicySet
 from deskmate.core.names import LEAD
@@ -39,7 +39,6 @@ from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
 from deskmate.workspaces.local import LocalWorkspace
 
-PATIENCE_SECONDS = 3.0
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
 
@@ -48,8 +47,8 @@ class Person(Protocol):
     """Who watches."""
 
     @property
-    def there(self) -> bool:
-        """Whether somebody can answer here. Elsewhere, at another face, somebody always can."""
+    def patience_seconds(self) -> float:
+        """How long to wait for an answer before the script gives one. At another face, too, somebody may answer."""
 
     async def ask(self, question: Question) -> Answer:
         """Return an answer once there is one. It is cut where none comes in time, and must not raise."""
@@ -120,7 +119,9 @@ def _commit(folder: Path) -> None:
 @asynccontextmanager
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
-    settings = Settings(file=folder / "settings.toml")
+    free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
+    # Not by a file: no user can set what a script costs.
+    settings = Settings(file=folder / "settings.toml").model_copy(update={"models": free})
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
         office = teams.office
         at = office.pen.clock.timestamp()
@@ -139,7 +140,7 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
             teams=teams,
         )
         async with session_with(furniture, teams, folder) as session:
-            yield Rehearsal(session, furniture, fast=fast)
+            yield Rehearsal(session, furniture)
 
 
 def _model(clock: Clock, fast: bool, name: str | None) -> Model:
@@ -151,20 +152,18 @@ def _model(clock: Clock, fast: bool, name: str | None) -> Model:
 class Rehearsal:
     """A team that plays the script, and the session of whoever watches it."""
 
-    def __init__(self, session: Session, furniture: Furniture, *, fast: bool) -> None:
+    def __init__(self, session: Session, furniture: Furniture) -> None:
         self.session = session
-        self._furniture, self._fast = furniture, fast
-        self._clock = furniture.office.pen.clock
+        self._furniture, self._clock = furniture, furniture.office.pen.clock
         self._asked: set[str] = set()
 
     async def play(self, person: Person) -> Rehearsed:
         """Let the team play to the end; return what it came to.
 
-        What the person does not answer in time is answered as the user; a fast one waits for nobody who is not there.
+        What the person does not answer in time is answered as the user.
         """
-        patience = 0.0 if self._fast and not person.there else PATIENCE_SECONDS
         async with task_group() as tasks:
-            tasks.start_soon(self._attend, person, patience)
+            tasks.start_soon(self._attend, person)
             outcome = await self.session.play_to_rest()
             tasks.cancel_scope.cancel()
         office = self._furniture.office
@@ -172,20 +171,20 @@ class Rehearsal:
         ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
         return Rehearsed(outcome, self.session.team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
 
-    async def _attend(self, person: Person, patience: float) -> NoReturn:
+    async def _attend(self, person: Person) -> NoReturn:
         while True:
             # Plans are for the lead, whose script has a word on each.
             permissions = [one for one in self.session.questions if one.shake is Shake.PERMISSION]
             fresh = [one for one in permissions if one.id not in self._asked]
             for question in fresh:
                 self._asked.add(question.id)
-                await self._answer(person, question, patience)
+                await self._answer(person, question)
             if not fresh:
                 await self.session.looked()
 
-    async def _answer(self, person: Person, question: Question, patience: float) -> None:
+    async def _answer(self, person: Person, question: Question) -> None:
         answer: Answer = "always"
-        with self._clock.move_on_after(patience) as scope:
+        with self._clock.move_on_after(person.patience_seconds) as scope:
             answer = await person.ask(question)
         # Somebody at another face may have been faster.
         await self.session.look()

@@ -4,9 +4,10 @@
 """
 
 import os
+import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,9 +24,10 @@ from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD, USER, new_name
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
+from deskmate.core.roles import TOOLS
 from deskmate.core.spending import Sum
-from deskmate.errors import Held, Refused
-from deskmate.ports import Launcher
+from deskmate.errors import BadInput, Held, Refused
+from deskmate.ports import Launcher, Tool
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Feed, Founded
 from deskmate.runtime.groups import task_group
@@ -41,12 +43,25 @@ GO_ON = "Go on where you stopped."
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a face wants done. `workspace`: where to look for one from, the current folder if not given."""
+    """What a face wants done. `workspace`: where to look for one from, the current folder if not given.
+
+    `tools`: of the program that runs this, beside those of Deskmate, and allowed. Who plays in a process of its own has
+    them not.
+    """
 
     workspace: Path | None
     goal: str | None
     team: str | None
     settings: Settings
+    tools: tuple[Tool, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [tool.name for tool in self.tools]
+        for name in names:
+            if name in TOOLS or names.count(name) > 1:
+                raise BadInput(f"there is a tool '{name}' already; give yours another name")
+            if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+                raise BadInput(f"{ascii(name)[:80]} is no name of a tool; use 1 to 64 of letters, digits, '_' and '-'")
 
     @property
     def folder(self) -> Path:
@@ -89,7 +104,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(settings)
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
-        await _permit(teams.office, settings, settings.permission_mode or Mode.DEFAULT, attended=attended)
+        await _permit(teams.office, wanted, settings.permission_mode or Mode.DEFAULT, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(teams.office, wanted.goal)
         yield await _furnished(place, wanted, client, teams), teams
@@ -106,16 +121,17 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
         office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _permit(office, settings, settings.permission_mode, attended=attended)
+        await _permit(office, wanted, settings.permission_mode, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(office, wanted.goal)
         if await teams.reopen():
-            await _permit(office, settings, settings.permission_mode, attended=attended)
+            await _permit(office, wanted, settings.permission_mode, attended=attended)
         yield await _furnished(place, wanted, client, teams), teams
 
 
 async def _furnished(place: Path, wanted: Wanted, client: httpx2.AsyncClient, teams: Teams) -> Furniture:
-    return await furnished(place, teams.home, wanted.settings, teams.office, client, wanted.folder, teams)
+    given = await furnished(place, teams.home, wanted.settings, teams.office, client, wanted.folder, teams)
+    return replace(given, tools=wanted.tools)
 
 
 @asynccontextmanager
@@ -149,10 +165,11 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         yield await stack.enter_async_context(Teams(place, team, store, joint, office))
 
 
-async def _permit(office: Office, settings: Settings, mode: Mode | None, *, attended: bool) -> None:
+async def _permit(office: Office, wanted: Wanted, mode: Mode | None, *, attended: bool) -> None:
     """Record whether a person attends and, where that is said, the mode and whether the lead delegates."""
-    at = office.pen.clock.timestamp()
-    await permit(office, PolicySet(by=LEAD, mode=mode, attended=attended, delegate=settings.delegate, at=at))
+    at, delegate = office.pen.clock.timestamp(), wanted.settings.delegate
+    rules = tuple(f"allow {tool.name}" for tool in wanted.tools)
+    await permit(office, PolicySet(by=LEAD, mode=mode, add_rules=rules, attended=attended, delegate=delegate, at=at))
 
 
 async def permit(office: Office, policy: PolicySet) -> None:

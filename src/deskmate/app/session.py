@@ -91,7 +91,7 @@ class Session:
         self._mailbox = Mailbox(USER, office.pen, office.roster)
         self._questions, self._post = Questions(office), Post(office)
         self._listeners: list[Callable[[], None]] = []
-        self._looked = anyio.Event()
+        self._looked, self._turn = anyio.Event(), anyio.Lock()
 
     def listen(self, listener: Callable[[], None]) -> None:
         """Let a listener know when something may look otherwise than before. It must neither wait nor raise."""
@@ -121,11 +121,13 @@ class Session:
     async def look(self) -> None:
         """Read what is new, and tell the listeners."""
         office = self._office
-        await office.roster.refresh()
-        await office.board.refresh()
-        await office.purse.refresh()
-        await self._questions.refresh()
-        await self._post.refresh()
+        # One look at a time: two would read the same mail.
+        async with self._turn:
+            await office.roster.refresh()
+            await office.board.refresh()
+            await office.purse.refresh()
+            await self._questions.refresh()
+            await self._post.refresh()
         self._tell()
 
     def _tell(self) -> None:

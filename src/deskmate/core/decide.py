@@ -43,7 +43,8 @@ class View:
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
     words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something
-    they have not heard. `makes_room`: the user wants the conversation summarised.
+    they have not heard. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
+    that runs this, which stand in no table.
     """
 
     me: Member
@@ -58,6 +59,7 @@ class View:
     unheard: frozenset[str] = frozenset()
     confined: bool = False
     makes_room: bool = False
+    own_tools: frozenset[str] = frozenset()
 
     @property
     def delegates(self) -> bool:
@@ -158,8 +160,7 @@ def _mode(view: View) -> Mode:
 
 
 def _verdict(view: View, call: OpenCall) -> Verdict:
-    planning = view.memory.planning
-    if call.tool not in tools_of(view.me.kind, view.me.agent_type, planning=planning, delegate=view.delegates):
+    if not _has(view, call.tool):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
     verdict = judge(
         _attempt(view, call),
@@ -174,6 +175,14 @@ def _verdict(view: View, call: OpenCall) -> Verdict:
         return verdict
     why = call.why or "the user refused this call; do not try it again in another form"
     return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
+
+
+def _has(view: View, tool: str) -> bool:
+    """Tell whether an agent has a tool now. Nobody knows whether one of the program's own only reads."""
+    me, planning = view.me, view.memory.planning
+    if tool in view.own_tools:
+        return me.agent_type is AgentType.GENERAL and not planning and not view.delegates
+    return tool in tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
 
 
 def _repeatable(call: OpenCall) -> bool:

@@ -1,7 +1,7 @@
 """Questions: what waits for a person's word, told from the streams alone.
 
 A member asks by mail: the user for a permission, the lead or the user for a word on a plan. A question is open until
-its answer is in the asker's mailbox or its call began or ended without one. `runtime.questions` above reads the streams.
+its answer is in the asker's mailbox, or its call began or ended without one. `runtime.questions` above reads streams.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,5 @@
-"""Faces: where people meet a team. Each stands on `deskmate.app` and its own toolkit, and on no other face.
+"""Faces: where people meet a team. Each stands on `deskmate.app` and its own toolkit.
 
-cli    the command line
+cli    the command line; its texts, tables and listings serve all faces
+talk   what is typed in a conversation, for every face that has one
 """

@@ -20,7 +20,7 @@ from deskmate.core.messages import calls_for_action, envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.results import Result
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.errors import ModelError, PromptTooLong, Refused, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
@@ -164,6 +164,7 @@ class Agent:
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._kit.confined,
             makes_room=self._focus is not None,
+            own_tools=frozenset(self._kit.tools.keys() - TOOLS.keys()),
         )
 
     def _open_things(self) -> list[str]:

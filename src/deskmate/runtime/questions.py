@@ -10,6 +10,7 @@ from deskmate.core import questions
 from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.questions import Question
 from deskmate.core.records import Item
+from deskmate.errors import StoreCorrupt
 from deskmate.runtime.office import Office
 
 
@@ -48,8 +49,15 @@ class Questions:
             if question.member != LEAD:
                 self._state = questions.read_mail(self._state, await self._news(mail(question.member)))
             for stream, behind in questions.journals(question).items():
-                self._state = questions.read_log(self._state, await self._news(stream, behind))
+                self._state = questions.read_log(self._state, await self._journal(stream, behind))
         return self.open
+
+    async def _journal(self, stream: str, behind: int) -> Sequence[Item]:
+        try:
+            return await self._news(stream, behind)
+        except StoreCorrupt:
+            # It ends before the record that the question names: somebody made that up, or the end of it is lost.
+            return ()
 
     async def _news(self, stream: str, behind: int = 0) -> Sequence[Item]:
         # The lead may have gone to another team between two reads; the next refresh begins anew there.

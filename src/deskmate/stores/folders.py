@@ -20,6 +20,7 @@ from deskmate.errors import StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
 
 LOCK = ".lock"
+MOUNTS = Path("/proc/self/mountinfo")
 _MARK = struct.Struct("<QQQI")
 _MARKS = 128
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -243,21 +244,27 @@ def _no_locks(path: Path) -> UnsafeFolder:
     return UnsafeFolder(f"locks do not work in {path}; choose a workspace on a local file system")
 
 
-def refuse_local_locks(workspace: Path, mountinfo: Path = Path("/proc/self/mountinfo")) -> None:
+def refuse_local_locks(workspace: Path, mountinfo: Path = MOUNTS) -> None:
     """Raise UnsafeFolder where the mount itself says that other machines do not see its locks."""
+    _, options = mount_of(workspace, mountinfo)
+    if found := options & _LOCAL_LOCKS:
+        raise UnsafeFolder(
+            f"{os.path.realpath(workspace)} is mounted with {', '.join(sorted(found))}, so other machines do not see "
+            "locks there; choose a workspace on a local file system"
+        )
+
+
+def mount_of(place: Path, mountinfo: Path = MOUNTS) -> tuple[str, set[str]]:
+    """Return the kind of file system a folder is on and the options of its mount; nothing where neither is told."""
     try:
         mounts = mountinfo.read_text(errors="surrogateescape").splitlines()
     except FileNotFoundError:
-        return
-    here = os.path.realpath(workspace)
-    best, options = "", set[str]()
+        return "", set()
+    here = os.path.realpath(place)
+    best, kind, options = "", "", set[str]()
     for mount in mounts:
         fields, _, source = mount.partition(" - ")
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields.split()[4])
         if len(point) >= len(best) and (here + "/").startswith(point.rstrip("/") + "/"):
-            best, options = point, set(source.split()[-1].split(","))
-    if found := options & _LOCAL_LOCKS:
-        raise UnsafeFolder(
-            f"{here} is mounted with {', '.join(sorted(found))}, so other machines do not see locks there; "
-            "choose a workspace on a local file system"
-        )
+            best, kind, options = point, source.split()[0], set(source.split()[-1].split(","))
+    return kind, options

@@ -13,7 +13,7 @@ import anyio
 from deskmate.app import acting
 from deskmate.app.acting import TaskChanged
 from deskmate.faces.cli.error_log import logging_to
-from deskmate.faces.cli.looking import state_of
+from deskmate.faces.cli.listings import state_of
 from deskmate.faces.cli.tables import note, put
 from deskmate.faces.cli.texts import one_line
 

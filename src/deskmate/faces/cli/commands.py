@@ -3,14 +3,20 @@
 `main` stands above; each command hands what was typed to the module that carries it out.
 """
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importing
+from deskmate.faces.cli import completing
+from deskmate.faces.cli.starting import Speaking, at_terminal, bounded, from_stdin, importing
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
+
+if TYPE_CHECKING:
+    from deskmate.faces.cli.sitting import Sitting
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
@@ -21,6 +27,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 EPILOG = """
 \b
 Examples:
+  deskmate
+  deskmate "where are retries handled?"
+  deskmate --continue --plain
+  echo "list the endpoints" | deskmate > endpoints.txt
   deskmate run "explain how retries work here"
   deskmate run "make the tests pass" --permission-mode dontAsk --max-cost 2
   deskmate run - --output json < goal.txt
@@ -45,30 +55,17 @@ Exit codes:
   130  interrupted; how to resume is on stderr
 """
 
-
-@click.group(cls=Suggesting, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="deskmate", message="deskmate %(version)s")
-@click.option(
-    "-C",
-    "workspace",
-    metavar="PATH",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Work in this folder. Else: the nearest one upwards with .teams, the top of the repository, or this one.",
-)
-@click.pass_context
-def deskmate(ctx: click.Context, workspace: Path | None) -> None:
-    """Coding agents at the desks around you: give them a goal, they work in your folder."""
-    ctx.meta["workspace"] = workspace
+COMPLETION_EPILOG = """
+\b
+To have it in every new shell, once:
+  bash  echo 'eval "$(deskmate completion bash)"' >> ~/.bashrc
+  zsh   echo 'eval "$(deskmate completion zsh)"' >> ~/.zshrc      # below compinit
+  fish  echo 'deskmate completion fish | source' >> ~/.config/fish/config.fish
+"""
 
 
 def _options(command: Command) -> Command:
     for option in (
-        click.option("--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."),
-        click.option(
-            "--permission-mode",
-            type=click.Choice(MODES),
-            help="What happens to calls that no rule settles. Nobody is asked here: what would ask is denied.",
-        ),
         click.option(
             "--delegate/--no-delegate",
             default=None,
@@ -91,10 +88,90 @@ def _options(command: Command) -> Command:
     return command
 
 
+def _mode_option(words: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--permission-mode", type=click.Choice(MODES), help=f"What happens to calls that no rule settles. {words}"
+    )
+
+
+def _headless_options(command: Command) -> Command:
+    output = click.option(
+        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."
+    )
+    return _options(_mode_option("Nobody is asked here: what would ask is denied.")(output(command)))
+
+
+@click.group(
+    cls=Speaking,
+    epilog=EPILOG,
+    invoke_without_command=True,
+    subcommand_metavar='["WORDS" | COMMAND [ARGS]...]',
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="deskmate", message="deskmate %(version)s")
+@click.option(
+    "-C",
+    "workspace",
+    metavar="PATH",
+    type=completing.Folder(exists=True, file_okay=False, path_type=Path),
+    help="Work in this folder. Else: the nearest one upwards with .teams, the top of the repository, or this one.",
+)
+@click.option("--plain", is_flag=True, help="Converse line by line. Also chosen where there is no terminal.")
+@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Go on with this team, or found it.")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Go on with the team that was last at work here.")
+@_mode_option("You are asked where that is left to you.")
+@_options
+@click.pass_context
+def deskmate(
+    ctx: click.Context, /, workspace: Path | None, plain: bool, team: str | None, latest: bool, **flags: object
+) -> int:
+    """Coding agents at the desks around you: talk to them, or give them a goal; they work in your folder.
+
+    Without a command you talk to the lead of a new team, in the terminal UI; WORDS are said to it first. They are one
+    text in quotes, or all behind --. All options but -C are those of that conversation; commands have their own.
+    """
+    ctx.meta["workspace"] = workspace
+    if ctx.invoked_subcommand is not None:
+        _refuse_options(ctx)
+        return 0
+    if team and latest:
+        raise click.UsageError("--team names a team and --continue takes the last one; take one of them.", ctx)
+    words = ctx.meta["words"]
+    if words is not None and not words.strip():
+        raise click.UsageError('There are no words. Write some, as in: deskmate "where are retries handled?"', ctx)
+    with importing():
+        from deskmate.faces.cli.sitting import Sitting
+
+    sitting = Sitting(workspace, words and bounded(words), team, latest, flags)
+    return _converse(sitting, plain=plain or not at_terminal())
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Raise UsageError for an option of the conversation before a command: it would change nothing."""
+    typed = [
+        param.opts[-1]
+        for param in ctx.command.params
+        if param.name != "workspace" and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        name = ctx.invoked_subcommand
+        raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
+
+
+def _converse(sitting: "Sitting", *, plain: bool) -> int:
+    with importing():
+        if plain:
+            from deskmate.faces.cli.plain import carry_out
+        else:
+            from deskmate.faces.tui import carry_out
+
+    return carry_out(sitting)
+
+
 @deskmate.command()
 @click.argument("goal", nargs=-1)
 @click.option("--team", metavar="NAME", help="The name of the new team. Else: main, main-2, ...")
-@_options
+@_headless_options
 @click.pass_context
 def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: str, **flags: object) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
@@ -113,9 +190,9 @@ def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: 
 
 
 @deskmate.command()
-@click.argument("team", required=False)
+@click.argument("team", required=False, shell_complete=completing.teams)
 @click.argument("text", required=False)
-@_options
+@_headless_options
 @click.pass_context
 def resume(ctx: click.Context, /, team: str | None, text: str | None, output: str, **flags: object) -> int:
     """Go on with what a TEAM left open, and print the answer.
@@ -132,7 +209,9 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
 
 @deskmate.command()
 @click.option("--fast", is_flag=True, help="Without the pauses to read in.")
-def demo(fast: bool) -> int:
+@click.option("--tui", is_flag=True, help="On the screen of the terminal UI, where you can look around and answer.")
+@click.pass_context
+def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
     """Watch a rehearsed team at work, without a key or a network.
 
     It moves a small application from REST to GraphQL in a new folder. Only the models' words are rehearsed; tools,
@@ -141,7 +220,26 @@ def demo(fast: bool) -> int:
     with importing():
         from deskmate.faces.cli.demo import carry_out
 
-    return carry_out(fast=fast)
+    if tui and not at_terminal():
+        raise click.UsageError("--tui needs a terminal. Without it, the demo tells what happens line by line.", ctx)
+    return carry_out(fast=fast, on_screen=tui)
+
+
+@deskmate.command(epilog=COMPLETION_EPILOG)
+@click.argument("shell", required=False, type=click.Choice(completing.SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, /, shell: str | None) -> int:
+    """Print what lets a SHELL complete commands, options, teams, members and tasks.
+
+    Without SHELL, for the one that the variable SHELL names.
+    """
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    if name not in completing.SHELLS:
+        raise click.UsageError(f"Which shell is not known. Name one of {', '.join(completing.SHELLS)}.", ctx)
+    with importing():
+        from deskmate.faces.cli.tables import put
+
+    return put([completing.script(deskmate, name).rstrip("\n")])
 
 
 @deskmate.command(hidden=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from deskmate.app import Feed
-from deskmate.app.rehearsing import PATIENCE_SECONDS, Rehearsed, prepare, rehearsal
+from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer, Question
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
@@ -20,9 +20,10 @@ from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS as READER_SECONDS
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
-from deskmate.faces.cli.texts import clean, one_line
+from deskmate.faces.cli.texts import clean, exact, one_line
 
 RED = 1
+PATIENCE_SECONDS = 3.0
 INTRODUCTION = """\
 A small library is served by REST, and a team will move it to GraphQL. What the models say is rehearsed: no key, no
 network. All else is real: files, tests, tasks, mail, plans, questions. It works in {folder}
@@ -30,9 +31,15 @@ network. All else is real: files, tests, tasks, mail, plans, questions. It works
 _ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
 
 
-def carry_out(*, fast: bool) -> int:
+def carry_out(*, fast: bool, on_screen: bool) -> int:
     """Play the demo; return the exit code: 0 only where the application's own tests pass. Raises DeskmateError."""
     folder = prepare()
+    if on_screen:
+        from deskmate.faces.tui.show import open_show
+
+        rehearsed = open_show(folder, INTRODUCTION.format(folder=folder), fast=fast)
+        with Outlet(sys.stderr) as stderr, Outlet(sys.stdout) as stdout:
+            return _end(rehearsed, folder, progress_on(stderr, colour=False), stdout)
     with Outlet(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=not os.environ.get("NO_COLOR"))
         brake = Brake(progress.note)
@@ -53,26 +60,31 @@ async def _play(folder: Path, progress: Progress, brake: Brake, fast: bool) -> R
     feed.listen(progress.hear)
     with anyio.CancelScope() as scope, brake.stops(scope):
         async with rehearsal(folder, feed, fast=fast) as show:
-            return await show.play(_Onlooker(progress))
+            return await show.play(_Onlooker(progress, fast=fast))
     return None
 
 
 class _Onlooker:
     """Who sits at the terminal, if anybody does: is shown every question, and may answer with a key and Enter."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress, *, fast: bool) -> None:
+        self._progress, self._fast = progress, fast
 
     @property
-    def there(self) -> bool:
+    def patience_seconds(self) -> float:
+        """How long to wait for an answer: where nobody can type and time matters, not at all."""
+        return 0.0 if self._fast and not self._there else PATIENCE_SECONDS
+
+    @property
+    def _there(self) -> bool:
         """Whether something can be typed: who reads a terminal from the background is stopped."""
         return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
 
     async def ask(self, question: Question) -> Answer:
         """Show a question; return the answer that is typed, if one ever is."""
-        details = "\n".join(f"    {name}: {one_line(str(value))}" for name, value in question.arguments.items())
+        details = "\n".join(f"    {name}: {exact(str(value))}" for name, value in question.arguments.items())
         self._progress.note(f"\n{question.member} asks: may I use {question.tool}?\n{details}")
-        if not self.there:
+        if not self._there:
             await anyio.sleep_forever()
         self._progress.note(
             f"y yes, a always, n no, then Enter; after {PATIENCE_SECONDS:.0f} seconds the script answers"

@@ -6,7 +6,8 @@ On a terminal one more line is alive: it shows what is being said or done this m
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import assert_never
 
 import click
@@ -27,6 +28,7 @@ from deskmate.app import (
     ThinkingDelta,
 )
 from deskmate.faces.cli.outlet import Outlet
+from deskmate.faces.cli.tables import Line, Sheet
 from deskmate.faces.cli.texts import clean, cut, gist, one_line
 
 PIPE_CELLS = 200
@@ -75,6 +77,11 @@ class Progress:
         """Print a text of the program's own, however long. Any thread may."""
         self._write(f"{clean(text)}\n")
 
+    def put(self, lines: Iterable[Line]) -> None:
+        """Print lines as they are, which are clean, names in their colours."""
+        sheet = Sheet(None, colour=self._colour)
+        self._write("".join(f"{sheet.painted(line)}\n" for line in lines))
+
     def close(self) -> None:
         """Leave no live line behind."""
         self._write("")
@@ -100,7 +107,7 @@ class Progress:
         if entry.type == "said":
             self._words.pop(member, None)
             for index, call in enumerate(entry.calls):
-                self._calls[f"{member}:{number}.{index}"] = _label(call.tool, call.arguments)
+                self._calls[f"{member}:{number}.{index}"] = call_label(call.tool, call.arguments)
             # A lead's words without calls are the answer, and that goes to stdout.
             if (entry.calls or member != "lead") and entry.text.strip():
                 self._show(member, gist(entry.text))
@@ -144,18 +151,20 @@ class Progress:
 def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
     """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
     terminal = os.isatty(outlet.number)
-
-    def cells() -> int:
-        try:
-            return os.get_terminal_size(outlet.number).columns or PIPE_CELLS
-        except OSError:
-            # No terminal, or one that was closed meanwhile.
-            return PIPE_CELLS
-
-    return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=cells)
+    return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, outlet.number))
 
 
-def _label(tool: str, arguments: dict[str, object]) -> str:
+def cells_of(number: int) -> int:
+    """Return how many cells a line has there."""
+    try:
+        return os.get_terminal_size(number).columns or PIPE_CELLS
+    except OSError:
+        # No terminal, or one that was closed meanwhile.
+        return PIPE_CELLS
+
+
+def call_label(tool: str, arguments: dict[str, object]) -> str:
+    """Return in a line what a call is about."""
     if tool == "SendMessage":
         kind = arguments.get("type", "message")
         to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"

@@ -6,6 +6,7 @@
 import difflib
 import gc
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +17,58 @@ import click
 class Suggesting(click.Group):
     """A group that names the nearest command when it has none of that name."""
 
-    advice = 'To give the agent a goal: deskmate run "GOAL"'
+    advice = ""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         typed = args[0]
-        if self.get_command(ctx, typed) is None and not typed.startswith("-"):
+        # While somebody still types, nothing is wrong yet.
+        if not ctx.resilient_parsing and self.get_command(ctx, typed) is None and not typed.startswith("-"):
             near = difflib.get_close_matches(typed, self.list_commands(ctx), n=1)
-            hint = f"Did you mean '{near[0]}'?" if near else self.advice
-            ctx.fail(f"There is no command '{typed}'. {hint}")
+            hints = [f"Did you mean '{near[0]}'?" if near else self.advice, self.way_out(args)]
+            ctx.fail(" ".join(filter(None, [f"There is no command '{typed}'.", *hints])))
         return super().resolve_command(ctx, args)
+
+    def way_out(self, args: list[str]) -> str:
+        """Return what else to type where no command was meant."""
+        return ""
+
+
+class Speaking(Suggesting):
+    """A group to which words can be said instead of a command: one text with a space in it, or all behind `--`.
+
+    They are left in `ctx.meta["words"]`, none where a command was typed or nothing.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = None
+        # While somebody still types, commands and options are completed, words are not.
+        if not ctx.resilient_parsing:
+            words, args = self._parted(ctx, args)
+        ctx.meta["words"] = words
+        return super().parse_args(ctx, args)
+
+    def _parted(self, ctx: click.Context, args: list[str]) -> tuple[str | None, list[str]]:
+        """Return the words, and what is typed without them."""
+        options, rest = self._behind_options(ctx, args)
+        if options[-1:] == ["--"]:
+            return " ".join(rest), options[:-1]
+        if not rest or not any(map(str.isspace, rest[0])):
+            return None, args
+        args = [*options, *rest[1:]]
+        _, more = self._behind_options(ctx, args)
+        if more:
+            ctx.fail(f"Only options may follow words in quotes, and '{more[0]}' is none. Put all into the same quotes.")
+        return rest[0], args
+
+    def _behind_options(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str]]:
+        """Return the options that args begin with, and all from the first that is none."""
+        _, rest, _ = self.make_parser(ctx).parse_args(list(args))
+        return args[: len(args) - len(rest)], rest
+
+    def way_out(self, args: list[str]) -> str:
+        return f"To say it to the lead: {shlex.join(['deskmate', '--', *args])}"
 
 
 @contextmanager
@@ -38,6 +80,11 @@ def importing() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def at_terminal() -> bool:
+    """Tell whether somebody sits at a terminal, to read and to type."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def from_stdin() -> str | None:

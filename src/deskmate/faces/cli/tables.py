@@ -1,4 +1,4 @@
-"""Tables: rows of cells set out in columns, at any width, for people. `looking` and `acting` print them.
+"""Tables: rows of cells set out in columns, at any width, for people. `listings` sets them, other commands print them.
 
 On a terminal they fit its window and are coloured unless NO_COLOR is set; in a pipe nothing is cut or coloured.
 """
@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 import click
 
@@ -27,6 +27,10 @@ class Cell:
     colour: str | None = None
 
 
+# Cells that stand side by side, all of them clean.
+Line: TypeAlias = tuple[Cell, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Sheet:
     """What is printed on. `cells`: how wide it is, None where that does not matter."""
@@ -36,6 +40,10 @@ class Sheet:
 
     def table(self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "") -> list[str]:
         """Return rows as lines, their columns below each other; the column `gives` becomes narrower where it must."""
+        return [self.painted(line) for line in self.lines(rows, gives=gives, indent=indent)]
+
+    def lines(self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "") -> list[Line]:
+        """Return rows as `table` does, not painted yet."""
         cleaned = [[_cleaned(cell) for cell in row] for row in rows]
         widths = [max(width(cell.text) for cell in column) for column in zip(*cleaned, strict=True)]
         if self.cells is not None and widths:
@@ -46,14 +54,18 @@ class Sheet:
 
     def name(self, name: str, team: str, colours: Mapping[str, str]) -> str:
         """Return how a member is named on every screen."""
-        return self.paint(Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name)))
+        return self.paint(named(name, team, colours))
+
+    def painted(self, line: Line) -> str:
+        """Return the text of a line, coloured where that is wanted."""
+        return "".join(map(self.paint, line)).rstrip()
 
     def paint(self, cell: Cell) -> str:
         """Return a cell's text, coloured where that is wanted."""
         return click.style(cell.text, fg=cell.colour) if self.colour and cell.colour else cell.text
 
-    def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> str:
-        shown, space = indent, 0
+    def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> Line:
+        shown, space = [Cell(indent)], 0
         room = None if self.cells is None else self.cells - len(indent)
         for cell, cells in zip(row, widths, strict=True):
             # A column in which nobody has anything takes no place.
@@ -62,10 +74,15 @@ class Sheet:
             if room is not None and room <= space:
                 break
             text = cut(cell.text, cells if room is None else min(cells, room - space))
-            shown += " " * space + self.paint(Cell(text, cell.colour))
+            shown += [Cell(" " * space), Cell(text, cell.colour)]
             room = None if room is None else room - space - width(text)
             space = cells - width(text) + len(_GAP)
-        return shown.rstrip()
+        return tuple(cell for cell in shown if cell.text)
+
+
+def named(name: str, team: str, colours: Mapping[str, str]) -> Cell:
+    """Return how a member is named on every screen, in its colour."""
+    return Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name))
 
 
 def _cleaned(cell: Cell | str) -> Cell:

@@ -1,21 +1,31 @@
 """The commands that look at a team and that act on it by the user's hand. Only click is imported before one runs.
 
-`commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts` and `acting` carry
-them out.
+`commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts`, `acting` and
+`doctor` carry them out.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from deskmate.faces.cli import completing
 from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importing
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _team_option(command: Command) -> Command:
-    return click.option("--team", metavar="NAME", help="The team. Else: the one last written to.")(command)
+    return click.option(
+        "--team", metavar="NAME", shell_complete=completing.teams, help="The team. Else: the one last written to."
+    )(command)
+
+
+def _team_argument(command: Command) -> Command:
+    return click.argument("team", required=False, shell_complete=completing.teams)(command)
 
 
 def _json_option(command: Command) -> Command:
@@ -41,13 +51,25 @@ class Board(Suggesting):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [word for word in args if not word.startswith("-")]
         asks_help = not words and any(word in ctx.help_option_names for word in args)
-        if len(words) <= 1 and not asks_help and not any(word in self.commands for word in words):
+        # What is behind `board` while somebody still types may become either.
+        undecided = ctx.resilient_parsing and not args
+        if len(words) <= 1 and not asks_help and not undecided and not any(word in self.commands for word in words):
             args = ["show", *args]
         return super().parse_args(ctx, args)
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage(ctx.command_path, "[TEAM] [--json]")
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.commands["show"].format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        shown = self.commands["show"]
+        if incomplete.startswith("-"):
+            return shown.shell_complete(ctx, incomplete)
+        return [*super().shell_complete(ctx, incomplete), *shown.params[0].shell_complete(ctx, incomplete)]
 
 
 @click.group(cls=Board)
@@ -59,7 +81,7 @@ def board() -> None:
 
 
 @board.command(hidden=True)
-@click.argument("team", required=False)
+@_team_argument
 @_json_option
 @click.pass_context
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
@@ -73,14 +95,20 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
 @board.command()
 @click.argument("subject")
 @click.option("--description", default="", help="What is to be done, in as many words as it takes.")
-@click.option("--blocked-by", metavar="ID", multiple=True, help="A task that must be done first. May be repeated.")
+@click.option(
+    "--blocked-by",
+    metavar="ID",
+    multiple=True,
+    shell_complete=completing.open_tasks,
+    help="A task that must be done first. May be repeated.",
+)
 @click.option("--role", help="Only for who has this role or name.")
-@click.option("--owner", metavar="NAME", help="Give it to this member.")
+@click.option("--owner", metavar="NAME", shell_complete=completing.members_here, help="Give it to this member.")
 @click.option("--verify", metavar="COMMAND", help="The command that must succeed for it to be done.")
 @_team_option
 @click.pass_context
 def add(ctx: click.Context, /, subject: str, team: str | None, **fields: object) -> int:
-    """Put a task on the board."""
+    """Put a task on the board. SUBJECT says in a line what is to be done."""
     with importing():
         from deskmate.faces.cli import acting
 
@@ -88,8 +116,8 @@ def add(ctx: click.Context, /, subject: str, team: str | None, **fields: object)
 
 
 @board.command()
-@click.argument("id_", metavar="ID")
-@click.argument("name")
+@click.argument("id_", metavar="ID", shell_complete=completing.open_tasks)
+@click.argument("name", shell_complete=completing.members_here)
 @_team_option
 @click.pass_context
 def assign(ctx: click.Context, /, id_: str, name: str, team: str | None) -> int:
@@ -101,7 +129,7 @@ def assign(ctx: click.Context, /, id_: str, name: str, team: str | None) -> int:
 
 
 @board.command()
-@click.argument("id_", metavar="ID")
+@click.argument("id_", metavar="ID", shell_complete=completing.open_tasks)
 @_team_option
 @click.pass_context
 def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
@@ -113,7 +141,7 @@ def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
 
 
 @board.command()
-@click.argument("id_", metavar="ID")
+@click.argument("id_", metavar="ID", shell_complete=completing.tasks)
 @_team_option
 @click.pass_context
 def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
@@ -125,14 +153,15 @@ def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
 
 
 @click.command()
-@click.argument("name")
-@click.argument("team", required=False)
+@click.argument("name", shell_complete=completing.mailboxes)
+@_team_argument
 @_json_option
 @click.pass_context
 def inbox(ctx: click.Context, /, name: str, team: str | None, as_json: bool) -> int:
     """Show the mail of the member NAME: what it has not heard, marked, and below it the last 20 that it has.
 
-    Looking changes nothing. Of your own, which is that of user, nothing is known to be heard.
+    Without TEAM, in the one last written to. Looking changes nothing. Of your own, which is that of user, nothing is
+    known to be heard.
     """
     with importing():
         from deskmate.faces.cli import looking
@@ -141,14 +170,17 @@ def inbox(ctx: click.Context, /, name: str, team: str | None, as_json: bool) -> 
 
 
 @click.command()
-@click.argument("name")
-@click.argument("team", required=False)
+@click.argument("name", shell_complete=completing.members)
+@_team_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option("-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="So many entries.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry, whole.")
 @click.pass_context
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
-    """Show what the member NAME heard, said and did."""
+    """Show what the member NAME heard, said and did.
+
+    Without TEAM, in the one last written to.
+    """
     with importing():
         from deskmate.faces.cli import transcripts
 
@@ -156,7 +188,7 @@ def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.members_here)
 @click.argument("text")
 @_team_option
 @click.pass_context
@@ -172,11 +204,14 @@ def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
 
 
 @click.command()
-@click.argument("team", required=False)
+@_team_argument
 @_json_option
 @click.pass_context
 def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
-    """Show what a TEAM has used and spent, by member and model."""
+    """Show what a TEAM has used and spent, by member and model.
+
+    Without TEAM, the one last written to.
+    """
     with importing():
         from deskmate.faces.cli import looking
 
@@ -184,7 +219,7 @@ def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=completing.teammates_here)
 @_team_option
 @click.pass_context
 def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
@@ -195,4 +230,30 @@ def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
     return acting.stop(ctx.meta["workspace"], team, name)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, cost, stop)
+@click.command()
+@_team_argument
+@click.option("--accept", is_flag=True, help="Accept that what cannot be read of the roster and board of TEAM is lost.")
+@click.option("--yes", is_flag=True, help="With --accept: do not ask first.")
+@_json_option
+@click.pass_context
+def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_json: bool) -> int:
+    """Check machine, settings, workspace and teams.
+
+    Each line says how something is and what to do about it. With TEAM, of the teams only that one is looked at.
+
+    While a record of a roster or board is lost nobody takes tasks, as it may have given one to somebody: put the file
+    back from a copy, or --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
+    """
+    if as_json and accept:
+        raise click.UsageError("--json shows and --accept acts; take one of them.", ctx)
+    if yes and not accept:
+        raise click.UsageError("--yes goes with --accept.", ctx)
+    with importing():
+        from deskmate.faces.cli import doctor as face
+
+    if accept:
+        return face.accept(ctx.meta["workspace"], team, asks=not yes)
+    return face.doctor(ctx.meta["workspace"], team, as_json=as_json)
+
+
+TEAM_COMMANDS = (teams, board, inbox, tail, send, cost, stop, doctor)

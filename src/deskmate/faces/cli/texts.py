@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 # Whole sequences first, so that no tail of one is left standing as text: strings with their end, then the others.
 # A string ends with its line at the latest, or one without an end would hide all that follows.
@@ -13,6 +14,9 @@ _SEQUENCES = re.compile(
 # What is left of control characters, and those that turn the direction of writing round.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
+# Seen as nothing, or as a space that is none, though no category of Unicode says so.
+_BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def clean(text: str) -> str:
@@ -23,6 +27,48 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a cleaned text on one line, its runs of white space made one space."""
     return " ".join(clean(text).split())
+
+
+def exact(text: str) -> str:
+    """Return a text on one line with each character that could not be seen written out, as `\\x1b`.
+
+    For what a person is asked to allow: there nothing may be left out.
+    """
+    return "".join(part for part, _ in written_out(text))
+
+
+def written_out(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of a text, and of each whether it stands for a character that could not be seen."""
+    if text.isascii() and text.isprintable():
+        yield text, False
+        return
+    seen = ""
+    for character in text:
+        if not _is_hidden(character):
+            seen += character
+            continue
+        if seen:
+            yield seen, False
+        yield _escaped(character), True
+        seen = ""
+    if seen:
+        yield seen, False
+
+
+def _is_hidden(character: str) -> bool:
+    category = unicodedata.category(character)
+    space = category == "Zs" and character != " "
+    return category in _HIDDEN or space or is_selector(character) or character in _BLANKS
+
+
+def is_selector(character: str) -> bool:
+    """Tell whether a character only chooses how the one before it looks."""
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def gist(text: str) -> str:

@@ -1,0 +1,188 @@
+"""What does a command cost that only tells something? From the start of its process to its end, beside Python alone."""
+
+import compileall
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+import deskmate
+from benchmarks.measure import RunFailed, Size, alone, percentile, times
+from benchmarks.ours import TEAM, Unsynced, open_store
+from benchmarks.report import Answer, Column, Table, below
+from benchmarks.stub import environment
+from deskmate.core.entries import Began, Call, Did, Said, Started
+from deskmate.core.members import Idle, Joined, Member, Working
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, SPEND
+from deskmate.core.spending import Spent
+from deskmate.runtime.board import Board
+from deskmate.runtime.clock import SystemClock
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
+
+NOTHING = "python -c pass"
+# By what is typed: the most milliseconds it may take, None for what is only told.
+COMMANDS: dict[str, float | None] = {
+    "--version": 100.0,
+    "--help": 150.0,
+    "board": 500.0,
+    "teams": None,
+    "cost": None,
+    "inbox mate-1": None,
+    "tail mate-1": None,
+}
+MATES = 10
+RECORDS_A_STEP = 4
+SECONDS = 60.0
+# Filling a team takes a minute on a busy machine.
+FILL_SECONDS = 600.0
+STREAMS = {
+    "the board": "board",
+    "the roster": "roster",
+    "transcripts": "*_transcript",
+    "mail": "*_inbox",
+    "spend": SPEND,
+}
+
+
+def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
+    """Measure each command on one large team, and Python alone, in turns."""
+    tasks, records = size.large_team
+    say(f"faces: a team of {tasks:,} tasks and {records:,} records")
+    held = alone(partial(anyio.run, _fill, folder, tasks, records), FILL_SECONDS)
+    for place in map(Path, deskmate.__path__):
+        compileall.compile_dir(place, quiet=1)
+    say(f"faces: {size.starts} times each")
+    taken: dict[str, list[int]] = {name: [] for name in (NOTHING, *COMMANDS)}
+    for number in range(-1, size.starts):
+        for name, found in taken.items():
+            nanoseconds = _time(folder, _command(name))
+            # The first of all fills the caches of the disk.
+            found += [nanoseconds] if number >= 0 else []
+    p50 = {name: percentile(found, 0.5) for name, found in taken.items()}
+    targets = [below(f"{_typed(name)}, p50", p50[name], most, "ms") for name, most in COMMANDS.items() if most]
+    return Answer([_table(p50, taken, held)], targets)
+
+
+def _table(p50: dict[str, float], taken: dict[str, list[int]], held: str) -> Table:
+    columns = [
+        Column("process"),
+        Column("p50 ms", "{:.1f}"),
+        Column("p99 ms", "{:.1f}"),
+        Column("x python", "{:.2f}"),
+    ]
+    rows = [
+        (_typed(name), p50[name], percentile(found, 0.99), times(p50[name], p50[NOTHING]))
+        for name, found in taken.items()
+    ]
+    notes = ("From the start of the process to its end, its output in a pipe.", f"The team's records: {held}.")
+    return Table("Faces: commands that tell something", columns, rows, notes)
+
+
+def _typed(name: str) -> str:
+    return name if name == NOTHING else f"deskmate {name}"
+
+
+def _command(name: str) -> list[str]:
+    return [sys.executable, "-c", "pass"] if name == NOTHING else [sys.executable, "-m", "deskmate", *name.split()]
+
+
+def _time(folder: Path, command: Sequence[str]) -> int:
+    began = time.monotonic_ns()
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(HOME=str(folder), XDG_CONFIG_HOME="", XDG_STATE_HOME=""),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    took = time.monotonic_ns() - began
+    if done.returncode:
+        raise RunFailed(f"{' '.join(command[1:])} failed:\n{done.stderr}")
+    return took
+
+
+# -- the team -------------------------------------------------------------------------------------
+
+
+async def _fill(folder: Path, tasks: int, records: int) -> str:
+    """Let a team work until it has so many records, and a tenth of its tasks open; return what they are, in words."""
+    store = open_store(folder)
+    team = _Team(Pen(Unsynced(store), SystemClock()))
+    await team.gather()
+    for before in range(tasks):
+        # Chains of ten, each blocked by the one before it.
+        await team.board.create(LEAD, f"port endpoint {before + 1}", blocked_by=[before] if before % 10 else [])
+    done = tasks - tasks // 10
+    # Beside steps: the task is claimed and done, its owner works and rests, a message goes there and back, both heard.
+    steps = math.ceil((records - tasks - done * 8) / (done * RECORDS_A_STEP))
+    for number in range(done):
+        await team.work(f"mate-{number % MATES + 1}", steps)
+    store.close()
+    counts = {stream: _lines(folder, pattern) for stream, pattern in STREAMS.items()}
+    return ", ".join(f"{count:,} in {stream}" for stream, count in counts.items())
+
+
+def _lines(folder: Path, pattern: str) -> int:
+    return sum(file.read_bytes().count(b"\n") for file in folder.glob(f".t*/{TEAM}/{pattern}.jsonl"))
+
+
+class _Team:
+    """A lead and teammates, whose work is written down as it would be if they had models."""
+
+    def __init__(self, pen: Pen) -> None:
+        self.pen, self.roster = pen, Roster(pen)
+        self.board = Board(pen, self.roster)
+        self._transcripts: dict[str, Transcript] = {}
+
+    async def gather(self) -> None:
+        """Found the team and have everybody join."""
+        await self.roster.found(TEAM)
+        names = [f"mate-{number}" for number in range(1, MATES + 1)]
+        for name in names:
+            await self.roster.join(Joined(name=name, role="dev", at=self._now()))
+        for name in (LEAD, *names):
+            self._transcripts[name] = await Transcript.load(self.pen, name)
+            await self._transcripts[name].record(Started(name=name, prompt="You port endpoints."))
+
+    async def work(self, name: str, steps: int) -> None:
+        """Let a teammate do the next task there is."""
+        await self._write(LEAD, name, "take what is next")
+        await self.roster.status(Working(name=name, at=self._now()))
+        task = await self.board.claim_next(self._member(name))
+        assert task, "a task is free"
+        for step in range(steps):
+            await self._step(name, step)
+        await self.board.complete(name, task.id, task.epoch)
+        await self._write(name, LEAD, f"#{task.id} is done, its tests pass")
+        await self.roster.status(Idle(name=name, at=self._now(), heard=0))
+
+    async def _step(self, name: str, step: int) -> None:
+        transcript = self._transcripts[name]
+        call = Call(tool="bash", arguments={"command": f"python -m pytest tests/test_{step}.py"})
+        said = await transcript.record(Said(text="I run its tests, then I see.", calls=(call,)))
+        await transcript.record(Began(calls=(f"{name}:{said}.0",)))
+        await transcript.record(Did(call=f"{name}:{said}.0", text="12 passed in 0.31s\n" * 10))
+        spent = Spent(member=name, model="anthropic:claude", input=4000, output=90, cost=0.004, at=self._now())
+        await self.pen.append(SPEND, spent.body())
+
+    async def _write(self, sender: str, recipient: str, words: str) -> None:
+        await Mailbox(sender, self.pen, self.roster).send(recipient, Plain(content=words))
+        await Mailbox(recipient, self.pen, self.roster).hear(self._transcripts[recipient])
+
+    def _member(self, name: str) -> Member:
+        return self.roster.state.members[name]
+
+    def _now(self) -> float:
+        return self.pen.clock.timestamp()

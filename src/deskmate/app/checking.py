@@ -1,0 +1,248 @@
+"""Checking: whether this machine, the user's settings and the workspace are fit for a team, and what to do where not.
+
+Nothing is asked over a network, and no key is told. Faces above print it, `losses` beside looks at the teams.
+"""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from deskmate.app.reading import telling, workspace_at
+from deskmate.config import Settings, choose_fallback, choose_model, load
+from deskmate.errors import BadSettings, DeskmateError, StoreError
+from deskmate.stores.files import Files
+from deskmate.stores.folders import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
+from deskmate.stores.jsonl import NET_SECONDS, TEAMS
+from deskmate.stores.watches import Watch, best_watch
+
+State: TypeAlias = Literal["ok", "warn", "bad"]
+
+LITTLE_BYTES, TOO_LITTLE_BYTES = 10**9, 50 * 10**6
+_PATIENCE_SECONDS = 5.0
+# Kinds of file systems that lie on another machine; what a program serves has a kind that begins with `fuse.`.
+_NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs"})
+_SERVED = frozenset({"fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `next`: what to do about it, where there is something to do."""
+
+    what: str
+    state: State
+    words: str
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedWorkspace:
+    """A workspace. `place`: None where none can be told; `usable`: whether a team can be kept there."""
+
+    place: Path | None
+    usable: bool
+    checks: tuple[Check, ...]
+
+
+def told(what: str, error: DeskmateError | str) -> Check:
+    """Return an error as a check: what is wrong, and behind its semicolon what to do."""
+    words, _, step = str(error).partition("; ")
+    return Check(what, "bad", words, step)
+
+
+# -- the machine ----------------------------------------------------------------------------------
+
+
+def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """Check the programs that Deskmate is made of and those it asks for help."""
+    python = f"{platform.python_version()}, {sys.executable} (3.11 or later is needed)"
+    return (
+        Check("python", "ok", python),
+        _deskmate(),
+        _git(_version_of("git", environ)),
+        _ripgrep(_version_of("rg", environ)),
+        _sandbox(_version_of("bwrap", environ)),
+    )
+
+
+def _deskmate() -> Check:
+    try:
+        return Check("deskmate", "ok", version("deskmate"))
+    except PackageNotFoundError:
+        return Check("deskmate", "warn", "its version is not known: it is not installed", "install it: pip install .")
+
+
+def _version_of(program: str, environ: Mapping[str, str]) -> str | None:
+    """Return what a program says of its version; None where it is not there or does not run."""
+    found = shutil.which(program, path=environ.get("PATH", os.defpath))
+    if found is None:
+        return None
+    try:
+        ran = subprocess.run(
+            [found, "--version"],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return ran.stdout.decode(errors="replace").partition("\n")[0]
+
+
+def _git(found: str | None) -> Check:
+    if found:
+        return Check("git", "ok", found)
+    missed = "not there, or it does not run: the demo needs it, and without it files that git ignores are found too"
+    return Check("git", "warn", missed, "install git")
+
+
+def _ripgrep(found: str | None) -> Check:
+    if found:
+        return Check("ripgrep", "ok", found)
+    missed = "not there, or it does not run: grep searches in its place, also in files that git ignores"
+    return Check("ripgrep", "warn", missed, "to search better, install ripgrep")
+
+
+def _sandbox(found: str | None) -> Check:
+    words = "commands run unconfined: one that is permitted can do all that you can"
+    there = f"{found} is there" if found else "bubblewrap is not there"
+    unused = f"{there}, and Deskmate does not use it yet"
+    return Check("sandbox", "warn", f"{words} ({unused})", "permit what you would run yourself")
+
+
+# -- settings -------------------------------------------------------------------------------------
+
+
+def check_settings(environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """Check the user's settings, and whether they name a model that can be asked."""
+    try:
+        settings = load(environ)
+    except BadSettings as error:
+        return (told("settings", error),)
+    words = str(settings.file) if settings.file.exists() else f"no file {settings.file}, and none is needed"
+    return (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
+
+
+def _warnings(settings: Settings) -> Iterator[Check]:
+    for warning in settings.warnings:
+        words, _, step = warning.partition("; ")
+        yield Check("settings", "warn", words, step)
+
+
+def _model(settings: Settings) -> Check:
+    if settings.model is None and not (settings.anthropic.reachable or settings.openai.reachable):
+        return Check(
+            "model",
+            "bad",
+            "no model can be asked: there is no key and no address of a server",
+            "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL and DESKMATE_MODEL for a server of your own; "
+            "to watch a team without a key: deskmate demo",
+        )
+    try:
+        return _asked("model", choose_model(settings), settings)
+    except BadSettings as error:
+        return told("model", error)
+
+
+def _fallback(settings: Settings) -> Iterator[Check]:
+    try:
+        if model := choose_fallback(settings):
+            yield _asked("fallback", model, settings)
+    except BadSettings as error:
+        yield told("fallback", error)
+
+
+def _asked(what: str, model: str, settings: Settings) -> Check:
+    provider = settings.provider_of(model)
+    where = f" at {provider.base_url}" if provider.base_url else ""
+    key = "with a key that is set" if provider.key else "without a key"
+    return Check(what, "ok", f"{model}, asked{where} {key}; whether it answers was not tried")
+
+
+# -- the workspace --------------------------------------------------------------------------------
+
+
+def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWorkspace:
+    """Check the workspace that a folder belongs to, the current one if none is given. Nothing is left behind there."""
+    try:
+        place = workspace_at(folder)
+        with telling(place):
+            free, kind = shutil.disk_usage(place).free, mount_of(place, mountinfo)[0]
+    except StoreError as error:
+        return CheckedWorkspace(None, False, (told("workspace", error),))
+    needed = (_writable(place), _file_system(kind), *_locks(place, mountinfo))
+    usable = all(check.state != "bad" for check in needed)
+    return CheckedWorkspace(place, usable, (*needed, check_space(free)))
+
+
+def _writable(place: Path) -> Check:
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Check("workspace", "bad", f"{place} cannot be written to", "change that, or choose another with -C PATH")
+    if (place / TEAMS).exists():
+        return Check("workspace", "ok", f"{place}, which has {TEAMS}")
+    if (place / ".git").exists():
+        return Check("workspace", "ok", f"{place}, the top of its git repository; no teams yet")
+    return Check("workspace", "ok", f"{place}, as no folder above it has {TEAMS} or is a git repository; no teams yet")
+
+
+def _file_system(kind: str) -> Check:
+    if kind in _NETWORK | _SERVED:
+        words = f"{kind} lies on another machine: a team is safe there only while one machine works on it"
+        return Check("file system", "warn", words, "choose a workspace on a disk of this machine")
+    return Check("file system", "ok", kind or "its kind is not told by this system")
+
+
+def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
+    """Yield whether locks keep others out, and whether changes are told; tried only where there are teams."""
+    try:
+        refuse_local_locks(place, mountinfo)
+        if not (place / TEAMS).exists():
+            return
+        with telling(place), closing(Folder.of(place, (TEAMS,), Files(), create=False)) as folder:
+            yield _lock(folder.path)
+            yield check_notices(folder, best_watch)
+    except StoreError as error:
+        yield told("locks", error)
+
+
+def _lock(folder: Path) -> Check:
+    try:
+        # Twice opened, as by two processes: that a lock is granted does not show that it keeps anybody out.
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-") as first, open(first.name, "rb") as second:
+            if try_lock(first.fileno()) and not try_lock(second.fileno()):
+                return Check("locks", "ok", "they keep others out")
+    except OSError as error:
+        return Check(
+            "locks", "bad", f"no file can be locked in {folder}: {error.strerror}", "mend that, then try again"
+        )
+    return Check("locks", "bad", f"locks do not work in {folder}", "choose a workspace on a local file system")
+
+
+def check_notices(folder: Folder, watch: Callable[[], Watch]) -> Check:
+    """Check whether the system tells when a file changes."""
+    with closing(watch()) as watching:
+        try:
+            watching.add(folder, ".gitignore")
+        except OSError as error:
+            words, _, step = (error.strerror or str(error)).partition("; ")
+            late = f"what others write is found by a look every {NET_SECONDS:g} s"
+            return Check("notices", "warn", f"{words}: {late}", step)
+    return Check("notices", "ok", "changed files are told at once")
+
+
+def check_space(free_bytes: int) -> Check:
+    """Check whether so much space is enough."""
+    if free_bytes >= LITTLE_BYTES:
+        return Check("disk", "ok", f"{free_bytes / 10**9:,.1f} GB free")
+    state: State = "bad" if free_bytes < TOO_LITTLE_BYTES else "warn"
+    return Check("disk", state, f"{free_bytes // 10**6} MB free", "make room: a full disk stops every agent")

@@ -1,0 +1,166 @@
+"""Losses: what of a team's records cannot be read and whether that stops its work; who sits where, besides.
+
+Faces above print it, `acting` beside accepts a loss, `checking` has machine and workspace; `reading` below reads.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.checking import Check
+from deskmate.app.reading import CUT, Reading, reading_of, team_at, telling
+from deskmate.core import boards, members, tasks
+from deskmate.core.names import BOARD, LEAD, ROSTER
+from deskmate.core.records import Damaged, Item
+from deskmate.errors import Refused, StoreError
+from deskmate.stores.archive import teams_in
+
+# So many of each kind are told; a program gets them all.
+_TOLD = 20
+_UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
+_BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmate run"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A record that is lost. `accepted`: whether a person said so; only losses of roster and board stop anybody."""
+
+    stream: str
+    number: int
+    where: str
+    reason: str
+    accepted: bool
+
+    @property
+    def stops(self) -> bool:
+        """Whether nobody takes tasks because of it."""
+        return self.stream in (ROSTER, BOARD) and not self.accepted
+
+    def __str__(self) -> str:
+        return f"record {self.number} of {self.stream} is lost ({self.where}: {self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedTeam:
+    """A team. `founded`: whether the record of that can be read; without it nobody goes on with the team.
+
+    `seats`: by member, who sits for it now, None where that cannot be told. `damage`: what else cannot be read, a
+    sentence each.
+    """
+
+    name: str
+    founded: bool
+    seats: dict[str, str | None]
+    lost: tuple[Lost, ...]
+    damage: tuple[str, ...]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """How the team is."""
+        return (self._playing(), *self._strays(), *self._damages(), *self._losses(), *self._stopped())
+
+    def _playing(self) -> Check:
+        whole = "" if self.lost or self.damage else ", all of it can be read"
+        if LEAD not in self.seats:
+            return Check("team", "ok", f"{self.name}: not played{whole}")
+        if (holder := self.seats[LEAD]) is None:
+            return Check("team", "warn", f"{self.name}: whether it is played cannot be told")
+        others = ", ".join(name for name in self.seats if name != LEAD)
+        return Check("team", "ok", f"{self.name}: live ({holder}){others and f', with {others}'}{whole}")
+
+    def _strays(self) -> Iterator[Check]:
+        for name, holder in self.seats.items():
+            if LEAD not in self.seats and holder is not None:
+                words = f"{self.name}: {holder} plays '{name}', and nobody plays the lead"
+                yield Check("team", "warn", words, "it ends by itself; if it is still there in a minute, end it")
+
+    def _damages(self) -> Iterator[Check]:
+        for words in self.damage:
+            # Whoever wrote it was never told that it stands there, and the next to write marks it as torn.
+            yield Check("team", "warn" if words.endswith(CUT) else "bad", f"{self.name}: {words}")
+
+    def _losses(self) -> Iterator[Check]:
+        rows = [self._loss(one) for one in self.lost]
+        yield from rows[:_TOLD]
+        if len(rows) > _TOLD:
+            worst = max((row.state for row in rows[_TOLD:]), key=("ok", "warn", "bad").index)
+            yield Check("team", worst, f"{self.name}: {len(rows) - _TOLD} more records are lost", "see all with --json")
+
+    def _loss(self, one: Lost) -> Check:
+        if one.accepted:
+            return Check("team", "ok", f"{self.name}: {one}, and that was accepted")
+        if one.stops:
+            return Check("team", "bad", f"{self.name}: {one}")
+        return Check("team", "warn", f"{self.name}: {one}", "put the file back from a copy, if there is one")
+
+    def _stopped(self) -> Iterator[Check]:
+        stopping = [one for one in self.lost if one.stops]
+        if self.lost and not self.founded:
+            yield Check("team", "bad", f"{self.name}: {_UNFOUNDED}", _BEGIN)
+        elif stopping:
+            streams = " and ".join(dict.fromkeys(one.stream for one in stopping))
+            yield Check(
+                "team",
+                "bad",
+                f"{self.name}: nobody takes tasks because of what is lost of {streams}",
+                f"put the file back from a copy, or accept the loss with: deskmate doctor {self.name} --accept",
+            )
+
+
+def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
+    """Check every team of a workspace, or the one that is named; raise Refused where there is none of that name."""
+    with telling(workspace):
+        names = teams_in(workspace) if team is None else [team_at(workspace, team)]
+    return tuple(_checked(Reading(workspace, name)) for name in names)
+
+
+def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...]]:
+    """Return the team that is meant and what of it a person may accept as lost.
+
+    Raises Refused where that is nothing, or would not help.
+    """
+    reading = reading_of(folder, team)
+    founded = reading.roster().team
+    found = [one for stream in (ROSTER, BOARD) for one in _lost(stream, reading.items(stream)) if one.stops]
+    if not found:
+        raise Refused(f"nothing of the roster and board of team '{reading.team}' is lost; there is nothing to accept")
+    if not founded:
+        raise Refused(f"team '{reading.team}': {_UNFOUNDED}, accepted or not; {_BEGIN}")
+    return reading.team, tuple(found)
+
+
+def _checked(reading: Reading) -> CheckedTeam:
+    founded = bool(reading.roster().team)
+    lost = [one for stream in reading.streams() for one in _lost(stream, reading.items(stream))]
+    seats = _seats(reading)
+    told_already = {f"{one.where}: {one.reason}" for one in lost}
+    damage = tuple(words for words in reading.damage if words not in told_already)
+    return CheckedTeam(reading.team, founded, seats, tuple(lost), damage)
+
+
+def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
+    waiting = _not_accepted(stream, items)
+    for item in items:
+        if isinstance(item, Damaged) and item.kind == "lost":
+            accepted = waiting is not None and item.number not in waiting
+            yield Lost(stream, item.number, item.where, item.reason, accepted)
+
+
+def _not_accepted(stream: str, items: Sequence[Item]) -> frozenset[int] | None:
+    """Return the numbers that stop the work, None where nothing in a stream does."""
+    if stream == ROSTER:
+        return members.fold(members.EMPTY, items).damaged
+    return boards.fold(tasks.EMPTY, items).damaged if stream == BOARD else None
+
+
+def _seats(reading: Reading) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    # The lead first and always: where its seat cannot be looked at, that is told.
+    for member in dict.fromkeys([LEAD, *reading.seats()]):
+        try:
+            if (holder := reading.holder(member)) is not None:
+                found[member] = holder
+        except (OSError, StoreError) as error:
+            reading.note(f"whether somebody plays '{member}' cannot be told: {error}")
+            found[member] = None
+    return found

@@ -1,0 +1,119 @@
+"""Listings: members, board, mail and cost as lines for people, set out for a sheet and not painted yet.
+
+`looking` prints them, the commands of a conversation reply with them; `tables` below has sheets and cells.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from deskmate.app import Sum
+from deskmate.app.listening import Letter, SeenInbox
+from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
+from deskmate.faces.cli.tables import Cell, Line, Sheet, ago, named
+from deskmate.faces.cli.texts import clean, one_line
+
+_WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
+
+
+def status_of(member: SeenMember) -> str:
+    """Return what a member does, and why where that is known."""
+    return f"{member.word}: {member.detail}" if member.detail else member.word
+
+
+def role_of(member: SeenMember) -> str:
+    """Return a member's role, nothing where that only repeats its name."""
+    return member.role if member.role != member.name else ""
+
+
+def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: float) -> list[Line]:
+    """Return a line for each member: what it does and since when, its task, and what it came to."""
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(f"{member.name}@{team}", member.colour or None),
+            role_of(member),
+            status_of(member),
+            ago(now - member.since),
+            f"#{member.task}" if member.task is not None else "",
+            dollars(member.spent),
+        ]
+        for member in members
+    ]
+    return sheet.lines(rows, gives=2)
+
+
+def board_lines(seen: SeenBoard, sheet: Sheet) -> list[Line]:
+    """Return the tasks of a team, and what holds each up."""
+    done = sum(task.status == "completed" for task in seen.tasks)
+    head = f"team {seen.team}: {done} of {len(seen.tasks)} tasks done" if seen.tasks else f"team {seen.team}: no tasks"
+    return [(Cell(head),), *sheet.lines([_task_row(task, seen.colours) for task in seen.tasks], gives=2)]
+
+
+def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
+    owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
+    waits = f"blocked by {_ids(task.waits_for)}" if task.waits_for else ""
+    role = f"for {task.role}" if task.role else ""
+    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _proof(task)]
+
+
+def state_of(task: SeenTask) -> str:
+    """Return in a word how far a task is."""
+    if task.waits_for:
+        return "blocked"
+    return "given" if task.status == "pending" and task.owner else _WORDS.get(task.status, task.status)
+
+
+def _proof(task: SeenTask) -> str:
+    if task.verify is None:
+        return ""
+    return f"verified by {task.verify}" if task.receipt else f"to verify: {task.verify}"
+
+
+def inbox_lines(seen: SeenInbox, now: float) -> list[Line]:
+    """Return a member's mail: what it has not heard, marked, and below it what it has."""
+    unheard = [letter for letter in seen.letters if letter.heard is False]
+    rest = [letter for letter in seen.letters if letter.heard is not False]
+    count = len(seen.letters) + seen.before
+    what = f"{count} message{'' if count == 1 else 's'}" if seen.member == "user" else f"{len(unheard)} unheard"
+    lines: list[Line] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
+    for letter in [*unheard, *rest]:
+        lines += letter_lines(letter, seen.team, seen.colours, now)
+    return [*lines, (Cell(f"{seen.before} more before these"),)] if seen.before else lines
+
+
+def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: float) -> list[Line]:
+    """Return a letter, whole: who wrote it, what kind it is, how old, and its words below."""
+    mark = "* " if letter.heard is False else "  "
+    kind = "" if letter.kind in ("message", "broadcast") else f" {letter.kind.replace('_', ' ')}"
+    answer = "" if "approve" not in letter.fields else ": yes" if letter.fields["approve"] else ": no"
+    request = f" ({one_line(str(letter.fields['request_id']))})" if "request_id" in letter.fields else ""
+    to_all = " to all" if letter.kind == "broadcast" else ""
+    rest = Cell(f"{to_all}{kind}{answer}{request}, {ago(now - letter.at)} ago")
+    words = [(Cell(f"    {line}".rstrip()),) for line in clean(letter.text).splitlines()]
+    return [(Cell(mark), named(letter.sender, team, colours), rest), *words]
+
+
+def cost_lines(seen: SeenCost, sheet: Sheet) -> list[Line]:
+    """Return what a team came to, by member and model."""
+    rows: list[Sequence[Cell | str]] = [["member", "model", "calls", "tokens in", "out", "cost"]]
+    rows += [[member, model, *_sum_cells(one)] for member, model, one in seen.rows]
+    rows.append(["all", "", *_sum_cells(seen.total)])
+    lines = [(Cell(f"team {seen.team}"),), *sheet.lines(rows, gives=1)]
+    if seen.put_away.calls:
+        away = f"and in teams that were put away: {seen.put_away.calls:,} calls, {dollars(seen.put_away)}"
+        lines.append((Cell(away),))
+    return lines
+
+
+def _sum_cells(one: Sum) -> list[str]:
+    return [f"{one.calls:,}", f"{one.usage.prompt:,}", f"{one.usage.output:,}", dollars(one)]
+
+
+def dollars(one: Sum) -> str:
+    """Return what calls cost, as far as that is known."""
+    if one.unpriced == one.calls and one.calls:
+        return "price unknown"
+    unknown = f" and {one.unpriced:,} call{'' if one.unpriced == 1 else 's'} of unknown price" if one.unpriced else ""
+    return f"${one.cost:.4f}{unknown}"
+
+
+def _ids(numbers: Sequence[int]) -> str:
+    return ", ".join(f"#{number}" for number in numbers)

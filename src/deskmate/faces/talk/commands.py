@@ -1,0 +1,50 @@
+"""The commands of a conversation: what can be typed behind a slash, and what each is for. `talk` carries them out."""
+
+import difflib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be typed. `least` and `most`: how many words may follow; None where the rest is one text."""
+
+    name: str
+    usage: str
+    about: str
+    least: int = 0
+    most: int | None = 0
+
+    def fits(self, words: list[str]) -> bool:
+        """Tell whether so many words may follow."""
+        return self.least <= len(words) and (self.most is None or len(words) <= self.most)
+
+
+COMMANDS: dict[str, Command] = {
+    command.name: command
+    for command in (
+        Command("team", "/team", "who is on the team, what each does, and what it came to"),
+        Command("tasks", "/tasks", "the board"),
+        Command("inbox", "/inbox [NAME]", "the mail of a member, of the lead if none is named", most=1),
+        Command("questions", "/questions", "what waits for your word"),
+        Command("yes", "/yes [N]", "allow what is asked; N where more than one asks", most=1),
+        Command("always", "/always [N]", "allow it, and all like it from now on", most=1),
+        Command("no", "/no [N] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
+        Command("interrupt", "/interrupt [NAME]", "cut what a member does, the lead if none is named", most=1),
+        Command("resume", "/resume NAME", "let a member go on that is parked or was interrupted", least=1, most=1),
+        Command("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
+        Command(
+            "mode", "/mode [MODE [NAME] | drop RULE]", "what is permitted; change it, or take a rule back", most=None
+        ),
+        Command("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
+        Command("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),
+        Command("cost", "/cost", "what the team has used and spent"),
+        Command("help", "/help", "this"),
+        Command("quit", "/quit", "leave; the team can be gone on with"),
+    )
+}
+
+
+def nearest(name: str) -> Command | None:
+    """Return the command that a mistyped name is most like, if any is."""
+    near = difflib.get_close_matches(name.lower(), COMMANDS, n=1)
+    return COMMANDS[near[0]] if near else None

@@ -1,0 +1,57 @@
+"""The history of what was typed, shared by all conversations of a user: a private file, one JSON text a line.
+
+Faces read it when they open and add to it as people type.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from deskmate.app import Settings
+
+KEPT = 1000
+
+
+class History:
+    """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    @classmethod
+    def of_user(cls, environ: Mapping[str, str]) -> "History":
+        """Return the one beside the user's error log."""
+        return cls(Settings.error_log(environ).with_name("history.jsonl"))
+
+    def read(self) -> list[str]:
+        """Return the last texts, the oldest first; what is no text is left out."""
+        try:
+            lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except FileNotFoundError:
+            return []
+        if len(lines) > 2 * KEPT:
+            self._shorten(lines[-KEPT:])
+        return [text for text in map(_text, lines) if text][-KEPT:]
+
+    def add(self, text: str) -> None:
+        """Keep a text."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        opened = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(opened, "a", encoding="ascii") as file:
+            file.write(json.dumps(text) + "\n")
+
+    def _shorten(self, lines: list[str]) -> None:
+        other = self._file.with_name(f"{self._file.name}.{os.getpid()}")
+        opened = os.open(other, os.O_WRONLY | os.O_TRUNC | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        other.replace(self._file)
+
+
+def _text(line: str) -> str:
+    try:
+        text = json.loads(line)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""

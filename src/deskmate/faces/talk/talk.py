@@ -1,0 +1,245 @@
+"""Talk: a line that was typed, carried out. Words go to the lead, `@name words` to a teammate, `/word` is a command.
+
+Faces with a conversation stand above: they call `await Talk(session).carry_out(line)` and show the reply. `commands`
+beside has what can be typed, `deskmate.app.session` below does it.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio.to_thread
+
+from deskmate import DeskmateError, Refused
+from deskmate.app import Mode
+from deskmate.app.listening import look_at_inbox
+from deskmate.app.looking import SeenBoard, look_at_cost
+from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.cli.tables import Cell, Line, Sheet
+from deskmate.faces.cli.texts import clean, one_line
+from deskmate.faces.talk.asking import asker, question_lines, subject
+from deskmate.faces.talk.commands import COMMANDS, Command, nearest
+
+if TYPE_CHECKING:
+    from deskmate.app import Question
+    from deskmate.app.session import Answer, Session
+
+LEAD, USER = "lead", "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What to show for a line that was typed. `lines`: cells side by side, clean, some in the colour of a member.
+
+    `leaves`: the conversation is over.
+    """
+
+    lines: tuple[Line, ...] = ()
+    leaves: bool = False
+
+
+Lines: TypeAlias = "list[Line]"
+
+
+class Talk:
+    """A conversation's typed side. `cells`: how wide the lines of a reply may be, asked each time; None: any width."""
+
+    def __init__(self, session: "Session", cells: Callable[[], int | None] = lambda: None) -> None:
+        self._session, self._cells = session, cells
+        self._numbers: dict[str, int] = {}
+        self._shown: str | None = None
+
+    async def carry_out(self, line: str) -> Reply:
+        """Do what was typed. What cannot be done changes nothing and is a sentence in the reply."""
+        text = line.strip()
+        try:
+            if text == "/quit":
+                return Reply(leaves=True)
+            return Reply(tuple(await self._carry_out(text)))
+        except DeskmateError as error:
+            return Reply(tuple(_plain(str(error))))
+
+    def number(self, question: "Question") -> int:
+        """Return the number by which a question is answered here; it keeps it for as long as this is there."""
+        for one in (*self._session.questions, question):
+            self._numbers.setdefault(one.id, len(self._numbers) + 1)
+        return self._numbers[question.id]
+
+    def question(self, question: "Question") -> tuple[Line, ...]:
+        """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
+        self._shown = question.id
+        return tuple(question_lines(self.number(question), question, self._colours))
+
+    # -- words and commands -----------------------------------------------------------------------
+
+    async def _carry_out(self, text: str) -> Lines:
+        if text[:2] in ("//", "@@"):
+            text = text[1:]
+        elif text.startswith("/"):
+            return await self._command(text)
+        elif text.startswith("@"):
+            return await self._tell(text)
+        if text:
+            await self._session.say(text)
+        return []
+
+    async def _tell(self, text: str) -> Lines:
+        name, words = _parted(text[1:])
+        if not name or not words:
+            raise Refused("to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@")
+        if name == USER:
+            raise Refused("'user' is you")
+        await self._session.say(words, to=name)
+        return [] if name == LEAD else [(Cell("said to "), Cell(name, self._colours.get(name)))]
+
+    async def _command(self, text: str) -> Lines:
+        name, rest = _parted(text[1:])
+        command = COMMANDS.get(name)
+        if command is None:
+            near = nearest(name)
+            hint = f"did you mean /{near.name}?" if near else "/help lists all."
+            raise Refused(f"there is no command '/{name[:80]}'; {hint} To say it to the lead: //{name[:80]}")
+        words = rest.split()
+        if not command.fits(words):
+            raise Refused(_usage(command))
+        match name:
+            case "team" | "tasks" | "inbox" | "cost" | "questions" | "help":
+                return await self._show(name, words)
+            case "yes" | "always" | "no":
+                return await self._answer(name, rest)
+            case "mode":
+                return await self._mode(rest)
+            case "interrupt" | "resume" | "stop":
+                return await self._direct(name, words[0] if words else LEAD)
+            case "model":
+                return self._model(rest)
+            case _:
+                self._session.make_room(rest)
+                return _plain("the lead's conversation will be summarised once none of its calls runs")
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    async def _show(self, name: str, words: list[str]) -> Lines:
+        session, sheet = self._session, Sheet(self._cells(), colour=False)
+        match name:
+            case "team":
+                return member_lines(session.team, session.members, sheet, time.time())
+            case "tasks":
+                return board_lines(SeenBoard(session.team, session.tasks, self._colours, ()), sheet)
+            case "inbox":
+                look = partial(look_at_inbox, session.workspace, session.team, words[0] if words else LEAD)
+                seen = await anyio.to_thread.run_sync(look)
+                return [*inbox_lines(seen, time.time()), *_damage(seen.damage)]
+            case "cost":
+                cost = await anyio.to_thread.run_sync(look_at_cost, session.workspace, session.team)
+                return [*cost_lines(cost, sheet), *_damage(cost.damage)]
+            case "questions":
+                shown = [line for one in session.questions for line in self.question(one)]
+                return shown or _plain("nothing waits for your word")
+            case _:
+                return _help(sheet)
+
+    @property
+    def _colours(self) -> dict[str, str]:
+        return {member.name: member.colour for member in self._session.members if member.colour}
+
+    # -- what is changed --------------------------------------------------------------------------
+
+    async def _answer(self, answer: "Answer", rest: str) -> Lines:
+        first, words = _parted(rest)
+        numbered = first.isdecimal()
+        if rest and not numbered and answer != "no":
+            raise Refused(_usage(COMMANDS[answer]))
+        question = self._asked(int(first) if numbered else None)
+        await self._session.answer(question, answer, words if numbered else rest)
+        rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
+        return _plain(f"{answer} to {asker(question)}: {subject(question)}{rule}")
+
+    def _asked(self, number: int | None) -> "Question":
+        """Return the open question of that number; without one, the one that is open.
+
+        It must be the last that was shown: nothing is answered in place of another that is over.
+        """
+        there = {self.number(question): question for question in self._session.questions}
+        if not there:
+            raise Refused("nothing waits for your word")
+        if number is not None and number not in there:
+            raise Refused(f"question {number} is not open; open: {', '.join(map(str, there))}")
+        if number is not None:
+            return there[number]
+        only = next(iter(there.values()))
+        if len(there) > 1 or self._shown not in (None, only.id):
+            raise Refused(f"say which question you mean; open: {', '.join(map(str, there))}")
+        return only
+
+    async def _direct(self, deed: str, name: str) -> Lines:
+        session = self._session
+        match deed:
+            case "interrupt":
+                await session.interrupt(name)
+                return _plain(f"{name} is interrupted, and rests until you write to it")
+            case "resume":
+                await session.go_on(name)
+                return _plain(f"{name} goes on")
+            case _:
+                await session.stop(name)
+                return _plain(f"{name} is asked to leave; /team shows when it has")
+
+    async def _mode(self, rest: str) -> Lines:
+        first, second = _parted(rest)
+        if not first:
+            return self._permitted()
+        if first == "drop":
+            return await self._drop(second)
+        modes = [mode.value for mode in Mode]
+        if first not in modes:
+            raise Refused(f"there is no mode '{one_line(first)[:80]}'; modes: {', '.join(modes)}")
+        if len(second.split()) > 1:
+            raise Refused(_usage(COMMANDS["mode"]))
+        await self._session.set_mode(Mode(first), second or None)
+        return _plain(f"{second or 'the team'} works in mode {first} from now on")
+
+    async def _drop(self, rule: str) -> Lines:
+        rules = self._session.permitted.rules
+        if rule not in rules:
+            there = f"rules: {'; '.join(rules)}" if rules else "there is none"
+            raise Refused(f"there is no rule '{one_line(rule)[:80]}' to drop; {there}")
+        await self._session.drop_rules([rule])
+        return _plain(f"no longer a rule: {rule}")
+
+    def _permitted(self) -> Lines:
+        permitted = self._session.permitted
+        own = [f"{name}: {mode.value}" for name, mode in permitted.modes.items()]
+        rules = [f"rule: {rule}" for rule in permitted.rules]
+        return [line for text in [f"mode: {permitted.mode.value}", *own, *rules] for line in _plain(text)]
+
+    def _model(self, name: str) -> Lines:
+        if not name:
+            return _plain(f"{self._session.model} is asked")
+        return _plain(f"{self._session.choose_model(name)} is asked from now on")
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the first word of a text, and what is behind it as it was typed."""
+    word, *rest = text.split(None, 1) or [""]
+    return word, rest[0] if rest else ""
+
+
+def _plain(text: str) -> Lines:
+    return [(Cell(line),) for line in clean(text).splitlines()]
+
+
+def _damage(damage: tuple[str, ...]) -> Lines:
+    return [(Cell(one_line(f"damaged: {words}")),) for words in damage]
+
+
+def _usage(command: Command) -> str:
+    return f"usage: {command.usage} ({command.about})"
+
+
+def _help(sheet: Sheet) -> Lines:
+    words = [["WORDS", "say something to the lead"], ["@NAME WORDS", "say something to a teammate"]]
+    rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
+    return sheet.lines([*rows, ["//WORDS, @@WORDS", "say words that begin with / or @"]], gives=1)

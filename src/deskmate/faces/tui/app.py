@@ -1,0 +1,169 @@
+"""The terminal UI: what people do at the screen of a session. What is typed goes through `faces.talk`, as without one.
+
+`opening` above runs it; `team_screen` below shows the team and passes on what was typed and answered.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from deskmate import DeskmateError
+from deskmate.app import Feed
+from deskmate.app.session import Session
+from deskmate.faces.cli.tables import Cell
+from deskmate.faces.cli.texts import clean
+from deskmate.faces.talk.talk import Talk
+from deskmate.faces.tui.draft import Draft
+from deskmate.faces.tui.questions import Answered
+from deskmate.faces.tui.team_screen import TeamScreen
+from deskmate.faces.tui.theme import NAMED, THEME
+from deskmate.faces.tui.watching import LEAD
+
+# How long a second Ctrl-C means the first.
+_TWICE_SECONDS = 2.0
+
+
+class DeskmateApp(App[None]):
+    """A session on a screen. `before`: what was typed in former ones; `keep`: told what is typed; `now`: the time."""
+
+    CSS_PATH = "screen.tcss"
+    TITLE = "deskmate"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c,ctrl+q", "brake", "stop", priority=True),
+        Binding("q,ctrl+d", "leave_show", "leave"),
+    ]
+
+    def __init__(
+        self,
+        session: Session,
+        feed: Feed,
+        *,
+        before: Sequence[str] = (),
+        keep: Callable[[str], None] = lambda text: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
+        self.ansi_theme_dark = NAMED
+        self.register_theme(THEME)
+        self.theme = THEME.name
+        self._session, self._keep, self._now = session, keep, now
+        self._team = TeamScreen(session, feed, before, now)
+        self._talk = Talk(session, self._team.cells)
+        self._turn = asyncio.Lock()
+        self._braked = float("-inf")
+        self._over = False
+        self._unreadable: DeskmateError | None = None
+
+    def get_default_screen(self) -> TeamScreen:
+        """Return the one screen."""
+        return self._team
+
+    def on_load(self) -> None:
+        """Take back what Textual does to the loop: the agents that play in it count on tasks that begin later."""
+        asyncio.get_running_loop().set_task_factory(None)
+
+    # -- what is typed and answered ---------------------------------------------------------------
+
+    def on_draft_sent(self, message: Draft.Sent) -> None:
+        """Carry out what was typed; plain words go to who is watched."""
+        text, to = message.text, self._team.watching.chosen
+        self._keep(text)
+        self._do(self._carry_out(text if to == LEAD or text[0] in "/@" else f"@{to} {text}"))
+
+    async def _carry_out(self, text: str) -> None:
+        reply = await self._talk.carry_out(text)
+        if reply.lines:
+            self._team.watching.note(reply.lines)
+        if reply.leaves:
+            self.exit()
+
+    def on_answered(self, message: Answered) -> None:
+        """Answer a question."""
+        self._do(self._session.answer(message.question, message.answer, message.words))
+
+    def _do(self, deed: Coroutine[Any, Any, None]) -> None:
+        """Do something in its turn, without keeping the screen waiting; what cannot be done is told."""
+
+        async def do() -> None:
+            async with self._turn:
+                try:
+                    await deed
+                except DeskmateError as error:
+                    self.note(str(error))
+
+        self.run_worker(do(), group="deeds")
+
+    def note(self, words: str) -> None:
+        """Show words of the program in the conversation."""
+        self._team.watching.note(tuple((Cell(line),) for line in clean(words).splitlines()))
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    def action_brake(self) -> None:
+        """Copy what is selected, else interrupt who is watched; the second time, or after the show, leave."""
+        if selected := self._team.get_selected_text():
+            self.copy_to_clipboard(selected)
+            self._team.clear_selection()
+            return
+        now = self._now()
+        if self._over or now - self._braked < _TWICE_SECONDS:
+            self.exit()
+            return
+        self._braked = now
+        name = self._team.watching.chosen
+        busy = ", ".join(self._session.busy)
+        self.note(
+            f"{name} is interrupted, and rests until you write to it"
+            if self._interrupt()
+            else f"{name} is at rest{f'; busy: {busy}' if busy else ''}"
+        )
+        self.note("Ctrl-C once more leaves")
+
+    def on_team_screen_cut(self) -> None:
+        """Interrupt who is watched, if it does anything."""
+        if self._interrupt():
+            self.note(f"{self._team.watching.chosen} is interrupted, and rests until you write to it")
+
+    def _interrupt(self) -> bool:
+        name = self._team.watching.chosen
+        if name not in self._session.busy:
+            return False
+        self._do(self._session.interrupt(name))
+        return True
+
+    def on_draft_ended(self) -> None:
+        """Leave."""
+        self.exit()
+
+    def end_show(self, words: str) -> None:
+        """Tell that nothing more will happen; nothing can be typed from now on, and `q` leaves."""
+        self._over = True
+        self.note(f"{words}\nq leaves")
+        self._team.end_typing()
+
+    def action_leave_show(self) -> None:
+        """Leave a show that is over."""
+        if self._over:
+            self.exit()
+
+    # -- what goes wrong --------------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> Exception | None:
+        """What ended this, where something did."""
+        return self._unreadable or self._exception
+
+    def on_team_screen_unreadable(self, message: TeamScreen.Unreadable) -> None:
+        """End: what cannot be read is not shown as if there were nothing."""
+        self._unreadable = message.error
+        self.exit()
+
+    def _fatal_error(self) -> None:
+        # Textual would print the values of all variables.
+        self._close_messages_no_wait()

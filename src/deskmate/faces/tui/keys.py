@@ -1,0 +1,90 @@
+"""The key line: at the bottom, what can be pressed now; as many keys as there is room for, the most needed first."""
+
+from dataclasses import dataclass
+
+from rich.text import Text
+from textual import events
+from textual.widget import Widget
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key as it is shown. `rank`: keys of a higher one give way first."""
+
+    key: str
+    shown: str
+    about: str
+    rank: int = 0
+
+
+ALWAYS = (
+    Key("f1", "F1", "help"),
+    Key("f2", "F2", "members", 2),
+    Key("f3", "F3", "board", 2),
+    Key("f4", "F4", "mail", 2),
+    Key("f5", "F5", "answer", 1),
+    Key("f6", "F6", "read", 2),
+    Key("tab", "Tab", "next", 2),
+    Key("ctrl+f", "^F", "find", 4),
+    Key("ctrl+c", "^C", "stop"),
+)
+# By the panel that has the keys.
+OWN = {
+    "draft": (Key("enter", "Enter", "send", 3), Key("ctrl+j", "^J", "line", 3)),
+    "conversation": (
+        Key("enter", "Enter", "unfold", 1),
+        Key("O", "O", "all", 1),
+        Key("slash", "/", "find", 1),
+        Key("n", "n", "next", 3),
+        Key("escape", "Esc", "write", 0),
+    ),
+    "members": (Key("down", "↑↓", "choose", 1), Key("escape", "Esc", "write", 0)),
+    "board": (Key("enter", "Enter", "open", 1), Key("escape", "Esc", "write", 0)),
+    "post": (
+        Key("enter", "Enter", "open", 1),
+        Key("f", "f", "filter", 1),
+        Key("escape", "Esc", "write", 0),
+    ),
+    "questions": (Key("escape", "Esc", "write", 0),),
+    "search": (Key("enter", "Enter", "next", 0), Key("escape", "Esc", "close", 0)),
+}
+
+
+class KeyLine(Widget):
+    """The line. A click on a key presses it."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._panel = "draft"
+        self._places: list[tuple[int, str]] = []
+
+    def show(self, panel: str) -> None:
+        """Show what can be pressed in a panel."""
+        if panel != self._panel:
+            self._panel = panel
+            self.refresh()
+
+    def render(self) -> Text:
+        """Return the line."""
+        line = Text(no_wrap=True, end="", overflow="crop")
+        self._places = []
+        for key in fitting((*OWN.get(self._panel, ()), *ALWAYS), self.size.width):
+            self._places.append((line.cell_len, key.key))
+            line.append(key.shown, "bold cyan").append(f" {key.about}  ", "dim")
+        return line
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key that is clicked."""
+        offset = event.get_content_offset(self)
+        under = [key for start, key in self._places if offset and start <= offset.x]
+        if under:
+            self.app.simulate_key(under[-1])
+
+
+def fitting(keys: tuple[Key, ...], cells: int) -> tuple[Key, ...]:
+    """Return the keys that fit side by side; the last of those that are needed least go first."""
+    while keys and sum(len(f"{key.shown} {key.about}  ") for key in keys) - 2 > cells:
+        least = max(key.rank for key in keys)
+        drop = max(index for index, key in enumerate(keys) if key.rank == least)
+        keys = (*keys[:drop], *keys[drop + 1 :])
+    return keys

@@ -1,0 +1,121 @@
+"""Opening the terminal UI: from what was typed to an exit code, the terminal left as it was found at every way out.
+
+`commands` stands above. The session is played in the loop of the screen; what ends one ends the other.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from deskmate.app import Feed, Settings
+from deskmate.app.session import attended
+from deskmate.faces.cli.brake import Brake
+from deskmate.faces.cli.error_log import logging_to
+from deskmate.faces.cli.main import INTERRUPTED
+from deskmate.faces.cli.sitting import Sitting
+from deskmate.faces.cli.tables import note, warn
+from deskmate.faces.talk.history import History
+from deskmate.faces.tui.app import DeskmateApp
+
+
+def open_screen(sitting: Sitting) -> int:
+    """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
+    settings = sitting.settings()
+    visit = _Visit(sitting, settings)
+    brake = Brake(visit.note)
+    with brake.signals():
+        anyio.run(visit.play, brake)
+    if visit.parting:
+        note(visit.parting)
+    if not visit.left:
+        warn("interrupted")
+        return INTERRUPTED
+    return 0
+
+
+class _Visit:
+    """A person at a team's screen. `parting`: what to say at the end; `left`: whether the person ended it."""
+
+    def __init__(self, sitting: Sitting, settings: Settings) -> None:
+        self._sitting, self._settings = sitting, settings
+        self._screen: DeskmateApp | None = None
+        self.parting, self.left = "", False
+
+    async def play(self, brake: Brake) -> None:
+        """Show the team until the person leaves or the brake is pulled."""
+        feed, sitting = Feed(), self._sitting
+        with anyio.CancelScope() as scope, brake.stops(scope):
+            async with attended(sitting.wanted(self._settings), feed, latest=sitting.latest) as session:
+                history = _Typed(self.note)
+                self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
+                for warning in self._settings.warnings:
+                    self.note(f"warning: {warning}")
+                try:
+                    with noting(screen.note):
+                        await run_screen(screen)
+                finally:
+                    self.parting = sitting.parting(session.home, session.busy, session.spent)
+                self.left = True
+
+    def note(self, words: str) -> None:
+        """Show words of the program, on the screen once there is one."""
+        if self._screen is None:
+            note(words)
+        else:
+            self._screen.note(words)
+
+
+class _Typed:
+    """What was typed before, and is kept for the next time. What cannot be kept is told once and does not matter."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._history, self._tell, self._told = History.of_user(os.environ), tell, False
+        self.before: list[str] = []
+        with self._telling():
+            self.before = self._history.read()
+
+    def keep(self, text: str) -> None:
+        """Keep a text."""
+        with self._telling():
+            self._history.add(text)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._told:
+                self._tell(f"what is typed here is not kept for the next time: {error}")
+            self._told = True
+
+
+@contextmanager
+def noting(tell: Callable[[str], None]) -> Iterator[None]:
+    """Let what is logged be told in this loop, whatever thread logs it: nothing else may write to the terminal."""
+    loop = asyncio.get_running_loop()
+
+    def pass_on(words: str) -> None:
+        loop.call_soon_threadsafe(tell, words)
+
+    with logging_to(pass_on):
+        yield
+
+
+async def run_screen(screen: DeskmateApp) -> None:
+    """Run a screen to its end; raise what went wrong on it.
+
+    Cut from outside, it leaves the terminal as it was before that goes on.
+    """
+    running = asyncio.create_task(screen.run_async())
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        screen.exit()
+        with anyio.CancelScope(shield=True):
+            await running
+        raise
+    if screen.trouble is not None:
+        raise screen.trouble

@@ -1,0 +1,308 @@
+"""The questions panel: what waits for the person's word, the one in front in full. `asked` says what stands on it.
+
+It holds no truth and answers nothing itself: it posts `Answered`, and the app above tells the session.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from anyio import to_thread
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from deskmate.app import Question
+from deskmate.app.session import Answer, Session
+from deskmate.faces.tui import asked
+from deskmate.faces.tui.asked import Group, People
+from deskmate.faces.tui.lines import Line, strip_of
+from deskmate.faces.tui.naming import called
+from deskmate.faces.tui.sheet import Parts, Sheet, sheet
+from deskmate.faces.tui.standing import Standing, standing_at
+
+# Nobody has read in less what just came to the front: a key pressed by then was meant for something else.
+UNSEEN_SECONDS = 0.3
+_WHEEL_LINES = 3
+
+
+class Answered(Message):
+    """The person's word on a question."""
+
+    def __init__(self, question: Question, answer: Answer, words: str = "") -> None:
+        super().__init__()
+        self.question, self.answer, self.words = question, answer, words
+
+
+class QuestionsPanel(Widget, can_focus=True):
+    """The queue of questions; hidden while nobody asks. Keys answer only while it has the focus.
+
+    `clock`: seconds that only grow.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer('yes')", "yes"),
+        Binding("a", "answer('always')", "always"),
+        Binding("n", "answer('no')", "no"),
+        Binding("w", "words", "no, with words"),
+        Binding("Y", "answer_all('yes')", "yes to all", show=False),
+        Binding("A", "answer_all('always')", "always, to all", show=False),
+        Binding("N", "answer_all('no')", "no to all", show=False),
+        Binding("up", "choose(-1)", "the one before", show=False),
+        Binding("down", "choose(1)", "the next", show=False),
+        Binding("pageup", "page(-1)", "page up", show=False),
+        Binding("pagedown", "page(1)", "page down", show=False),
+        Binding("home", "begin", "begin", show=False),
+        Binding("end", "end", "end", show=False),
+        Binding("escape", "unsay", "no words", show=False),
+    ]
+    DEFAULT_CSS = """
+    QuestionsPanel { height: auto; max-height: 50%; min-height: 3; border-top: solid $warning; }
+    QuestionsPanel:focus-within { border-top: heavy $warning; }
+    QuestionsPanel Input { dock: bottom; height: 1; border: none; padding: 0; display: none; }
+    QuestionsPanel Input:focus { border: none; }
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._clock = clock
+        self._groups: list[Group] = []
+        self._people = People({}, {}, 0.0)
+        self._front: Question | None = None
+        self._came = clock()
+        self._offset = 0
+        self._spoken_to: Question | None = None
+        self._workspace = Path()
+        self._standing: tuple[str, Standing | None] = ("", None)
+        self._body: tuple[tuple[str, int, Standing | None], list[Line]] = (("", 0, None), [])
+        self._sheet = Sheet()
+        self._asked_height = 0
+        self.display = False
+
+    def compose(self) -> ComposeResult:
+        """Yield the line for words, hidden until there is something to say."""
+        yield Input(placeholder="no, because … (Enter sends, Escape goes back)")
+
+    def show(self, session: Session, now: float) -> None:
+        """Show what waits for a word now."""
+        members = {member.name: member for member in session.members}
+        self._people = People(members, {task.id: task for task in session.tasks}, now)
+        self._groups = asked.groups_of(session.questions)
+        self._workspace = session.workspace
+        self._bring_forward(self._still())
+        self._end_words_for_nobody()
+        self.display = bool(self._groups)
+        self._draw()
+
+    # -- which is in front ------------------------------------------------------------------------
+
+    def _still(self) -> Question | None:
+        """Return the one in front; where it is over, one who asks the same; else the first."""
+        everyone = [question for group in self._groups for question in group]
+        front = self._front
+        if front is None:
+            return everyone[0] if everyone else None
+        same = (one for one in everyone if asked.content_of(one) == asked.content_of(front))
+        there = (one for one in everyone if one.id == front.id)
+        return next(there, None) or next(same, None) or next(iter(everyone), None)
+
+    def _bring_forward(self, question: Question | None) -> None:
+        if question is not None and (self._front is None or question.id != self._front.id):
+            self._came = self._clock()
+            self._offset = 0
+            self._standing = (question.id, None)
+            if question.tool == "write_file":
+                self.run_worker(self._look_where(question), exclusive=True)
+        self._front = question
+        self.refresh_bindings()
+
+    async def _look_where(self, question: Question) -> None:
+        """Look at what stands where a file is to be written."""
+        path = str(question.arguments.get("path", ""))
+        found = await to_thread.run_sync(standing_at, self._workspace, path)
+        if self._standing[0] == question.id:
+            self._standing = (question.id, found)
+            self._draw()
+
+    @property
+    def _index(self) -> int:
+        return next((n for n, group in enumerate(self._groups) if self._front in group), 0)
+
+    @property
+    def _group(self) -> Group:
+        """The group in front, the question in front as its first."""
+        group = self._groups[self._index] if self._groups else ()
+        return tuple(sorted(group, key=lambda one: one != self._front))
+
+    def action_choose(self, by: int) -> None:
+        """Bring another question to the front."""
+        self._choose(self._index + by)
+
+    def _choose(self, index: int) -> None:
+        if 0 <= index < len(self._groups) and index != self._index and self._spoken_to is None:
+            self._bring_forward(self._groups[index][0])
+            self._draw()
+
+    # -- answering --------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell whether a key does something here now; else whoever is around this panel may have a use for it."""
+        if action == "unsay":
+            return self._spoken_to is not None
+        return parameters != ("always",) or (self._front is not None and self._front.rule is not None)
+
+    @property
+    def _is_seen(self) -> bool:
+        return self._front is not None and self._clock() - self._came >= UNSEEN_SECONDS and self._spoken_to is None
+
+    def action_answer(self, answer: Answer) -> None:
+        """Answer the question in front."""
+        if self._is_seen and self._front and (answer != "always" or self._front.rule is not None):
+            self._send(self._front, answer)
+
+    def action_answer_all(self, answer: Answer) -> None:
+        """Answer all that ask the same as the one in front; the rule is added once."""
+        group = self._group
+        if self._is_seen and len(group) > 1 and (answer != "always" or group[0].rule is not None):
+            for n, question in enumerate(group):
+                self._send(question, "yes" if answer == "always" and n else answer)
+
+    def _send(self, question: Question, answer: Answer, words: str = "") -> None:
+        # Until the session has it, the question stands where it stood: a key that bounces must not answer twice.
+        self._came = self._clock()
+        self.post_message(Answered(question, answer, words))
+
+    def action_words(self) -> None:
+        """Let the person say why not."""
+        if self._is_seen:
+            self._spoken_to = self._front
+            line = self.query_one(Input)
+            line.display = True
+            line.focus()
+            self._draw()
+
+    def action_unsay(self) -> None:
+        """Go back from saying why not, with nothing said."""
+        if self._spoken_to is not None:
+            self._spoken_to = None
+            line = self.query_one(Input)
+            line.clear()
+            line.display = False
+            self.focus()
+            self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Say no, with these words."""
+        event.stop()
+        question, words = self._spoken_to, event.value.strip()
+        if question is not None and words:
+            self.action_unsay()
+            self._send(question, "no", words)
+
+    def _end_words_for_nobody(self) -> None:
+        question = self._spoken_to
+        if question is not None and all(question.id != one.id for group in self._groups for one in group):
+            self.action_unsay()
+            self.notify(f"what {called(question.member)} asked is answered or over; nothing was sent", markup=False)
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def _parts(self, cells: int) -> Parts:
+        group = self._group
+        if not group:
+            return Parts((), (), (), (), ())
+        standing = self._standing[1]
+        if self._body[0] != (made_of := (group[0].id, cells, standing)):
+            self._body = (made_of, asked.body(group[0], cells, standing))
+        others = [(n, one) for n, one in enumerate(self._groups) if n != self._index]
+        return Parts(
+            head=asked.head(group, cells, self._people),
+            gist=asked.gist(group, cells, self._people),
+            body=self._body[1],
+            keys=asked.set_out(asked.keys_of(group, cells), cells, "bold reverse" if self.has_focus else "dim"),
+            rest=[(n, asked.gist(one, cells, self._people)) for n, one in others],
+        )
+
+    def _draw(self) -> None:
+        """Set the sheet out anew and draw the lines that look otherwise than before."""
+        count = sum(map(len, self._groups))
+        place = f", {self._index + 1} of {len(self._groups)}" if len(self._groups) > 1 else ""
+        title = f"{count} question{'' if count == 1 else 's'}{place}"
+        if title != self.border_title:
+            self.border_title = title
+        if not self.size.width:
+            # While it is hidden it has no width; it is set out anew once it has one.
+            return
+        parts = self._parts(self.size.width)
+        height = self.size.height - (self._spoken_to is not None)
+        before, self._sheet = self._sheet, sheet(parts, self._offset, self.size.width, height)
+        for y in range(max(len(before.lines), len(self._sheet.lines))):
+            if before.lines[y : y + 1] != self._sheet.lines[y : y + 1]:
+                self.refresh(Region(0, y, self.size.width, 1))
+        if parts.height != self._asked_height:
+            self._asked_height = parts.height
+            self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return how many lines the question in front takes."""
+        return self._parts(width).height + (self._spoken_to is not None)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line."""
+        line = self._sheet.lines[y] if y < len(self._sheet.lines) else ()
+        return strip_of(line, self.size.width, self.rich_style)
+
+    def watch_has_focus(self, has_focus: bool) -> None:
+        """Show the keys as keys only while they are."""
+        super().watch_has_focus(has_focus)
+        self._draw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Set the sheet out anew."""
+        self._roll(0)
+        self.refresh()
+
+    # -- scrolling and clicking -------------------------------------------------------------------
+
+    def action_page(self, by: int) -> None:
+        """Scroll what is asked for by what is seen of it."""
+        self._roll(by * max(self._sheet.window - 1, 1))
+
+    def action_begin(self) -> None:
+        """Scroll to the begin."""
+        self._roll(-len(self._body[1]))
+
+    def action_end(self) -> None:
+        """Scroll to the end."""
+        self._roll(len(self._body[1]))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll what is asked for."""
+        self._roll(_WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll what is asked for."""
+        self._roll(-_WHEEL_LINES)
+
+    def _roll(self, by: int) -> None:
+        self._draw()
+        self._offset = max(min(self._offset + by, len(self._body[1]) - self._sheet.window), 0)
+        self._draw()
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the key does that was clicked, or bring the question to the front that was."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        if offset.y in self._sheet.choices:
+            self._choose(self._sheet.choices[offset.y])
+        owners = self._sheet.keys.get(offset.y, [])
+        key = owners[offset.x] if offset.x < len(owners) else None
+        if key is not None:
+            await self.run_action(key.action)

@@ -1,0 +1,38 @@
+"""What stands where a file is about to be written: so that who is asked sees what it would replace.
+
+`questions` above reads it beside the event loop; `asked` shows the difference.
+"""
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+_COMPARED_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands there, in words, and its text where that can be compared."""
+
+    words: str
+    text: str = ""
+
+
+def standing_at(workspace: Path, path: str) -> Standing:
+    """Return what stands at a path, seen from the workspace. Nothing but a plain file is ever opened."""
+    try:
+        place = workspace / path
+        found = place.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return Standing("there is something else than a file")
+        if found.st_size > _COMPARED_BYTES:
+            return Standing(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
+        return Standing("replaces what stands there", place.read_bytes().decode())
+    except FileNotFoundError:
+        return Standing("a new file")
+    except UnicodeDecodeError:
+        return Standing(f"replaces a file of {found.st_size:,} bytes that is no text")
+    except (OSError, ValueError) as error:
+        # A path that cannot be one raises ValueError.
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        return Standing(f"what stands there cannot be read: {why}")

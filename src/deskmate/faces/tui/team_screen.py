@@ -1,0 +1,245 @@
+"""The screen of a team: its panels, which of them has the keys, and when they are drawn.
+
+`app` above does what is typed; the panels below show what the session has. Who is watched is all that is known here.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Input
+
+from deskmate import DeskmateError
+from deskmate.app import Feed
+from deskmate.app.session import Session
+from deskmate.faces.talk.commands import COMMANDS
+from deskmate.faces.tui.board import BoardPanel
+from deskmate.faces.tui.conversation import Conversation
+from deskmate.faces.tui.draft import Draft
+from deskmate.faces.tui.head import Head
+from deskmate.faces.tui.help import HelpScreen
+from deskmate.faces.tui.keys import KeyLine
+from deskmate.faces.tui.members import Chosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.post import PostPanel
+from deskmate.faces.tui.questions import QuestionsPanel
+from deskmate.faces.tui.titles import entitle
+from deskmate.faces.tui.watching import LEAD, Watching
+
+# What happens within this is drawn together.
+_FRAME_SECONDS = 0.1
+_PANELS = ("members", "board", "post", "questions", "conversation")
+
+
+class TeamScreen(Screen[None]):
+    """All of a team at once, or one panel at a time where there is little room."""
+
+    # Textual declares them so that a type checker takes them for variables of an instance.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide"), (150, "-roomy"), (190, "-huge")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (12, "-low"), (40, "-high")]  # noqa: RUF012
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "help", priority=True),
+        Binding("question_mark", "help", "help"),
+        Binding("f2", "panel('members')", "members", priority=True),
+        Binding("f3", "panel('board')", "board", priority=True),
+        Binding("f4", "panel('post')", "mail", priority=True),
+        Binding("f5", "panel('questions')", "answer", priority=True),
+        Binding("f6", "panel('conversation')", "read", priority=True),
+        Binding("tab,alt+down", "member(1)", "next", priority=True),
+        Binding("shift+tab,alt+up", "member(-1)", "previous", priority=True),
+        Binding("ctrl+f", "search", "find", priority=True),
+        Binding("escape", "leave_panel", "back"),
+    ]
+
+    class Cut(Message):
+        """Who is watched is to be interrupted."""
+
+    class Unreadable(Message):
+        """What is watched cannot be read."""
+
+        def __init__(self, error: DeskmateError) -> None:
+            super().__init__()
+            self.error = error
+
+    def __init__(self, session: Session, feed: Feed, before: Sequence[str], now: Callable[[], float]) -> None:
+        super().__init__()
+        self._session, self._before, self._now = session, before, now
+        self._changed = asyncio.Event()
+        self._looked = True
+        self._colours: Mapping[str, str] = {}
+        self.watching = Watching(session, self._changed.set)
+        feed.listen(self.watching.hear)
+        session.listen(self._look)
+
+    def compose(self) -> ComposeResult:
+        """Yield the panels."""
+        yield Head(id="head")
+        yield MemberStrip(id="strip")
+        with Horizontal(id="panels"):
+            yield Members(id="members")
+            yield Conversation(id="conversation")
+            with Vertical(id="side"):
+                yield BoardPanel(id="board")
+                yield PostPanel(id="post")
+        yield QuestionsPanel(id="questions")
+        with Vertical(id="foot"):
+            yield Input(id="search", placeholder="find in this conversation", compact=True)
+            yield Draft(self._before, self._known, id="draft")
+            yield KeyLine(id="keys")
+
+    def on_mount(self) -> None:
+        """Begin to draw, and to follow the lead."""
+        self.query_one(Draft).focus()
+        self.run_worker(self._keep(), group="keep")
+        self.set_interval(1.0, self._look)
+        self._follow()
+
+    def cells(self) -> int:
+        """Return how wide a line of the conversation may be."""
+        # What stands before the lines of the program.
+        return self.query_one(Conversation).room - 2
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self._looked = True
+        self._changed.set()
+
+    async def _keep(self) -> None:
+        """Draw whenever something changed, no oftener than anybody sees."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            self._draw()
+            await asyncio.sleep(_FRAME_SECONDS)
+
+    def _draw(self) -> None:
+        """Show what there is now. Where nothing was looked at, only the conversation can have changed."""
+        if self._looked:
+            self._looked = False
+            self._draw_panels()
+        self.query_one(Conversation).show(self.watching.chosen, self.watching.pieces, self._colours)
+
+    def _draw_panels(self) -> None:
+        session, now, members = self._session, self._now(), self._session.members
+        self._colours = {member.name: member.colour for member in members}
+        if self.watching.is_gone():
+            self._watch(LEAD)
+        chosen = self.watching.chosen
+        self.query_one(Head).show(session)
+        self.query_one(MemberStrip).show(members, chosen)
+        self.query_one(Members).show(members, chosen, now)
+        self.query_one(BoardPanel).show(session, now)
+        self.query_one(PostPanel).show(session, now)
+        self.query_one(QuestionsPanel).show(session, now)
+        self.query_one(Draft).address(chosen)
+        if self.focused is None:
+            # The last question was answered, and its panel is gone.
+            self.query_one(Draft).focus()
+
+    # -- who is watched ---------------------------------------------------------------------------
+
+    def _watch(self, name: str) -> None:
+        self.watching.choose(name)
+        self.query_one(Conversation).begin()
+        self.query_one(PostPanel).choose(name)
+        self._follow()
+        self._look()
+
+    def _follow(self) -> None:
+        self.run_worker(self._followed(), group="follow", exclusive=True)
+
+    async def _followed(self) -> None:
+        try:
+            await self.watching.follow()
+        except DeskmateError as error:
+            self.post_message(self.Unreadable(error))
+
+    def on_chosen(self, message: Chosen) -> None:
+        """Watch whom somebody chose."""
+        self._watch(message.name)
+
+    def action_member(self, by: int) -> None:
+        """Watch the next member, or the one before."""
+        names = [member.name for member in in_order(self._session.members)]
+        self._watch(names[(names.index(self.watching.chosen) + by) % len(names)])
+
+    # -- which panel has the keys -----------------------------------------------------------------
+
+    def action_panel(self, name: str) -> None:
+        """Let the keys go to a panel; back from there where they go to it already."""
+        panel = self.query_one(f"#{name}")
+        if panel.has_focus_within or (name == "questions" and not self._session.questions):
+            self._write()
+            return
+        self._show_panel(name)
+        panel.focus()
+
+    def _show_panel(self, name: str) -> None:
+        """Have a panel in sight where there is room for one only; beside the conversation, board or mail stays."""
+        for other in _PANELS:
+            self.set_class(other == name, f"on-{other}")
+        if name in ("board", "post"):
+            self.set_class(name == "post", "side-post")
+
+    def action_leave_panel(self) -> None:
+        """Go back to the draft; from there, interrupt who is watched."""
+        if self.query_one(Draft).has_focus:
+            self.post_message(self.Cut())
+        else:
+            self._write()
+
+    def _write(self) -> None:
+        self.query_one("#search").remove_class("open")
+        self._show_panel("conversation")
+        draft = self.query_one(Draft)
+        (self.query_one(Conversation) if draft.disabled else draft).focus()
+
+    def end_typing(self) -> None:
+        """Take nothing more that is typed."""
+        self.query_one(Draft).disabled = True
+        self._write()
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of where they go."""
+        panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
+        self.query_one(KeyLine).show(panels[0] if panels else "draft")
+
+    def on_draft_sent(self) -> None:
+        """Show the end, where what was typed will stand."""
+        self.query_one(Conversation).action_go(1)
+
+    def on_draft_scrolled(self, message: Draft.Scrolled) -> None:
+        """Scroll the conversation by a page."""
+        conversation = self.query_one(Conversation)
+        conversation.scroll_relative(y=message.by * max(1, conversation.size.height - 2), animate=False)
+
+    def action_help(self) -> None:
+        """Show every key and command."""
+        self.app.push_screen(HelpScreen())
+
+    def _known(self) -> Iterable[str]:
+        yield from (f"/{name}" for name in COMMANDS)
+        yield from (f"@{member.name} " for member in self._session.members)
+
+    # -- searching --------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Ask for what to look for in the conversation."""
+        self._show_panel("conversation")
+        line = self.query_one("#search", Input)
+        line.add_class("open")
+        line.focus()
+
+    def on_conversation_search_wanted(self) -> None:
+        """Ask for what to look for."""
+        self.action_search()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go to what was looked for; once more, to the next."""
+        if event.input.id == "search":
+            entitle(event.input, self.query_one(Conversation).seek(event.value))

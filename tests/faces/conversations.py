@@ -1,0 +1,80 @@
+"""Conversations with the whole program in another process: a scripted provider, a folder, and what is piped in."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyio.from_thread import start_blocking_portal
+
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.chaos.naughty import NAUGHTY
+from tests.faces import Ended, environment
+from tests.scenarios.team.parts import hears, who
+
+SECONDS = 60
+# What providers can send of them.
+ODD = "\n".join(NAUGHTY).encode("utf-8", "replace").decode()
+LONG = "\n".join(f"line {number}" for number in range(300))
+ALICE = {"name": "alice", "role": "help", "prompt": "Report, once."}
+
+
+def play(asked: Asked) -> Say:
+    """Do as one is told last; a teammate reports to the lead, which says so."""
+    if who(asked) == "alice":
+        return Say("The report of alice.")
+    if asked.results:
+        return Say(LONG if any("at length" in str(result) for result in asked.results) else "Done.")
+    deeds = {
+        "hire": [Use("Task", ALICE)],
+        "ls": [Use("bash", {"command": "ls"})],
+        "wait": [Use("bash", {"command": "until test -e go; do sleep 0.05; done; echo at length"})],
+        "sleep": [Use("bash", {"command": "sleep 60"})],
+        "odd": [Use("bash", {"command": f"printf '%s' '{ODD[:2000]}'"})],
+        "fail": [Use("read_file", {"path": "nowhere.txt"})],
+    }
+    for word, calls in deeds.items():
+        if hears(asked, word):
+            return Say(ODD if word == "odd" else f"I {word}.", calls)
+    answers = {"long": LONG, "report of alice": "Alice has reported.", "paragraphs": "one\n\ntwo\n\n\nthree\n"}
+    return Say(next((text for word, text in answers.items() if hears(asked, word)), "Hello.\nI am here."))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a conversation is held: a folder to work in, and an environment with a home and a provider."""
+
+    folder: Path
+    env: dict[str, str]
+
+    def piped(self, stdin: str | bytes, *args: str, **env: str) -> Ended:
+        """Converse through pipes."""
+        ran = subprocess.run(
+            [sys.executable, "-m", "deskmate", *args],
+            cwd=self.folder,
+            env={**self.env, **env},
+            input=stdin.encode() if isinstance(stdin, str) else stdin,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        return Ended(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+    @property
+    def teams(self) -> list[str]:
+        """The teams that were founded."""
+        return sorted(path.name for path in self.folder.glob(".teams/*") if path.is_dir())
+
+
+@contextmanager
+def held(place: Path, script: Callable[[Asked], Say] = play) -> Iterator[Place]:
+    """Have a place for conversations with models that play a script."""
+    folder, home = place / "work", place / "home"
+    folder.mkdir()
+    home.mkdir()
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(FakeProvider(script)) as provider:
+        keys: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": provider.url}
+        yield Place(folder, environment(home, DESKMATE_MODEL="anthropic:claude-sonnet-4-5", **keys))

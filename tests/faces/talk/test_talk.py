@@ -1,0 +1,300 @@
+"""What is typed, and what comes of it: in the team, and in the reply."""
+
+import re
+
+import pytest
+
+from deskmate.app import Mode
+from deskmate.app.session import Permitted
+from deskmate.core.names import LEAD
+from deskmate.faces.cli.tables import Cell
+from deskmate.faces.talk.commands import COMMANDS
+from deskmate.faces.talk.talk import Reply
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.chaos.naughty import NAUGHTY
+from tests.faces.talk.sessions import Typist, play, texts, typing
+from tests.faces.teams import obeyed
+from tests.scenarios.conftest import room
+from tests.scenarios.playing import Room
+from tests.scenarios.team.parts import hears
+
+__all__ = ["room"]
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("repl")]
+ASKED = [
+    "question 1: lead asks: may I use bash?",
+    "    command: ls",
+    "    because bash runs a command outside a sandbox",
+    "answer with /yes 1, /always 1 (adds the rule: allow bash) or /no 1 WORDS",
+]
+
+
+async def hired(typist: Typist) -> None:
+    """Have alice on the team, and everybody at rest."""
+    await typist.types("hire")
+    await typist.until(lambda session: [one.word for one in session.members] == ["idle", "idle"])
+
+
+async def asked(typist: Typist, count: int = 1) -> None:
+    """Have the lead ask for something."""
+    await typist.types("ls")
+    await typist.until(lambda session: len(session.questions) == count)
+
+
+# -- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("  fix it ", "fix it"),
+        ("//team is what I typed", "/team is what I typed"),
+        ("@@property is odd", "@property is odd"),
+        ("one\n/two\n@three", "one\n/two\n@three"),
+        ("@lead hello", "hello"),
+    ],
+)
+async def test_words_go_to_the_lead_as_they_were_typed(room: Room, line: str, said: str) -> None:
+    async with typing(room) as typist:
+        assert await typist.talk.carry_out(line) == Reply()
+        assert await typist.mail(LEAD) == [("user", "message", said)]
+
+
+async def test_words_with_a_name_go_to_that_teammate_alone(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        reply = await typist.talk.carry_out("@alice one\n  two")
+        assert reply == Reply(((Cell("said to "), Cell("alice", "cyan")),))
+        assert ("user", "message", "one\n  two") in await typist.mail("alice")
+        assert ("user", "message", "one\n  two") not in await typist.mail(LEAD)
+
+
+@pytest.mark.parametrize("line", ["", "   ", "\n"])
+async def test_nothing_typed_says_nothing(room: Room, line: str) -> None:
+    async with typing(room) as typist:
+        assert await typist.talk.carry_out(line) == Reply()
+        assert await typist.mail(LEAD) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/teem", "there is no command '/teem'; did you mean /team? To say it to the lead: //teem"),
+        ("/TASK", "there is no command '/TASK'; did you mean /tasks? To say it to the lead: //TASK"),
+        ("/usr/bin is full", "there is no command '/usr/bin'; /help lists all. To say it to the lead: //usr/bin"),
+        ("/", "there is no command '/'; /help lists all. To say it to the lead: //"),
+        ("@bob hi", "'bob' is not on this team; here are lead, user"),
+        ("@user hi", "'user' is you"),
+        ("@lead", "to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@"),
+        ("@", "to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@"),
+        ("/team now", "usage: /team (who is on the team, what each does, and what it came to)"),
+        ("/stop", "usage: /stop NAME (ask a teammate to leave)"),
+        ("/stop a b", "usage: /stop NAME (ask a teammate to leave)"),
+        ("/stop lead", "'lead' cannot be asked to leave; name a teammate"),
+        ("/resume", "usage: /resume NAME (let a member go on that is parked or was interrupted)"),
+        ("/resume lead", "'lead' is idle, neither parked nor interrupted; say something to it instead"),
+        ("/interrupt bob", "'bob' is not on this team; here are lead, user"),
+        ("/inbox bob", "'bob' was never on team 'main'; here are lead, user"),
+        ("/inbox a b", "usage: /inbox [NAME] (the mail of a member, of the lead if none is named)"),
+        ("/yes", "nothing waits for your word"),
+        ("/yes please", "usage: /yes [N] (allow what is asked; N where more than one asks)"),
+        ("/always 1 2", "usage: /always [N] (allow it, and all like it from now on)"),
+        ("/mode fast", "there is no mode 'fast'; modes: default, acceptEdits, plan, dontAsk, bypass"),
+        (
+            "/mode plan a b",
+            "usage: /mode [MODE [NAME] | drop RULE] (what is permitted; change it, or take a rule back)",
+        ),
+        ("/mode plan bob", "'bob' is not on this team; here are lead, user"),
+        ("/mode drop allow bash", "there is no rule 'allow bash' to drop; there is none"),
+        ("/compact", "the lead has said nothing yet that could be summarised"),
+        ("/quit now", "usage: /quit (leave; the team can be gone on with)"),
+        ("x" * 300_000, None),
+    ],
+)
+async def test_what_cannot_be_done_is_a_sentence_and_changes_nothing(room: Room, line: str, told: str | None) -> None:
+    async with typing(room) as typist:
+        before = typist.session.permitted
+        lines = await typist.types(line)
+        assert lines == [told] if told else "bytes" in lines[0]
+        assert await typist.mail(LEAD) == []
+        assert typist.session.permitted == before
+
+
+async def test_help_has_a_line_for_every_command(room: Room) -> None:
+    async with typing(room) as typist:
+        lines = await typist.types("/help")
+        assert [line for line in lines if line.startswith("/") and not line.startswith("//")] == [
+            f"{command.usage:<31}  {command.about}" for command in COMMANDS.values()
+        ]
+        assert lines[:2] == [
+            f"{'WORDS':<31}  say something to the lead",
+            f"{'@NAME WORDS':<31}  say something to a teammate",
+        ]
+
+
+async def test_every_command_of_the_help_is_one(room: Room) -> None:
+    async with typing(room) as typist:
+        for name in COMMANDS.keys() - {"quit"}:
+            assert not any("no command" in line for line in await typist.types(f"/{name}"))
+
+
+async def test_quit_leaves(room: Room) -> None:
+    async with typing(room) as typist:
+        assert await typist.talk.carry_out(" /quit ") == Reply(leaves=True)
+
+
+# -- what is shown --------------------------------------------------------------------------------
+
+
+async def test_the_team_is_shown_with_roles_colours_statuses_tasks_and_costs(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        reply = await typist.talk.carry_out("/team")
+        assert [line[0] for line in reply.lines] == [Cell("lead@main"), Cell("alice@main", "cyan")]
+        assert re.fullmatch(r"lead@main +idle +\d+ s +\$0\.\d{4}", texts(reply)[0])
+        assert re.fullmatch(r"alice@main +help +idle +\d+ s +\$0\.\d{4}", texts(reply)[1])
+
+
+async def test_an_inbox_is_the_leads_unless_a_name_is_typed_and_looking_consumes_nothing(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        first = await typist.types("/inbox")
+        assert (first[0], first[2]) == ("lead@main: 0 unheard", "    hire")
+        assert re.fullmatch(r"  \[user@main\], \d+ s ago", first[1])
+        assert [line for line in await typist.types("/inbox") if "ago" not in line] == [first[0], first[2]]
+        assert await typist.types("/inbox alice") == ["alice@main: 0 unheard"]
+
+
+async def test_tasks_and_cost_are_shown_as_their_commands_show_them(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        assert await typist.types("/tasks") == ["team main: no tasks"]
+        lines = await typist.types("/cost")
+        assert [line.split()[0] for line in lines] == ["team", "member", "alice", "lead", "all"]
+
+
+async def test_lines_of_tables_are_as_wide_as_the_face_says(room: Room) -> None:
+    async with typing(room, cells=30) as typist:
+        assert max(map(len, await typist.types("/help"))) <= 40
+        assert max(map(len, await typist.types("/team"))) <= 30
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+async def test_a_question_is_shown_whole_and_yes_lets_the_call_run(room: Room) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        assert await typist.types("/questions") == ASKED
+        assert await typist.types("/yes") == ["yes to lead: bash ls"]
+        await typist.until(lambda session: session.members[0].words == "Done.")
+        assert await typist.types("/questions") == ["nothing waits for your word"]
+        assert typist.session.permitted == Permitted(Mode.DEFAULT, {}, ())
+
+
+async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: Room) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        assert await typist.types("/always 1") == ["always to lead: bash ls; from now on: allow bash"]
+        assert await typist.types("/mode") == ["mode: default", "rule: allow bash"]
+        assert await typist.types("/mode drop allow bas") == ["there is no rule 'allow bas' to drop; rules: allow bash"]
+        assert await typist.types("/mode drop allow bash") == ["no longer a rule: allow bash"]
+        assert await typist.types("/mode") == ["mode: default"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"), [("/no", ""), ("/no 1", ""), ("/no not now", "not now"), ("/no 1 a\nb", "a\nb")]
+)
+async def test_no_reaches_the_asker_with_the_words_behind_it(room: Room, line: str, words: str) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        assert await typist.types(line) == ["no to lead: bash ls"]
+        assert ("user", "permission_response", words) in await typist.mail(LEAD)
+        await typist.until(lambda session: session.members[0].words == "Done.")
+
+
+async def test_a_question_keeps_its_number_when_one_before_it_is_answered(room: Room) -> None:
+    def script(asked: Asked) -> Say:
+        two = [Use("bash", {"command": "ls"}), Use("bash", {"command": "pwd"})]
+        return Say("Two.", two) if hears(asked, "ls") else play(asked)
+
+    async with typing(room, script) as typist:
+        await asked(typist, 2)
+        assert await typist.types("/yes") == ["say which question you mean; open: 1, 2"]
+        await typist.types("/questions")
+        assert await typist.types("/no 2") == ["no to lead: bash pwd"]
+        assert await typist.types("/yes 2") == ["question 2 is not open; open: 1"]
+        # Another was shown last: who types this may mean that one.
+        assert await typist.types("/yes") == ["say which question you mean; open: 1"]
+        await typist.types("/questions")
+        assert await typist.types("/yes") == ["yes to lead: bash ls"]
+
+
+# -- members --------------------------------------------------------------------------------------
+
+
+async def test_a_teammate_can_be_asked_to_leave(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        assert await typist.types("/stop alice") == ["alice is asked to leave; /team shows when it has"]
+        await typist.until(lambda session: session.members[1].word == "left")
+
+
+async def test_who_is_interrupted_rests_and_goes_on_when_told(room: Room) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        assert await typist.types("/interrupt") == ["lead is interrupted, and rests until you write to it"]
+        await typist.until(lambda session: session.members[0].word == "idle")
+        assert await typist.types("/resume lead") == ["lead goes on"]
+        await typist.until(lambda session: bool(session.members[0].words))
+
+
+async def test_modes_of_team_and_members_are_changed_and_shown(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        assert await typist.types("/mode acceptEdits") == ["the team works in mode acceptEdits from now on"]
+        assert await typist.types("/mode plan alice") == ["alice works in mode plan from now on"]
+        assert await typist.types("/mode") == ["mode: acceptEdits", "alice: plan"]
+
+
+async def test_the_model_is_shown_and_exchanged(room: Room) -> None:
+    async with typing(room) as typist:
+        assert await typist.types("/model") == ["anthropic:claude-sonnet-4-5 is asked"]
+        assert await typist.types("/model openai:gpt-5") == ["openai:gpt-5 is asked from now on"]
+        assert await typist.types("/model") == ["openai:gpt-5 is asked"]
+
+
+async def test_the_conversation_is_summarised_when_asked_for(room: Room) -> None:
+    async with typing(room) as typist:
+        await typist.types("hello")
+        await typist.until(lambda session: bool(session.members[0].words))
+        assert await typist.types("/compact the names") == [
+            "the lead's conversation will be summarised once none of its calls runs"
+        ]
+        await typist.until(lambda session: session.spent.calls == 2)
+
+
+# -- naughty strings ------------------------------------------------------------------------------
+
+
+async def test_nothing_that_is_typed_or_asked_reaches_the_terminal_as_more_than_text(room: Room) -> None:
+    def script(asked: Asked) -> Say:
+        # No provider can send lone surrogates.
+        naughty = "".join(NAUGHTY).encode("utf-8", "replace").decode()
+        return Say("Odd.", [Use("bash", {"command": naughty})]) if hears(asked, "ls") else play(asked)
+
+    async with typing(room, script) as typist:
+        await asked(typist)
+        replies = await typist.types("/questions")
+        for text in NAUGHTY:
+            for line in (
+                f"@{text}",
+                f"/{text}",
+                f"/inbox {text}",
+                f"/mode {text}",
+                f"/mode drop {text}",
+                f"/stop {text}",
+            ):
+                replies += await typist.types(line)
+        replies += await typist.types("/no")
+        assert obeyed("\n".join(replies)) == []

@@ -1,0 +1,283 @@
+"""The plain conversation at a terminal: what is typed stays whole, Ctrl-C and Ctrl-D do as told, nothing is left."""
+
+import json
+import os
+import signal
+import stat
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faces.conversations import LONG, Place, held
+from tests.faces.screens import Screen, Terminal, at_terminal
+
+pytestmark = pytest.mark.behaviour("repl")
+HEAD = "anthropic:claude-sonnet-4-5, permission mode default, team main; /help, and /quit to leave"
+CTRL_C, CTRL_D, LEFT, UP, TAB = "\x03", "\x04", "\x1b[D", "\x1b[A", "\t"
+WAYS_ON = ["go on with: deskmate --team main", "or without you: deskmate resume main"]
+
+
+@pytest.fixture(scope="module")
+def _held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with held(tmp_path_factory.mktemp("held")) as place:
+        yield place
+
+
+@pytest.fixture
+def place(_held: Place, tmp_path: Path) -> Place:
+    """A folder and a home of this test's own, at a provider that all share."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Place(tmp_path, {**_held.env, "HOME": str(home), "NO_COLOR": "1"})
+
+
+@pytest.fixture
+def terminal(place: Place) -> Iterator[Terminal]:
+    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
+        yield terminal
+
+
+def leave(terminal: Terminal, keys: str = CTRL_D) -> int:
+    """Leave with a key; the terminal must be as it was."""
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.type(keys)
+    code = terminal.end()
+    assert terminal.modes == terminal.found
+    assert terminal.raw.count("\x1b[?2004h") <= terminal.raw.count("\x1b[?2004l")
+    return code
+
+
+def press(terminal: Terminal) -> None:
+    """Press Ctrl-C at the prompt."""
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.type(CTRL_C)
+
+
+# -- what is seen ---------------------------------------------------------------------------------
+
+
+def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
+    terminal.say("hello")
+    terminal.see("I am here.")
+    terminal.say("paragraphs")
+    terminal.see("three")
+    assert leave(terminal) == 0
+    lines = terminal.screen.lines
+    assert lines[:10] == [HEAD, "> hello", "Hello.", "I am here.", "> paragraphs", "one", "", "two", "", ""]
+    assert lines[10:12] == ["three", ">"]
+    assert lines[-1] == WAYS_ON[-1]
+
+
+@pytest.mark.parametrize("columns", [40, 100])
+def test_what_is_being_typed_outlives_what_is_printed_meanwhile(place: Place, columns: int) -> None:
+    args = ("--plain", "--permission-mode", "bypass")
+    with at_terminal(*args, cwd=place.folder, env=place.env, columns=columns) as terminal:
+        terminal.say("wait")
+        terminal.see("[lead@main] bash until")
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.type("unfinished" + 3 * LEFT)
+        terminal.until(lambda: terminal.screen.cursor == ("> unfinished", 9))
+        (place.folder / "go").touch()
+        terminal.see(LONG.splitlines()[-1])
+        terminal.until(lambda: terminal.screen.cursor == ("> unfinished", 9))
+        terminal.type("X")
+        terminal.until(lambda: terminal.screen.cursor == ("> unfinisXhed", 10))
+        shown = terminal.screen.lines
+    assert shown[shown.index("line 0") : -1] == LONG.splitlines()
+    assert shown[-1] == "> unfinisXhed"
+
+
+def test_what_is_typed_over_more_than_one_row_outlives_it_too(place: Place) -> None:
+    text = "words that take more than one row of forty columns, and a bit"
+    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=40, rows=20) as terminal:
+        terminal.say("ls")
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.type(text)
+        terminal.see("question 1")
+        terminal.until(lambda: terminal.screen.lines[-2:] == [f"> {text[:38]}", text[38:]])
+        assert terminal.screen.cursor == (text[38:], len(text) - 38)
+
+
+def test_a_question_is_answered_from_the_keyboard(terminal: Terminal) -> None:
+    terminal.say("ls")
+    terminal.see("answer with /yes 1, /always 1 (adds the rule: allow bash) or /no 1 WORDS")
+    terminal.say("/yes")
+    terminal.see("Done.")
+    assert leave(terminal) == 0
+
+
+def test_teammates_are_told_of_in_their_colours_and_without_where_none_are_wanted(place: Place) -> None:
+    for env, expected in (({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False)):
+        with at_terminal("--plain", cwd=place.folder, env={**place.env, **env}) as terminal:
+            terminal.say("hire")
+            terminal.see("The report of alice.")
+            assert ("\x1b[36m[alice@main" in terminal.raw) is expected
+
+
+def test_odd_words_move_nothing(terminal: Terminal) -> None:
+    terminal.say("odd")
+    terminal.see("may I use bash?")
+    terminal.say("/no")
+    terminal.see("Done.")
+    # The screen of these tests knows no other orders, so none were sent.
+    assert leave(terminal) == 0
+
+
+# -- what is typed --------------------------------------------------------------------------------
+
+
+def test_a_backslash_and_a_paste_make_texts_of_more_than_one_line(place: Place, terminal: Terminal) -> None:
+    terminal.say("one\\")
+    terminal.until(lambda: terminal.screen.cursor == (".", 2))
+    terminal.type("two\r")
+    terminal.see("I am here.")
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.type("\x1b[200~three\nfour\x1b[201~")
+    terminal.until(lambda: terminal.screen.cursor == ("four", 4))
+    terminal.type("\r")
+    terminal.say("/inbox")
+    terminal.until(lambda: "    four" in terminal.screen.lines)
+    assert leave(terminal) == 0
+    said = [line["content"] for line in mail(place) if line["sender"] == "user"]
+    assert said == ["one\ntwo", "three\nfour"]
+
+
+def mail(place: Place) -> list[dict[str, str]]:
+    text = (place.folder / ".teams/main/lead_inbox.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_commands_and_names_are_completed(terminal: Terminal) -> None:
+    terminal.say("hire")
+    terminal.see("Alice has reported.")
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    for typed, completed in (("/te", "> /team"), ("@al", "> @alice"), ("/stop a", "> /stop alice")):
+        terminal.type(typed + TAB)
+        terminal.until(lambda completed=completed: terminal.screen.cursor == (completed, len(completed) + 1))
+        terminal.type("\x15")
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+
+
+def test_what_was_typed_is_a_key_away_also_the_next_time(place: Place, terminal: Terminal) -> None:
+    terminal.say("hello")
+    terminal.see("I am here.")
+    assert leave(terminal) == 0
+    with at_terminal("--plain", "--continue", cwd=place.folder, env=place.env) as again:
+        again.until(lambda: again.screen.cursor == (">", 2))
+        again.type(UP)
+        again.until(lambda: again.screen.cursor == ("> hello", 7))
+    (file,) = Path(place.env["HOME"]).rglob("history.jsonl")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_is_no_text_can_be_typed_and_stand_in_the_history(place: Place) -> None:
+    folder = Path(place.env["HOME"]) / ".local/state/deskmate"
+    folder.mkdir(parents=True)
+    (folder / "history.jsonl").write_text('"a\\u0000b\\ud800"\n"\\u001b[2J"\nodd\n')
+    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        os.write(terminal.near, b"caf\xe9 \xff\r")
+        terminal.see("I am here.")
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.type(3 * UP)
+        terminal.until(lambda: terminal.screen.cursor[0] == "> ab\ufffd")
+
+
+def test_a_history_that_cannot_be_kept_is_told_and_the_words_are_said(place: Place) -> None:
+    (Path(place.env["HOME"]) / ".local").write_text("in the way")
+    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
+        terminal.say("hello")
+        terminal.see("deskmate: what is typed cannot be kept: Not a directory")
+        terminal.see("I am here.")
+
+
+# -- leaving --------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_interrupts_a_busy_lead_and_it_can_be_spoken_to(place: Place) -> None:
+    args = ("--plain", "--permission-mode", "bypass")
+    with at_terminal(*args, cwd=place.folder, env=place.env) as terminal:
+        terminal.say("sleep")
+        terminal.see("[lead@main] bash sleep 60")
+        terminal.say("/team")
+        terminal.see("working")
+        press(terminal)
+        terminal.see("Ctrl-C interrupts the lead; once more leaves")
+        terminal.see("[lead@main] bash sleep 60 failed: interrupted")
+        terminal.say("hello")
+        terminal.see("Done.")
+
+
+def test_ctrl_c_twice_leaves_and_names_who_was_busy(place: Place) -> None:
+    args = ("--plain", "--permission-mode", "bypass")
+    with at_terminal(*args, cwd=place.folder, env=place.env) as terminal:
+        terminal.say("sleep")
+        terminal.see("[lead@main] bash sleep 60")
+        terminal.say("/team")
+        terminal.see("working")
+        press(terminal)
+        terminal.see("Ctrl-C interrupts the lead; once more leaves")
+        terminal.type(CTRL_C)
+        assert terminal.end() == 130
+        assert terminal.modes == terminal.found
+        assert "lead was busy and stopped here; go on with: deskmate --team main" in terminal.screen.lines
+
+
+def test_ctrl_c_while_the_lead_rests_says_what_the_next_one_does(terminal: Terminal) -> None:
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.type("typed")
+    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    terminal.type(CTRL_C)
+    terminal.see("Ctrl-C once more leaves")
+    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    assert not terminal.modes[3] & termios.ECHOCTL
+    terminal.type(CTRL_C)
+    assert terminal.end() == 130
+    assert terminal.screen.lines[-2:] == WAYS_ON
+    assert terminal.modes == terminal.found
+
+
+def test_quit_leaves(terminal: Terminal) -> None:
+    assert leave(terminal, "/quit\r") == 0
+    assert terminal.screen.lines[-2:] == WAYS_ON
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number: signal.Signals) -> None:
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.type("typed")
+    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    terminal.signal(number)
+    assert terminal.end() == 130
+    assert terminal.modes == terminal.found
+    assert terminal.screen.lines[-2:] == WAYS_ON
+    assert "> typed" not in terminal.screen.lines
+
+
+def test_a_store_that_fails_ends_it_with_a_sentence_and_a_whole_terminal(place: Place, terminal: Terminal) -> None:
+    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    (place.folder / ".teams/main/lead_inbox.jsonl").mkdir()
+    terminal.say("hello")
+    assert terminal.end() == 3
+    assert terminal.modes == terminal.found
+    assert any(line.startswith("deskmate: ") for line in terminal.screen.lines)
+    assert "Traceback" not in terminal.raw
+
+
+# -- the screen of these tests --------------------------------------------------------------------
+
+
+def test_the_screen_obeys() -> None:
+    screen = Screen(5, 3)
+    screen.feed("one\r\ntwo\r\nthree66")
+    assert screen.lines == ["one", "two", "three", "66"]
+    screen.feed("\x1b[1A\r\x1b[1L\x1b7new\x1b8\x1b[1B")
+    assert (screen.lines, screen.cursor) == (["one", "two", "new", "three"], ("three", 0))
+    screen.feed("\x1b[2Pa\b\x1b[1@x\x1b[C\x1b[K")
+    assert (screen.lines[-1], screen.cursor) == ("xa", ("xa", 2))
+    screen.feed("\x1bD漢e\u0301\r\x1b[1A\x1b[J")
+    assert screen.lines == ["one", "two", "new"]
+    with pytest.raises(AssertionError, match="no order"):
+        screen.feed("\x1b[2;2H")

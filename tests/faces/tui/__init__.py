@@ -1,0 +1,1 @@
+"""The terminal UI, by pilot and snapshot."""

@@ -1,0 +1,146 @@
+"""Sessions of teams that nobody plays, stamped by a clock that stands still; and a screen for one panel."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+from deskmate import Board, JsonlStore, Pen, Roster, Transcript
+from deskmate.app import Feed, Wanted, load
+from deskmate.app.running import reopened
+from deskmate.app.session import Session
+from deskmate.core.entries import Call, Said, Started
+from deskmate.core.members import Joined
+from deskmate.core.messages import PermissionRequest, PlanRequest
+from deskmate.faces.tui.questions import Answered, QuestionsPanel
+from deskmate.runtime.agent import Agent
+from deskmate.testing import FakeClock
+from tests.faces.teams import Hands
+
+START = 1_700_000_000.0
+NOW = START + 900
+SIZES = [(80, 24), (160, 48)]
+
+
+class Host(App[None]):
+    """A screen that holds one panel and nothing else."""
+
+    def __init__(self, panel: Widget) -> None:
+        super().__init__()
+        self.panel = panel
+
+    def compose(self) -> ComposeResult:
+        yield self.panel
+
+
+class Asking(Host):
+    """A screen with something above the questions, which tells the session what was answered."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "escape", "count")]
+
+    def __init__(self, session: Session) -> None:
+        self.clock = FakeClock()
+        self.questions = QuestionsPanel(self.clock.monotonic)
+        super().__init__(self.questions)
+        self.session = session
+        self.answers: list[tuple[str, str, str]] = []
+        self.escapes = 0
+
+    def compose(self) -> ComposeResult:
+        yield VerticalScroll()
+        yield self.questions
+
+    def action_escape(self) -> None:
+        self.escapes += 1
+
+    async def on_answered(self, message: Answered) -> None:
+        self.answers.append((message.question.member, message.answer, message.words))
+        await self.session.answer(message.question, message.answer, message.words)
+        self.questions.show(self.session, NOW)
+
+    async def seen(self, pilot: Pilot[None]) -> None:
+        """Show what there is, and let the person see it, with the focus on it."""
+        self.questions.show(self.session, NOW)
+        await pilot.pause()
+        self.questions.focus()
+        self.clock.advance(1)
+        await pilot.pause()
+
+
+@asynccontextmanager
+async def team(folder: Path, *members: tuple[str, str]) -> AsyncIterator[tuple[Hands, FakeClock]]:
+    """Found a team of these names and roles and yield what it takes to do something to it, and its clock."""
+    with closing(JsonlStore.open(folder, "main", create=True)) as store:
+        clock = FakeClock(START)
+        pen = Pen(store, clock)
+        roster = Roster(pen)
+        await roster.found("main")
+        for name, role in members:
+            await roster.join(Joined(name=name, role=role, at=START))
+        yield Hands(pen, roster, Board(pen, roster)), clock
+
+
+@asynccontextmanager
+async def session_at(folder: Path) -> AsyncIterator[Session]:
+    """Open a session of the team that is there, with nobody played."""
+    environ = {"HOME": str(folder), "DESKMATE_MODEL": "anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY": "sk-test"}
+    wanted = Wanted(folder, None, "main", load(environ, {}))
+    async with reopened(wanted, Feed(), attended=True) as (furniture, teams):
+        session = Session(furniture, teams, await Agent.seat(furniture.office, furniture.started(), furniture.lead))
+        await session.look()
+        yield session
+
+
+Deed = Callable[[Hands, FakeClock], Awaitable[None]]
+MEMBERS = (("alice", "schema"), ("bob", "dev"), ("carol", "dev"))
+
+
+async def made(folder: Path, deed: Deed, *members: tuple[str, str]) -> Path:
+    """Found a team, do something to it, and return its workspace."""
+    async with team(folder, *(members or MEMBERS)) as (hands, clock):
+        await deed(hands, clock)
+    return folder
+
+
+async def ask(
+    hands: Hands, who: str, tool: str, arguments: dict[str, Any], reason: str = "", rule: str | None = None
+) -> None:
+    """Have somebody ask the user for a permission, as an agent does: said and journaled before it is sent."""
+    id_ = await _called(hands, who, Call(tool=tool, arguments=arguments))
+    request = PermissionRequest(request_id=id_, tool=tool, arguments=arguments, reason=reason, rule=rule)
+    await hands.mailbox(who).send("user", request)
+    return id_
+
+
+async def hand_in(hands: Hands, who: str, plan: str) -> str:
+    """Have somebody hand in a plan; return the id of the request."""
+    id_ = await _called(hands, who, Call(tool="submit_plan", arguments={"plan": plan}))
+    await hands.mailbox(who).send("lead", PlanRequest(request_id=id_, content=plan))
+    return id_
+
+
+async def send_out(hands: Hands, who: str) -> str:
+    """Have somebody send a subagent; return what that is called in the streams."""
+    return await _called(hands, who, Call(tool="Task", arguments={"prompt": "look"}))
+
+
+async def _called(hands: Hands, who: str, call: Call) -> str:
+    transcript = await Transcript.load(hands.pen, who)
+    if not transcript.entries:
+        await transcript.record(Started(name=who, prompt="begin"))
+    return f"{who}:{await transcript.record(Said(calls=(call,)))}.0"
+
+
+@asynccontextmanager
+async def asking(
+    folder: Path, deed: Deed, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[Asking, Pilot[None]]]:
+    """Show the questions of a team to which something was done, on a screen of a size."""
+    async with session_at(await made(folder, deed)) as session, (app := Asking(session)).run_test(size=size) as pilot:
+        yield app, pilot

@@ -1,0 +1,75 @@
+"""Snapshots: what a screen shows, as text with its styles below, kept in a folder and compared.
+
+`DESKMATE_SNAPSHOTS=write` in the environment writes them anew; look at the difference before it is kept.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.strip import Strip
+
+FOLDER = Path(__file__).parent / "snapshots"
+_ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike", "blink")
+
+
+def compare(app: App[Any], name: str) -> None:
+    """Raise AssertionError where the screen looks otherwise than it did when the snapshot of that name was kept."""
+    width, height = app.size
+    file = FOLDER / f"{name}-{width}x{height}.txt"
+    shown = "\n".join(screen(app)) + "\n"
+    if os.environ.get("DESKMATE_SNAPSHOTS") == "write":
+        file.write_text(shown, encoding="utf-8")
+    assert file.exists(), f"there is no snapshot {file.name}; write it with DESKMATE_SNAPSHOTS=write and look at it"
+    assert shown == file.read_text(encoding="utf-8")
+
+
+def text(app: App[Any]) -> list[str]:
+    """Return the lines of a screen, without what has no text at their ends."""
+    return [strip.text.rstrip() for strip in _strips(app)]
+
+
+def screen(app: App[Any]) -> list[str]:
+    """Return the lines of a screen and, for each, from which cell to which it has a style that is not the usual one."""
+    strips = _strips(app)
+    usual = _usual(strips)
+    styles = [f"{y}: {'; '.join(found)}" for y, strip in enumerate(strips) if (found := list(_runs(strip, usual)))]
+    return [*(f"{strip.text.rstrip()}" for strip in strips), "-- styles", *styles]
+
+
+def _strips(app: App[Any]) -> list[Strip]:
+    return app.screen._compositor.render_strips()
+
+
+def _usual(strips: list[Strip]) -> tuple[str, str]:
+    """Return the colours that most of what can be read has."""
+    found: list[Counter[str]] = [Counter(), Counter()]
+    for segment in (segment for strip in strips for segment in strip):
+        style = segment.style or Style()
+        for counter, colour in zip(found, (style.color, style.bgcolor), strict=True):
+            counter[colour.name if colour else ""] += len(segment.text.strip())
+    return found[0].most_common(1)[0][0], found[1].most_common(1)[0][0]
+
+
+def _runs(strip: Strip, usual: tuple[str, str]) -> Iterator[str]:
+    cell = 0
+    for look, segments in groupby(strip, lambda segment: _look(segment, usual)):
+        end = cell + sum(segment.cell_length for segment in segments)
+        if look and end > cell:
+            yield f"{cell}-{end} {look}"
+        cell = end
+
+
+def _look(segment: Segment, usual: tuple[str, str]) -> str:
+    style = segment.style or Style()
+    on = [name for name in _ATTRIBUTES if getattr(style, name)]
+    front, back = (colour.name if colour else "" for colour in (style.color, style.bgcolor))
+    # Where there is nothing to read, its colour is none.
+    ink = [front] if front != usual[0] and (segment.text.strip() or style.reverse) else []
+    return " ".join([*on, *ink, *([f"on {back}"] if back != usual[1] else [])])

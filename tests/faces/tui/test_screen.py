@@ -1,0 +1,116 @@
+"""The one screen: each of its panels at each size, and the keys that go from one to the other."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faces.tui.sessions import SIZES
+from tests.faces.tui.showing import shown
+from tests.faces.tui.snapshots import compare
+from tests.faces.tui.story import at_work
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
+Size = tuple[int, int]
+ASKED = "may I use bash?"
+
+
+@pytest.mark.parametrize("size", [*SIZES, (120, 36)])
+async def test_all_of_a_team_is_on_one_screen(tmp_path: Path, size: Size) -> None:
+    async with shown(await at_work(tmp_path), size) as screen:
+        await screen.sees("make serve", ASKED)
+        compare(screen.app, "screen")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("key", "panel", "words"), [("f2", "members", "no money"), ("f3", "board", "tell the users")])
+async def test_a_key_brings_a_panel_forward_and_back(
+    tmp_path: Path, size: Size, key: str, panel: str, words: str
+) -> None:
+    async with shown(await at_work(tmp_path), size) as screen:
+        await screen.sees("make serve", ASKED)
+        await screen.press(key)
+        await screen.sees(words, "Esc write")
+        compare(screen.app, f"on-{panel}")
+        await screen.press(key)
+        await screen.sees("make serve", "to lead", "F6 read")
+        await screen.press(key, "escape")
+        await screen.sees("make serve")
+
+
+async def test_where_there_is_little_room_one_panel_is_in_sight_at_a_time(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+        await screen.press("f3")
+        await screen.sees("board 0/3")
+        await screen.sees_no("make serve")
+        await screen.press("f4")
+        await screen.sees("mail 4")
+        await screen.sees_no("board 0/3")
+        await screen.press("f6")
+        await screen.sees("make serve")
+        await screen.sees_no("mail 4")
+
+
+async def test_where_there_is_more_room_board_and_mail_share_a_place_and_the_last_one_stays(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (120, 30)) as screen:
+        await screen.sees("board 0/3", "make serve")
+        await screen.press("f4")
+        await screen.sees("mail 4", "make serve")
+        await screen.sees_no("board 0/3")
+        await screen.press("escape", "f2")
+        await screen.sees("mail 4")
+
+
+async def test_the_questions_stay_in_sight_whatever_panel_is_looked_at(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+        for key in ("f2", "f3", "f4", "f6", "ctrl+f"):
+            await screen.press(key)
+            await screen.sees(ASKED, "─1 question")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_help_shows_every_key_and_command_over_all_else(tmp_path: Path, size: Size) -> None:
+    async with shown(await at_work(tmp_path), size) as screen:
+        await screen.sees("make serve", ASKED)
+        await screen.press("f1")
+        await screen.sees("Everywhere", "Shift+Tab")
+        compare(screen.app, "help")
+        await screen.press("end")
+        await screen.sees("/quit")
+        await screen.press("f2", "tab", "escape")
+        await screen.sees("make serve", "to lead")
+
+
+async def test_help_opens_by_a_question_mark_where_nothing_is_typed(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+        await screen.press("?")
+        await screen.sees(" ?")
+        await screen.press("f6", "?")
+        await screen.sees("Everywhere")
+
+
+async def test_it_uses_the_room_it_is_given(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+        await screen.sees("make serve", ASKED)
+        await screen.sees_no("board 0/3")
+        await screen.pilot.resize_terminal(200, 60)
+        await screen.sees("board 0/3", "mail 4", "members 5", "make serve", "you", ASKED)
+        compare(screen.app, "resized")
+        await screen.pilot.resize_terminal(80, 24)
+        await screen.sees_no("board 0/3")
+        await screen.sees("make serve", ASKED)
+        compare(screen.app, "screen")
+
+
+@pytest.mark.parametrize("size", [(40, 12), (20, 8), (300, 20)])
+async def test_at_any_size_something_can_be_typed(tmp_path: Path, size: Size) -> None:
+    async with shown(await at_work(tmp_path), size) as screen:
+        await screen.press(*"hello")
+        await screen.sees("hello")
+
+
+async def test_a_click_on_a_key_presses_it(tmp_path: Path) -> None:
+    async with shown(await at_work(tmp_path), (80, 24)) as screen:
+        await screen.sees("F3 board")
+        place = screen.lines[-1].index("F3")
+        await screen.pilot.click("#keys", offset=(place, 0))
+        await screen.sees("board 0/3")
