@@ -346,7 +346,10 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
             "which provider has the model 'llama3:8b' cannot be told; write anth",
         ),
         ({**BOTH, "DESKMATE_MODEL": "ollama"}, "which provider has the model 'ollama' cannot be told"),
-        ({**BOTH, "DESKMATE_MODEL": "openai:"}, "which provider has the model 'openai:' cannot be told"),
+        (
+            {**BOTH, "DESKMATE_MODEL": "openai:"},
+            "'openai:' names no model; write it behind the colon, as in openai:gpt",
+        ),
         (
             {**LOCAL, "DESKMATE_MODEL": "claude-opus-4-1"},
             "anthropic:claude-opus-4-1 needs a key; set ANTHROPIC_API_KEY",

@@ -355,6 +355,9 @@ def choose_fallback(settings: Settings) -> str | None:
 
 def _asked(model: str, settings: Settings) -> str:
     name = full_name(model)
+    provider = model.removesuffix(":")
+    if provider != model and provider in DEFAULT_MODELS:
+        raise BadSettings(f"'{model}' names no model; write it behind the colon, as in {DEFAULT_MODELS[provider]}")
     if name is None:
         raise BadSettings(
             f"which provider has the model '{model}' cannot be told; write anthropic:{model} or openai:{model}, "

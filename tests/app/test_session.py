@@ -13,7 +13,7 @@ from deskmate.core.compaction import summary_request
 from deskmate.core.entries import Compacted
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
-from deskmate.errors import BadSettings, Refused, UnknownRecipient
+from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.conftest import room
@@ -63,10 +63,11 @@ async def sitting(
     latest: bool = False,
     team: str | None = None,
     mode: str | None = "default",
+    launcher: str = "inline",
 ) -> AsyncIterator[Sat]:
     with anyio.fail_after(SOON):
         async with FakeProvider(script) as provider:
-            settings = room.settings(provider, "anthropic", permission_mode=mode)
+            settings = room.settings(provider, "anthropic", permission_mode=mode, launcher=launcher)
             async with attended(Wanted(room.place, words, team, settings), Feed(), latest=latest) as session:
                 yield Sat(session, provider, room)
 
@@ -117,6 +118,45 @@ async def test_always_adds_the_rule_that_was_shown_and_it_can_be_taken_back(room
         assert sat.session.permitted.rules == (question.rule,)
         await sat.session.drop_rules(sat.session.permitted.rules)
         assert sat.session.permitted.rules == ()
+
+
+async def test_a_question_whose_answer_could_not_be_sent_is_open_still(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        before = sat.session.questions
+        with pytest.raises(BadInput):
+            await sat.session.answer(before[0], "no", "x" * 300_000)
+        await sat.session.look()
+        assert (sat.session.questions, sat.status(LEAD)) == (before, "waiting")
+        await sat.session.answer(before[0], "no")
+        await sat.idle()
+
+
+@pytest.mark.behaviour("permission")
+async def test_what_is_permitted_meanwhile_answers_what_waits(room: Room) -> None:
+    async with sitting(room, touches, "Touch it.") as sat:
+        await sat.until(lambda session: session.questions)
+        await sat.session.set_mode(Mode.DONT_ASK)
+        await sat.until(lambda session: not session.questions)
+        await sat.idle()
+        assert (room.place / "done").exists()
+
+
+@pytest.mark.behaviour("permission")
+async def test_always_also_lets_go_what_waits_and_is_like_it(room: Room) -> None:
+    def twice(asked: Asked) -> Say:
+        return Say("Both.") if asked.results else Say("I touch two.", [TOUCH, Use("bash", {"command": "touch too"})])
+
+    async with sitting(room, twice, "Touch them.") as sat:
+        await sat.until(lambda session: len(session.questions) == 2)
+        first, second = sat.session.questions
+        await sat.session.answer(first, "always")
+        await sat.idle()
+        assert ((room.place / "done").exists(), (room.place / "too").exists()) == (True, True)
+        await sat.until(lambda session: not session.questions)
+        for late in (first, second):
+            with pytest.raises(Refused, match="not open any more"):
+                await sat.session.answer(late, "no")
 
 
 @pytest.mark.behaviour("P5", "resume")
@@ -201,6 +241,14 @@ async def test_another_model_is_asked_from_the_next_step_on(room: Room) -> None:
         await sat.until(lambda session: len(sat.provider.requests) == 2)
         assert [asked.model for asked in sat.provider.requests] == ["claude-sonnet-4-5", "gpt-5"]
         assert sat.session.model == "openai:gpt-5"
+
+
+async def test_the_chosen_model_is_asked_for_who_is_hired_afterwards_also_in_a_process_of_its_own(room: Room) -> None:
+    async with sitting(room, leads, None, launcher="process") as sat:
+        sat.session.choose_model("anthropic:claude-opus-4-5")
+        await sat.session.say("Have one look.")
+        await sat.idle("scout")
+        assert {asked.model for asked in sat.provider.requests} == {"claude-opus-4-5"}
 
 
 @pytest.mark.behaviour("compact-auto")

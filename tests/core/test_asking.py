@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core import members
-from deskmate.core.actions import Ask, Compact, Rest, Settle
+from deskmate.core.actions import Act, Ask, Compact, Rest, Settle
 from deskmate.core.decide import decide
-from deskmate.core.entries import Asked
-from deskmate.core.messages import PermissionResponse
+from deskmate.core.entries import Asked, Began, Did
+from deskmate.core.messages import PermissionResponse, Plain
 from deskmate.core.names import USER
 from deskmate.core.policy import Attempt, Effect, Mode, Rule, standing_rule
 from deskmate.core.roles import TOOLS
@@ -57,6 +57,57 @@ def test_a_question_that_waits_is_denied_once_nobody_attends() -> None:
     action = decide(world.view)
     assert isinstance(action, Settle)
     assert (action.calls, "nobody is here to answer" in action.text) == ((call,), True)
+
+
+@pytest.mark.behaviour("permission", "P5")
+def test_a_question_that_waits_is_settled_by_what_is_permitted_since() -> None:
+    for policy, expected in (
+        ({"add_rules": ("allow bash",)}, Act),
+        ({"mode": Mode.BYPASS}, Act),
+        ({"add_rules": ("deny bash",)}, Settle),
+        ({"mode": Mode.PLAN}, Settle),
+        ({"add_rules": ("allow edit_file",)}, Rest),
+        ({"mode": Mode.ACCEPT_EDITS}, Rest),
+    ):
+        world = idle()
+        (call,) = says(world, "bash")
+        world.record(Asked(call=call, request_id=call))
+        world.note(members.PolicySet.model_validate({"by": USER, "at": 0, **policy}))
+        action = decide(world.view)
+        assert isinstance(action, expected), policy
+        assert not isinstance(action, Act | Settle) or action.calls == (call,)
+
+
+def test_only_what_is_allowed_by_a_rule_goes_on_and_the_others_wait() -> None:
+    world = idle()
+    calls = says(world, "bash", "edit_file", "bash")
+    for call in calls:
+        world.record(Asked(call=call, request_id=call))
+    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow edit_file",)))
+    inside = Attempt("edit_file", ("a.py",), inside=True)
+    assert decide(replace(world.view, attempts={calls[1]: inside})) == Act((calls[1],))
+
+
+def test_what_is_allowed_only_now_does_not_run_before_something_more_urgent_is_read() -> None:
+    world = idle()
+    calls = says(world, "bash", "bash")
+    for call in calls:
+        world.record(Asked(call=call, request_id=call))
+    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
+    world.mail(USER, Plain(content="Stop that."))
+    assert decide(world.view) == Settle(tuple(calls), "skipped: something more urgent came; read it first")
+
+
+def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:
+    world = idle()
+    (call,) = says(world, "bash")
+    world.record(Asked(call=call, request_id=call))
+    world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
+    world.record(Began(calls=(call,)))
+    world.record(Did(call=call, text="ran"))
+    before = decide(world.view)
+    world.mail(USER, PermissionResponse(request_id=call, approve=False))
+    assert (decide(world.view), world.memory.calls, world.memory.requests) == (before, {}, {})
 
 
 def test_an_answer_that_came_before_they_left_still_counts() -> None:

@@ -44,7 +44,7 @@ def roster(*events: Fact) -> members.Roster:
 def asked(*messages: tuple[str, str, Message], **fields: Any) -> Questions:
     state = EMPTY
     for sender, recipient, message in messages:
-        state = questions.read_mail(state, posted(sender, recipient, message, **fields))
+        state = questions.read_mail(state, roster(), posted(sender, recipient, message, **fields))
     return state
 
 
@@ -62,9 +62,9 @@ def test_only_a_word_of_someone_in_charge_closes_it_and_for_a_permission_only_th
         ("bob", USER, ASKS), ("bob", LEAD, PLANS), ("eve", "bob", yes), (LEAD, "bob", yes), ("eve", "bob", plan)
     )
     assert state.open(roster()) == (ASKED, PLANNED)
-    state = questions.read_mail(state, posted(USER, "bob", yes))
+    state = questions.read_mail(state, roster(), posted(USER, "bob", yes))
     assert state.open(roster()) == (PLANNED,)
-    assert questions.read_mail(state, posted(LEAD, "bob", plan)).open(roster()) == ()
+    assert questions.read_mail(state, roster(), posted(LEAD, "bob", plan)).open(roster()) == ()
 
 
 def test_a_call_that_began_or_ended_asks_no_more_and_a_plan_outlives_its_call() -> None:
@@ -79,6 +79,35 @@ def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_anothe
     assert state.open(roster(Left(name="bob", at=6.0))) == ()
     assert state.open(members.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
     assert asked((LEAD, USER, ASKS)).open(roster()) != ()
+
+
+def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after_a_crash_asks_once() -> None:
+    now = members.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
+    other = ASKS.model_copy(update={"arguments": {"command": "rm"}})
+    mail = [
+        *posted("bob", USER, ASKS),
+        *posted("bob", USER, ASKS, 5.5),
+        *posted("bob", USER, other, 8.0),
+        *posted("bob", USER, other, 9.0),
+    ]
+    known = questions.read_mail(EMPTY, now, mail)
+    assert [(one.arguments, one.at) for one in known.open(now)] == [({"command": "rm"}, 8.0)]
+    # Read before it was known that somebody of that name had joined.
+    early = questions.read_mail(EMPTY, roster(Left(name="bob", at=6.0)), mail[:3])
+    assert [one.at for one in early.open(now)] == [8.0]
+    assert len({one.key for one in (ASKED, *known.open(now))}) == 2
+
+
+def test_what_is_over_is_not_kept_and_does_not_come_back() -> None:
+    state = asked(("bob", USER, ASKS), ("bob", LEAD, PLANS))
+    state = questions.read_log(state, noted(Did(call="bob:7.0", text="withdrawn", ok=False)))
+    assert list(state.asked) == ["bob:9.0"]
+    assert list(questions.read_mail(state, roster(), posted("bob", USER, ASKS, 6.0)).asked) == ["bob:9.0"]
+
+
+def test_a_plan_is_open_also_where_the_end_of_its_call_was_read_first() -> None:
+    state = questions.read_log(EMPTY, noted(Began(calls=("bob:9.0",)), Did(call="bob:9.0", text="submitted")))
+    assert questions.read_mail(state, roster(), posted("bob", LEAD, PLANS)).open(roster()) == (PLANNED,)
 
 
 def test_a_subagents_question_is_over_with_its_errand() -> None:
@@ -98,5 +127,5 @@ def test_a_question_under_an_id_that_names_no_call_is_followed_from_the_beginnin
 
 def test_damage_and_what_is_no_mail_ask_nothing() -> None:
     items: list[Item] = [Damaged(1, "lost", "gone", "file:1"), Record(2, {"type": "odd"}), Record(3, {})]
-    state = questions.read_mail(EMPTY, items)
+    state = questions.read_mail(EMPTY, roster(), items)
     assert questions.read_log(state, items) == EMPTY

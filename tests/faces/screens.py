@@ -131,16 +131,19 @@ class Screen:
 class Terminal:
     """The program at a terminal of its own, typed at by a test. It does not outlive the context."""
 
-    def __init__(self, args: list[str], cwd: Path, env: Mapping[str, str], columns: int = 100, rows: int = 30) -> None:
+    def __init__(
+        self, args: list[str], cwd: Path, env: Mapping[str, str], size: tuple[int, int], told: tuple[int, int]
+    ) -> None:
+        columns, rows = size
         self.screen, self.raw, self._ended = Screen(columns, rows), "", False
         self.near, far = pty.openpty()
-        fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", told[1], told[0], 0, 0))
         self.found = termios.tcgetattr(far)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.process = subprocess.Popen(
             [sys.executable, "-m", "deskmate", *args],
             cwd=cwd,
-            env={**env, "TERM": "xterm", "INPUTRC": "/dev/null"},
+            env={**env, "INPUTRC": "/dev/null"},
             stdin=far,
             stdout=far,
             stderr=far,
@@ -210,8 +213,14 @@ class Terminal:
 
 @contextmanager
 def at_terminal(
-    *args: str, cwd: Path, env: Mapping[str, str], columns: int = 100, rows: int = 30
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    columns: int = 100,
+    rows: int = 30,
+    told: tuple[int, int] | None = None,
+    term: str = "xterm",
 ) -> Iterator[Terminal]:
-    """Have the program at a terminal."""
-    with Terminal(list(args), cwd, env, columns, rows) as terminal:
+    """Have the program at a terminal. `told`: the size that the terminal tells, where that is not its own."""
+    with Terminal(list(args), cwd, {**env, "TERM": term}, (columns, rows), told or (columns, rows)) as terminal:
         yield terminal

@@ -186,14 +186,14 @@ def test_wrong_arguments_are_a_sentence_and_exit_code_2(place: Path, env: Env, a
 def test_in_a_folder_without_teams_there_is_nothing_to_accept(tmp_path: Path, env: Env) -> None:
     ended = at(tmp_path, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate run\n"
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate, or deskmate run\n"
 
 
 def test_a_board_that_is_gone_is_a_sentence(place: Path, env: Env) -> None:
     (place / ".tasks").rename(place / "aside")
     ended = at(place, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, "an error in Deskmate itself" in ended.stderr) == (3, False)
-    assert "no team 'main'" in ended.stderr
+    assert f"{place}/.tasks/main is missing, and team 'main' cannot go on without it" in ended.stderr
 
 
 # -- at a terminal ----------------------------------------------------------------------------------

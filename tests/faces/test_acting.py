@@ -177,6 +177,7 @@ def test_the_lead_of_a_team_founded_from_another_is_written_to_there(place: Path
         (["send", "zed\x1b[2J", "hi"], "", "is not on this team"),
         (["send", "alice", "hi", "--team", "nope"], "", "there is no team 'nope'"),
         (["send", "alice", "hi", "there"], "", "unexpected extra argument"),
+        (["send", "user", "hi"], "", "'user' is you; name who is to hear it, such as lead"),
         (["stop"], "", "Missing argument 'NAME'"),
         (["stop", "zed"], "", "'zed' is not on this team; here are lead, alice, bob, user"),
         (["stop", "user"], "", "'user' is you"),
@@ -295,7 +296,7 @@ ACTS = (
 def test_in_an_empty_folder_there_is_no_team_to_act_on(tmp_path: Path, env: Env, act: list[str]) -> None:
     ended = at(tmp_path, *act, env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate run\n"
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate, or deskmate run\n"
     assert list(tmp_path.iterdir()) == []
 
 

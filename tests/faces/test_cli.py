@@ -86,6 +86,7 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["resume", "t", "x" * GOAL_CAP], "", "Put it into a file"),
         (["rum", "x"], "", "Did you mean 'run'?"),
         (["fix"], "", "There is no command 'fix'. To say it to the lead: deskmate -- fix"),
+        (["--team", "x y", "--plain", "hi", "you"], "", "lead: deskmate --team 'x y' --plain -- hi you"),
         (["fix the tests", "now"], "", "'now' is none"),
         (["--", " "], "", "There are no words"),
         (["--plain", "board"], "", "--plain does not belong before a command"),
@@ -229,7 +230,7 @@ def test_what_did_not_end_well_tells_why_and_how_to_go_on(env: Env, tmp_path: Pa
         (BadName("no"), 2),
         (Refused("team 'main' is there; use resume"), 2),
         (ModelRejected("no"), 2),
-        (Held("lead", "process 7"), 3),
+        (Held("alice", "process 7"), 3),
         (StoreCorrupt("no"), 3),
     ],
 )

@@ -169,6 +169,22 @@ def test_a_full_disk_behind_stdout_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("buffers", ["", "1"])
+@pytest.mark.parametrize("typed", [["--help"], ["run", "--help"], ["--version"]])
+def test_a_help_text_that_cannot_be_written_is_told(tmp_path: Path, typed: list[str], buffers: str) -> None:
+    with open("/dev/full", "w") as full:
+        end = subprocess.run(
+            [sys.executable, "-m", "deskmate", *typed],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment(tmp_path, PYTHONUNBUFFERED=buffers),
+        )
+    assert (end.returncode, end.stderr) == (3, "deskmate: cannot write: No space left on device\n")
+
+
 def test_an_answer_survives_a_locale_that_lacks_its_characters(tmp_path: Path) -> None:
     with child("strange", "run", "x", home=tmp_path, PYTHONIOENCODING="ascii:strict", PYTHONUTF8="0") as process:
         end = ended(process)

@@ -2,8 +2,11 @@
 
 import json
 import os
+import pty
 import signal
 import stat
+import subprocess
+import sys
 import termios
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from tests.faces.screens import Screen, Terminal, at_terminal
 
 pytestmark = pytest.mark.behaviour("repl")
 HEAD = "anthropic:claude-sonnet-4-5, permission mode default, team main; /help, and /quit to leave"
-CTRL_C, CTRL_D, LEFT, UP, TAB = "\x03", "\x04", "\x1b[D", "\x1b[A", "\t"
+CTRL_C, CTRL_D, HOME, LEFT, RIGHT, UP, TAB = "\x03", "\x04", "\x01", "\x1b[D", "\x1b[C", "\x1b[A", "\t"
 WAYS_ON = ["go on with: deskmate --team main", "or without you: deskmate resume main"]
 
 
@@ -100,6 +103,40 @@ def test_what_is_typed_over_more_than_one_row_outlives_it_too(place: Place) -> N
         assert terminal.screen.cursor == (text[38:], len(text) - 38)
 
 
+def test_what_is_printed_spares_all_rows_that_are_typed_also_those_below_the_cursor(place: Place) -> None:
+    text = "é23456789 " * 10
+    args = ("--plain", "--permission-mode", "bypass")
+    with at_terminal(*args, cwd=place.folder, env=place.env, columns=40) as terminal:
+        terminal.say("wait")
+        terminal.see("[lead@main] bash until")
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.type(f"{text}end{HOME}{40 * RIGHT}")
+        terminal.until(lambda: terminal.screen.cursor == (text[38:78].rstrip(), 2))
+        (place.folder / "go").touch()
+        terminal.see(LONG.splitlines()[-1])
+        terminal.type("X")
+        terminal.until(lambda: terminal.screen.cursor[1] == 3)
+        shown = terminal.screen.lines
+        whole = f"> {text[:40]}X{text[40:]}end"
+        assert shown[shown.index("line 0") :] == [
+            *LONG.splitlines(),
+            whole[:40].rstrip(),
+            whole[40:80].rstrip(),
+            whole[80:],
+        ]
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == 130
+        assert not any("23456789" in line for line in terminal.screen.lines)
+
+
+def test_a_terminal_that_tells_no_size_is_written_to_all_the_same(place: Place) -> None:
+    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=80, told=(0, 0)) as terminal:
+        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.type("hire\r")
+        terminal.see("Alice has reported.")
+        assert leave(terminal) == 0
+
+
 def test_a_question_is_answered_from_the_keyboard(terminal: Terminal) -> None:
     terminal.say("ls")
     terminal.see("answer with /yes 1, /always 1 (adds the rule: allow bash) or /no 1 WORDS")
@@ -123,6 +160,17 @@ def test_odd_words_move_nothing(terminal: Terminal) -> None:
     terminal.see("Done.")
     # The screen of these tests knows no other orders, so none were sent.
     assert leave(terminal) == 0
+
+
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_that_obeys_nothing_is_talked_at_line_by_line(place: Place, term: str) -> None:
+    with at_terminal(cwd=place.folder, env=place.env, term=term) as terminal:
+        terminal.see("type what to say, a line each; /help, and /quit to leave")
+        terminal.type("hello\n")
+        terminal.see("I am here.")
+        terminal.type(CTRL_D)
+        assert terminal.end() == 0
+    assert "\x1b" not in terminal.raw
 
 
 # -- what is typed --------------------------------------------------------------------------------
@@ -254,6 +302,23 @@ def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number
     assert terminal.modes == terminal.found
     assert terminal.screen.lines[-2:] == WAYS_ON
     assert "> typed" not in terminal.screen.lines
+
+
+def test_a_signal_before_anything_can_be_typed_ends_it_without_a_word() -> None:
+    words = "import os, signal, sys; from deskmate.faces.cli import reins, typed; k = typed.Keyboard(sys.stdout, ())"
+    deed = "with reins.Reins(print, k.restore).signals(): os.kill(os.getpid(), signal.SIGTERM); signal.pause()"
+    near, far = pty.openpty()
+    with open(near, "rb"), open(far, "rb") as terminal:
+        ran = subprocess.run(
+            [sys.executable, "-c", f"{words}\n{deed}"],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (-signal.SIGTERM, b"")
 
 
 def test_a_store_that_fails_ends_it_with_a_sentence_and_a_whole_terminal(place: Place, terminal: Terminal) -> None:

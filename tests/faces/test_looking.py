@@ -1,14 +1,11 @@
 """Commands that look: on a live or a dead team, whole or damaged, from any shell, and nothing is changed by it."""
 
-import fcntl
 import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -16,10 +13,8 @@ import pytest
 from deskmate import Plain, Transcript
 from deskmate.core.entries import Began, Call, Did, Said, Started
 from deskmate.core.messages import PermissionRequest, PlanResponse
-from deskmate.faces.cli.tables import Cell, Sheet, ago, sheet_for
-from deskmate.faces.cli.texts import width
 from tests.chaos.naughty import NAUGHTY
-from tests.faces import Env, environment, paper
+from tests.faces import Env, environment
 from tests.faces.teams import SECRET, Hands, at, files, founded, in_team, obeyed, played, put_aside, spoil, worked
 
 LOOKS = (
@@ -309,6 +304,10 @@ def test_looking_changes_nothing(place: Path, env: Env) -> None:
         (["inbox", "zed"], "'zed' was never on team 'main'; here are lead, alice, bob, user"),
         (["inbox", "alice", "nope"], "there is no team 'nope'"),
         (["tail"], "Missing argument 'NAME'"),
+        (
+            ["tail", "alise"],
+            "'alise' was never on team 'main'; did you mean 'alice'? here are lead, alice, bob, user\n",
+        ),
         (["tail", "user"], "deskmate inbox user"),
         (["tail", "../../x"], "was never on team 'main'"),
         (["tail", "zed\x1b[2J"], "was never on team 'main'"),
@@ -325,11 +324,21 @@ def test_wrong_arguments_are_a_sentence_and_exit_code_2(place: Path, env: Env, a
     assert obeyed(ended.stderr) == []
 
 
+def test_who_has_left_is_named_with_those_who_are_here(place: Path, env: Env) -> None:
+    async def leave(hands: Hands) -> None:
+        await hands.roster.leave("bob", "done", heard=0)
+
+    in_team(place, leave)
+    ended = at(place, "tail", "bop", env=env)
+    said = "'bop' was never on team 'main'; did you mean 'bob'? here are lead, alice, user, and before bob"
+    assert (ended.code, ended.stderr) == (2, f"deskmate: {said}\n")
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_in_an_empty_folder_each_says_that_there_is_no_team(tmp_path: Path, env: Env, look: list[str]) -> None:
     ended = at(tmp_path, *look, env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate run\n"
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate, or deskmate run\n"
 
 
 def test_what_is_left_of_a_damaged_board_is_shown_with_what_is_damaged(place: Path, env: Env) -> None:
@@ -345,7 +354,7 @@ def test_what_is_left_of_a_damaged_board_is_shown_with_what_is_damaged(place: Pa
 
 def test_a_last_line_that_is_cut_off_is_told(place: Path, env: Env) -> None:
     file = place / ".tasks/main/board.jsonl"
-    file.write_bytes(file.read_bytes()[:-20])
+    file.write_bytes(file.read_bytes() + b'{"type":"task_cre')
     ended = at(place, "board", env=env)
     assert (ended.code, len(ended.stdout.splitlines())) == (3, 4)
     assert ended.stderr == f"deskmate: damaged: {file}: its last line is cut off and left out\n"
@@ -381,11 +390,6 @@ def test_a_member_of_a_damaged_roster_is_still_found_by_its_files(place: Path, e
     ended = at(place, "tail", "alice", env=env)
     assert (ended.code, ended.stdout.splitlines()[0]) == (3, "[alice@main] began: You know APIs.")
     assert "roster.jsonl" in ended.stderr
-
-
-def test_a_team_that_is_a_file_is_none(place: Path, env: Env) -> None:
-    (place / ".teams/plain").write_text("x")
-    assert at(place, "board", "plain", env=env).code == 2
 
 
 def test_a_workspace_whose_teams_are_a_file_cannot_be_used(tmp_path: Path, env: Env) -> None:
@@ -437,46 +441,3 @@ def test_no_text_of_a_model_or_tool_can_make_a_terminal_obey(tmp_path: Path, env
     for look in (*LOOKS, ["tail", "alice", "-n", "100000"]):
         ended = at(tmp_path, *look, env=env)
         assert (ended.code, obeyed(ended.stdout + ended.stderr)) == (0, []), look
-
-
-# -- tables -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cells", [1, 2, 7, 20, 40, 80, 200])
-def test_a_table_fits_any_window(cells: int) -> None:
-    rows: list[list[Cell | str]] = [
-        ["#1", "in progress", "漢字" * 30, Cell("@bob", "cyan")],
-        ["#1000", "", "short", ""],
-    ]
-    lines = Sheet(cells, colour=False).table(rows, gives=2, indent="")
-    assert [line for line in lines if width(line) > cells] == []
-
-
-def test_a_table_in_a_pipe_is_neither_cut_nor_coloured() -> None:
-    with paper() as stream:
-        sheet = sheet_for(stream)
-    assert sheet == Sheet(None, colour=False)
-    assert sheet.table([["x" * 500, Cell("@bob", "cyan")]], gives=0) == ["x" * 500 + "  @bob"]
-
-
-@pytest.mark.parametrize(("value", "colour"), [(None, True), ("", True), ("1", False)])
-def test_a_terminal_gives_its_width_and_colours_unless_it_is_told_not_to(
-    monkeypatch: pytest.MonkeyPatch, value: str | None, colour: bool
-) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if value is not None:
-        monkeypatch.setenv("NO_COLOR", value)
-    ours, theirs = os.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 61, 0, 0))
-    with os.fdopen(ours, "rb"), os.fdopen(theirs, "w") as stream:
-        sheet = sheet_for(stream)
-    assert sheet == Sheet(61, colour=colour)
-    (line,) = sheet.table([[Cell("bob", "cyan")]], gives=0)
-    assert line == ("\x1b[36mbob\x1b[0m" if colour else "bob")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(-5, "0 s"), (59.9, "59 s"), (60, "1 min"), (7199, "1 h"), (90000, "1 d")]
-)
-def test_ages_are_told_in_the_largest_unit_they_fill(seconds: float, words: str) -> None:
-    assert ago(seconds) == words

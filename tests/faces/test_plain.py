@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.testing.scripts import Asked, Say, Use
+from tests.faces import Ended
 from tests.faces.conversations import ALICE, LONG, ODD, SECONDS, Place, held
 from tests.faces.teams import SECRET, founded, obeyed, spoil
 from tests.scenarios.team.parts import hears, who
@@ -70,7 +71,7 @@ def test_bytes_that_are_no_text_are_said_as_far_as_they_are(place: Place) -> Non
 
 def test_a_line_that_no_message_holds_is_refused_and_the_next_one_said(place: Place) -> None:
     end = place.piped("x" * 1_000_000 + "\nhello\n")
-    assert (end.code, end.stdout) == (0, HELLO)
+    assert (end.code, end.stdout) == (1, HELLO)
     assert "bytes" in end.stderr.splitlines()[0]
 
 
@@ -78,6 +79,22 @@ def test_the_end_waits_for_teammates_and_for_what_the_lead_makes_of_their_report
     end = place.piped("hire\n")
     assert (end.code, end.stdout) == (0, "I hire.\nDone.\nAlice has reported.\n")
     assert end.stderr.splitlines()[:2] == ["[lead@main] Task alice", "[alice@main] The report of alice."]
+
+
+@pytest.mark.parametrize("refused", ["/teem", "/yes", "@nobody hello"])
+@pytest.mark.parametrize("then", ["hello\n", "hello\n/quit\n"])
+def test_a_line_that_cannot_be_carried_out_makes_the_exit_code_1(place: Place, refused: str, then: str) -> None:
+    end = place.piped(f"{refused}\n{then}")
+    assert end.code == 1
+
+
+@pytest.mark.parametrize("stdin", ["", "\n  \n\\\n"])
+@pytest.mark.parametrize("args", [[], ["--team", "web"]])
+def test_where_nothing_is_to_be_said_nothing_is_founded(place: Place, stdin: str, args: list[str]) -> None:
+    end = place.piped(stdin, *args)
+    told = 'there is nothing to say: stdin is empty; pipe words in, or type them: deskmate "WORDS"'
+    assert end == Ended(2, "", f"deskmate: {told}\n")
+    assert place.teams == []
 
 
 def test_a_reader_that_closes_the_pipe_ends_it(place: Place) -> None:
@@ -118,7 +135,7 @@ def test_a_stdin_that_cannot_be_read_is_told(place: Place) -> None:
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert "deskmate: stdin cannot be read: Bad file descriptor; give it a terminal, a file or a pipe\n" in ran.stderr
+    assert ran.stderr == "deskmate: stdin cannot be read: Bad file descriptor; give it a terminal, a file or a pipe\n"
 
 
 @contextmanager
@@ -177,7 +194,7 @@ def test_after_one_ctrl_c_the_lead_rests_and_what_follows_is_said(place: Place) 
 
 def test_commands_reply_on_stderr_and_quit_leaves_the_rest_unsaid(place: Place) -> None:
     end = place.piped("hello\n/team\n/teem\n/stop\n/quit\nhello\n")
-    assert (end.code, end.stdout) == (0, HELLO)
+    assert (end.code, end.stdout) == (1, HELLO)
     lines = end.stderr.splitlines()
     assert re.fullmatch(r"lead@main +idle +\d+ s +\$0\.\d{4}", lines[0])
     assert lines[1:3] == [
@@ -261,7 +278,7 @@ def test_a_named_team_is_founded_and_the_next_time_gone_on_with(place: Place) ->
     assert place.piped("hello\n", "--team", "web").code == 0
     assert place.piped("hello\n", "--team", "web").code == 0
     assert place.teams == ["web"]
-    assert "team web: 2 calls" in place.piped("", "--team", "web").stderr
+    assert "team web: 2 calls" in place.piped("/team\n", "--team", "web").stderr
 
 
 @pytest.mark.behaviour("cli")
@@ -332,6 +349,7 @@ def test_a_team_that_somebody_plays_is_not_opened_twice(place: Place) -> None:
         process.stdin.close()
     assert (end.code, end.stdout, process.returncode) == (3, "", 0)
     assert f"process {process.pid}" in end.stderr
+    assert end.stderr.endswith("look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT\n")
 
 
 @pytest.mark.behaviour("cli")

@@ -178,7 +178,8 @@ def test_a_reader_who_is_behind_is_spared_what_only_lives_for_a_moment() -> None
 
 
 @pytest.fixture
-def terminal() -> Iterator[tuple[int, TextIO]]:
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, TextIO]]:
+    monkeypatch.setenv("TERM", "xterm")
     ours, theirs = os.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 20, 0, 0))
     with os.fdopen(ours, "rb", buffering=0) as near, os.fdopen(theirs, "w") as far:
@@ -204,6 +205,18 @@ def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
         progress.hear(Streamed("lead", TextDelta("a long line of words")))
         progress.hear(Changed("lead", "left"))
     assert shown(near, upto="left\r\n") == f"{name} a long line…{ERASE}{name} left\r\n"
+
+
+def test_a_terminal_that_obeys_nothing_gets_whole_lines_alone(
+    terminal: tuple[int, TextIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    near, far = terminal
+    with Outlet(far) as outlet:
+        progress = progress_on(outlet, colour=True)
+        progress.hear(Streamed("lead", TextDelta("a long line of words")))
+        progress.hear(Changed("lead", "left"))
+    assert shown(near, upto="left\r\n") == "[lead] left\r\n"
 
 
 def test_a_pipe_is_never_coloured() -> None:

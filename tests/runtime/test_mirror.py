@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from deskmate.core.members import Joined, Roster
 from deskmate.core.tasks import Board
@@ -106,3 +107,19 @@ async def test_another_team_is_shown_by_its_own_writer_and_nothing_while_the_tur
         mirror.begin_again(showing(there))
         assert there == []
     assert (here, there) == ([(["lead"], [])], [(["lead"], [])])
+
+
+async def test_a_team_that_is_turned_to_meanwhile_is_not_shown_what_was_read_of_the_one_before() -> None:
+    floor = await Floor.opened([])
+    here: Shown = []
+    there: Shown = []
+    mirror = Mirror(floor.office, showing(here))
+    async with task_group() as tasks:
+        tasks.start_soon(mirror.show)
+        await until(mirror.turn.locked)
+        # It has the turn, and reads by now.
+        await checkpoint()
+        mirror.begin_again(showing(there))
+    assert (here, there) == ([], [])
+    await mirror.show()
+    assert (here, there) == ([], [(["lead"], [])])

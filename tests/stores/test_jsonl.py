@@ -100,7 +100,9 @@ async def test_a_workspace_that_is_not_there_is_said_so(tmp_path: Path) -> None:
 async def test_half_a_team_is_not_called_a_team(tmp_path: Path) -> None:
     JsonlStore.open(tmp_path, "team", create=True).close()
     (tmp_path / ".tasks/team").rmdir()
-    with pytest.raises(UnsafeFolder, match="there is none yet"):
+    with pytest.raises(
+        UnsafeFolder, match=r"\.tasks/team is missing, and team 'team' cannot go on without it; put it back"
+    ):
         JsonlStore.open(tmp_path, "team")
 
 
@@ -355,3 +357,19 @@ async def test_a_record_is_synced_once_however_many_read_it(tmp_path: Path) -> N
         for store in stores:
             await store.read("board")
     assert [files.syncs for files in counted] == [10, 0, 0, 0]
+
+
+@pytest.mark.behaviour("M5")
+async def test_a_loss_is_told_once_in_words_and_what_never_finished_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = JsonlStore.open(tmp_path, "team", create=True)
+    await store.append("mail/bob", record())
+    path = tmp_path / ".teams/team/bob_inbox.jsonl"
+    path.write_bytes(path.read_bytes() + b"garbage\n" + b'{"type"')
+    await store.append("mail/bob", record())
+    for _ in range(2):
+        assert len(await store.read("mail/bob")) == 4
+        await store.decide("mail/bob", 0, lambda found: None)
+    why = "no record, or its checksum does not hold"
+    assert caplog.messages == [f"record 2 of mail/bob is lost ({path}:2: {why}); see: deskmate doctor team"]

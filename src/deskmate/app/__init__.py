@@ -10,6 +10,7 @@ acting       the user's hand: sending, stopping, the board, losses accepted
 checking     whether machine, settings and workspace are fit for a team
 losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not
+cuts         what shows that a file of records ends too early
 furnishing   the model, tools, workspace and brief an agent is given
 places       which folder, which team, which notes and skills
 
@@ -21,6 +22,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deskmate.core.messages import BODY_CAP
+from deskmate.core.names import LEAD, USER
 
 if TYPE_CHECKING:
     from deskmate.app.playing import Part, play
@@ -44,6 +46,8 @@ GOAL_CAP = BODY_CAP - 1024
 
 __all__ = [
     "GOAL_CAP",
+    "LEAD",
+    "USER",
     "Arguments",
     "Arrived",
     "Attempt",

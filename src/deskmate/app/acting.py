@@ -70,6 +70,8 @@ class Stopped:
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
     """Put the user's words into a member's mailbox; raise UnknownRecipient, naming who is there."""
+    if name == USER:
+        raise UnknownRecipient("'user' is you; name who is to hear it, such as lead")
     with _opened(folder, team) as desk:
         live = desk.reading.holder() is not None
         envelope = await desk.mailbox.send(name, Plain(content=text))

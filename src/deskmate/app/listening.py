@@ -3,6 +3,7 @@
 Faces above print it, `looking` beside has team, board and costs, `reading` below reads the files.
 """
 
+import difflib
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
@@ -115,12 +116,22 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
     if name in roster.members or name == USER:
         return reading, roster
     if not reading.damage:
-        there = who_is_here(roster) if roster.members else "nobody is there"
-        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {there}")
+        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {_who_was_here(roster, name)}")
     # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
     if not reading.has_files_of(known_name(name)):
         raise StoreCorrupt(f"whether '{name}' is on team '{reading.team}' cannot be told: {'; '.join(reading.damage)}")
     return reading, roster
+
+
+def _who_was_here(roster: Roster, name: str) -> str:
+    """Return who is or was on a team, the one first that may have been meant."""
+    if not roster.members:
+        return "nobody is there"
+    near = difflib.get_close_matches(name, [*roster.members, USER], n=1)
+    left = [member.name for member in roster.members.values() if not member.here]
+    meant = f"did you mean '{near[0]}'? " if near else ""
+    gone = f", and before {', '.join(left)}" if left else ""
+    return f"{meant}{who_is_here(roster)}{gone}"
 
 
 def _heard(reading: Reading, roster: Roster, name: str) -> int:

@@ -16,7 +16,7 @@ from deskmate.core.records import Record
 from deskmate.core.spending import Sum
 from deskmate.core.tasks import Receipt, Status
 from deskmate.errors import StoreError
-from deskmate.stores.archive import spent_in_archive, teams_in
+from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
 
@@ -101,8 +101,8 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
     """Return the teams of a workspace, the last written first; raise Refused where there is none."""
     place = workspace_at(folder)
     with telling(place):
-        team_at(place, None)
-        found = [_team(Reading(place, name)) for name in teams_in(place)]
+        names = [*teams_in(place), *strays_in(place)] or [team_at(place, None)]
+        found = [_team(Reading(place, name)) for name in names]
     return tuple(sorted(found, key=lambda team: -team.written))
 
 

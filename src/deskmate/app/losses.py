@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.checking import Check
+from deskmate.app.cuts import ENDS
 from deskmate.app.reading import CUT, Reading, reading_of, team_at, telling
 from deskmate.core import boards, members, tasks
-from deskmate.core.names import BOARD, LEAD, ROSTER
+from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
-from deskmate.stores.archive import teams_in
+from deskmate.stores.archive import strays_in, teams_in
 
 # So many of each kind are told; a program gets them all.
 _TOLD = 20
@@ -111,7 +112,9 @@ def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
     """Check every team of a workspace, or the one that is named; raise Refused where there is none of that name."""
     with telling(workspace):
         names = teams_in(workspace) if team is None else [team_at(workspace, team)]
-    return tuple(_checked(Reading(workspace, name)) for name in names)
+        strays = strays_in(workspace) if team is None else []
+    found = (_checked(Reading(workspace, name)) for name in names)
+    return (*found, *(_stray(Reading(workspace, name)) for name in strays))
 
 
 def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...]]:
@@ -122,6 +125,8 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
     reading = reading_of(folder, team)
     founded = reading.roster().team
     found = [one for stream in (ROSTER, BOARD) for one in _lost(stream, reading.items(stream)) if one.stops]
+    if not found and (cut := next((words for words in reading.damage if ENDS in words), None)):
+        raise Refused(f"{cut}; what is missing there can be accepted once a record was added behind it")
     if not found:
         raise Refused(f"nothing of the roster and board of team '{reading.team}' is lost; there is nothing to accept")
     if not founded:
@@ -130,12 +135,21 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
 
 
 def _checked(reading: Reading) -> CheckedTeam:
-    founded = bool(reading.roster().team)
-    lost = [one for stream in reading.streams() for one in _lost(stream, reading.items(stream))]
+    roster = reading.roster()
+    # Those of members too that have no file: somebody may have removed it.
+    theirs = (kind(name) for name in roster.members for kind in (mail, log))
+    streams = dict.fromkeys([*reading.streams(), *theirs])
+    lost = [one for stream in streams for one in _lost(stream, reading.items(stream))]
     seats = _seats(reading)
     told_already = {f"{one.where}: {one.reason}" for one in lost}
     damage = tuple(words for words in reading.damage if words not in told_already)
-    return CheckedTeam(reading.team, founded, seats, tuple(lost), damage)
+    return CheckedTeam(reading.team, bool(roster.team), seats, tuple(lost), damage)
+
+
+def _stray(reading: Reading) -> CheckedTeam:
+    """Return what bears the name of a team and is none: one look tells all there is to it."""
+    reading.items(ROSTER)
+    return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=tuple(reading.damage))
 
 
 def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:

@@ -10,13 +10,14 @@ from pathlib import Path
 from deskmate.core.briefs import NOTES_CAP
 from deskmate.core.skills import Skill, read_skill
 from deskmate.core.spending import Spending, together
-from deskmate.errors import BadInput, Refused, UnsafeFolder
-from deskmate.stores.archive import founding, spent_in, spent_in_archive, teams_in
+from deskmate.errors import BadInput, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.stores.archive import founding, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 
 NOTES = ("AGENTS.md", "CLAUDE.md")
 FIRST_TEAM = "main"
+_BEGIN = "begin one with: deskmate, or deskmate run"
 _LOG = logging.getLogger(__name__)
 
 
@@ -65,11 +66,13 @@ def free_team(workspace: Path) -> str:
 
 
 def known_team(workspace: Path, name: str) -> str:
-    """Return the name of a team that is there; raise Refused, naming those that are."""
+    """Return the name of a team that is there; raise Refused, naming those that are, or StoreError."""
     teams = teams_in(workspace)
     if name in teams:
         return name
-    there = f"there is {', '.join(teams)}" if teams else "there is none yet; begin one with: deskmate run"
+    if name in strays_in(workspace):
+        raise UnsafeFolder(f"{workspace / TEAMS / name} is a link or a file, not a folder; move it away")
+    there = f"there is {', '.join(teams)}" if teams else f"there is none yet; {_BEGIN}"
     hint = f'; to say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
     raise Refused(f"there is no team '{name[:80]}' in {workspace}; {there}{hint}")
 
@@ -78,14 +81,20 @@ def latest_team(workspace: Path) -> str:
     """Return the team that was last written to; raise Refused where there is none."""
     teams = teams_in(workspace)
     if not teams:
-        raise Refused(f"there is no team in {workspace}; begin one with: deskmate run")
+        raise Refused(f"there is no team in {workspace}; {_BEGIN}")
     return max(teams, key=lambda team: written(workspace, team))
 
 
 def written(workspace: Path, team: str) -> float:
-    """Return when a record was last added to a stream of a team, its board's included; 0 for never."""
+    """Return when a record was last added to a stream of a team, its board's included; 0 for never.
+
+    Raises StoreUnavailable where the disk does not tell.
+    """
     folders = (workspace / top / team for top in (TEAMS, TASKS))
-    return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
+    try:
+        return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
+    except OSError as error:
+        raise StoreUnavailable(f"{error.filename}: {error.strerror}; mend that, then try again") from error
 
 
 def home_of(workspace: Path, team: str) -> str:

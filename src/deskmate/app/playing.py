@@ -92,9 +92,12 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
 def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
     """Return what plays teammates with the same furniture, each in a process of its own."""
     office, place = furniture.office, Path(furniture.workspace.root)
-    written, stands = _written(furniture.settings), folder.resolve()
+    stands = folder.resolve()
 
     def order() -> str:
+        # At each: the user may have chosen another model since.
+        settings = furniture.settings.model_copy(update={"model": furniture.models(None).name})
+        written = _written(settings)
         return Order(settings=written, folder=stands, wait=True, seconds=office.purse.seconds).model_dump_json()
 
     def hear(line: bytes) -> None:

@@ -1,7 +1,7 @@
 """Reading: the streams of one team as they stand, without a seat, a lock kept or a byte written.
 
 Live or dead, whole or damaged: what can be read is, and what cannot is put into words. `looking` and `listening` above
-make views of it; below are the files of `stores`.
+make views of it; `cuts` beside finds files that end too early, below are those of `stores`.
 """
 
 import os
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from deskmate.app.cuts import Evidence, cut_of, evidence_of
 from deskmate.app.places import current_folder, known_team, latest_team, workspace_of
 from deskmate.core.members import EMPTY, Roster, fold
 from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
@@ -147,10 +148,20 @@ class Reading:
         name = f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
         parts = self._folder(stream).relative_to(self.workspace).parts
         with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
-            items = StreamFile(stream, folder, name).read(0, sync=False)
-            if _is_cut(folder, name):
-                self.note(f"{folder.path / name}: {CUT}")
+            evidence, file = self._evidence(stream, folder, name), StreamFile(stream, folder, name)
+            items = file.read(0, sync=False)
+            if words := cut_of(evidence, file, items) or (CUT if _is_cut(folder, name) else None):
+                self.note(f"{folder.path / name}: {words}")
             return items
+
+    def _evidence(self, stream: str, folder: Folder, name: str) -> Evidence:
+        try:
+            return evidence_of(stream, folder, name)
+        except StoreError as error:
+            self.note(str(error))
+        except OSError as error:
+            self.note(f"{folder.path}: {error.strerror or error}; mend that, then look again")
+        return Evidence()
 
     def _folder(self, stream: str) -> Path:
         below = (_SUBAGENTS,) if is_call(split_stream(stream)[1]) else ()

@@ -16,7 +16,7 @@ import httpx2
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
 from deskmate.app.playing import in_processes
-from deskmate.app.teams import Teams
+from deskmate.app.teams import Teams, permit
 from deskmate.config import Settings
 from deskmate.core.actions import Rest, Stop
 from deskmate.core.members import PolicySet
@@ -169,15 +169,9 @@ async def _permit(office: Office, wanted: Wanted, mode: Mode | None, *, attended
     """Record whether a person attends and, where that is said, the mode and whether the lead delegates."""
     at, delegate = office.pen.clock.timestamp(), wanted.settings.delegate
     rules = tuple(f"allow {tool.name}" for tool in wanted.tools)
-    await permit(office, PolicySet(by=LEAD, mode=mode, add_rules=rules, attended=attended, delegate=delegate, at=at))
-
-
-async def permit(office: Office, policy: PolicySet) -> None:
-    """Record what is permitted. Who says how far the team may go means those too who were let go further."""
-    roster = await office.roster.permit(policy)
-    mode, own = policy.mode, {} if policy.member else roster.modes
-    for name in [name for name, wider in own.items() if mode and wider.wider_than(mode)]:
-        await office.roster.permit(PolicySet(by=policy.by, member=name, mode=mode, at=policy.at))
+    await permit(
+        office.roster, PolicySet(by=LEAD, mode=mode, add_rules=rules, attended=attended, delegate=delegate, at=at)
+    )
 
 
 async def tell(office: Office, words: str | None) -> None:

@@ -17,7 +17,7 @@ from deskmate.app.listening import Letter, entries_in
 from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
 from deskmate.app.places import workspace_of
 from deskmate.app.post import Post
-from deskmate.app.running import GO_ON, Outcome, Wanted, founded, permit, reopened, seated, to_rest
+from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
 from deskmate.core.entries import Entry
 from deskmate.core.handshakes import Shake
@@ -123,11 +123,15 @@ class Session:
         office = self._office
         # One look at a time: two would read the same mail.
         async with self._turn:
-            await office.roster.refresh()
-            await office.board.refresh()
-            await office.purse.refresh()
-            await self._questions.refresh()
-            await self._post.refresh()
+            turn = None
+            while turn != office.roster.turn:
+                # Again where the lead went to another team meanwhile: what is seen is of one.
+                turn = office.roster.turn
+                await office.roster.refresh()
+                await office.board.refresh()
+                await office.purse.refresh()
+                await self._questions.refresh()
+                await self._post.refresh()
         self._tell()
 
     def _tell(self) -> None:
@@ -197,6 +201,13 @@ class Session:
         rules = tuple(f"{rule.effect} {rule}" for rule in roster.rules)
         return Permitted(roster.mode, dict(roster.modes), rules)
 
+    async def lead_rests(self) -> bool:
+        """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that."""
+        if not await self._agent.rests():
+            return False
+        roster = await self._office.roster.refresh()
+        return not _is_busy(roster.members[LEAD])
+
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's transcript behind a number."""
         return list(entries_in(await self._office.pen.store.read(log(name), after, sync=False)))
@@ -242,37 +253,44 @@ class Session:
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
         """Answer a question, the first answer to it counts; `always` also adds the rule that the question names.
 
-        Raises Refused for `always` where no rule could stand in for the user.
+        Raises Refused where it is not open any more, and for `always` where no rule could stand in for the user.
         """
-        if answer == "always":
-            if question.rule is None:
-                raise Refused("no rule can stand in for you here; answer yes or no")
-            await self._permit(PolicySet(by=USER, add_rules=(question.rule,), at=self._now()))
+        rule = question.rule if answer == "always" else None
+        if answer == "always" and rule is None:
+            raise Refused("no rule can stand in for you here; answer yes or no")
+        # By its id a namesake in the next team would take this for the answer to a question of its own.
+        if question.key not in {one.key for one in self.questions}:
+            raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
         message: Message
         if question.shake is Shake.PLAN:
             message = PlanResponse(request_id=question.id, approve=answer != "no", content=words)
         else:
             message = PermissionResponse(request_id=question.id, approve=answer != "no", content=words)
-        self._questions.close(question)
         try:
-            await self._mailbox.send(question.member, message)
+            with self._questions.closing(question):
+                await self._mailbox.send(question.member, message)
         finally:
             self._tell()
+        if rule:
+            await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
 
     async def set_mode(self, mode: Mode, name: str | None = None) -> None:
-        """Let another mode hold for the team, or for one member; raise UnknownRecipient for one that is not there."""
+        """Let another mode hold for the team and the lead's home, or for one member.
+
+        Raises UnknownRecipient for one that is not there.
+        """
         if name is not None:
             self._teammate(name)
         await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
 
     async def drop_rules(self, rules: Iterable[str]) -> None:
-        """Take rules back."""
+        """Take rules back, also at the lead's home."""
         await self._permit(PolicySet(by=USER, remove_rules=tuple(rules), at=self._now()))
 
     def choose_model(self, name: str) -> str:
         """Ask another model from now on, for everybody who has none of their own; return its full name.
 
-        Raises BadSettings where it cannot be asked.
+        Who plays in a process of its own keeps the one it began with. Raises BadSettings where it cannot be asked.
         """
         return self._furniture.choose_model(name)
 
@@ -283,7 +301,7 @@ class Session:
         self._agent.make_room(focus)
 
     async def _permit(self, policy: PolicySet) -> None:
-        await permit(self._office, policy)
+        await self._teams.permit(policy)
         self._tell()
 
     def _now(self) -> float:

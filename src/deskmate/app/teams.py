@@ -5,7 +5,8 @@ the home. So whatever is killed where, who comes next finds one of two states, o
 """
 
 import os
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -39,7 +40,7 @@ class Teams:
         self.home, self.office = home, office
         self.mirror = Mirror(office, store.projections().write)
         self._workspace, self._store, self._joint = workspace, store, joint
-        self._opened = AsyncExitStack()
+        self._opened, self._turn = AsyncExitStack(), anyio.Lock()
         self.players: Team | None = None
 
     async def __aenter__(self) -> Self:
@@ -59,8 +60,7 @@ class Teams:
         if self.players:
             # Who has just left is still giving back, here.
             await self.players.gone()
-        # Not to be cut: half of it would have to be mended by whoever comes next.
-        with anyio.CancelScope(shield=True):
+        async with self._moving():
             try:
                 await to_thread.run_sync(finish_archiving, self._workspace)
                 # Founded before, by a try that failed behind that, it is only to be gone to.
@@ -83,7 +83,7 @@ class Teams:
         # Who ends a process sweeps behind it, in the folder that is to be moved.
         if self.players:
             await self.players.gone()
-        with anyio.CancelScope(shield=True):
+        async with self._moving():
             await self.mirror.show()
             async with self.mirror.turn:
                 try:
@@ -96,6 +96,25 @@ class Teams:
                 self._turn_to(state, spent, self._store)
                 await self._opened.aclose()
         return str(place.relative_to(self._workspace))
+
+    async def permit(self, policy: PolicySet) -> None:
+        """Record what the user permits where the lead works, and at its home, where it goes back to.
+
+        What is said of a teammate holds for the team alone.
+        """
+        async with self._turn:
+            # The home's first: who is killed in between never goes back to more than was last permitted.
+            if self.office.roster.state.away and policy.member in (None, LEAD):
+                await permit(Roster(Pen(self._store, self.office.pen.clock)), policy)
+            await permit(self.office.roster, policy)
+
+    @asynccontextmanager
+    async def _moving(self) -> AsyncIterator[None]:
+        """Let nobody change what is permitted meanwhile: it is carried over."""
+        async with self._turn:
+            # Not to be cut: half of it would have to be mended by whoever comes next.
+            with anyio.CancelScope(shield=True):
+                yield
 
     async def _go(self, name: str, *, create: bool = False, description: str = "") -> None:
         async with AsyncExitStack() as stack:
@@ -145,3 +164,11 @@ class Teams:
 
     def _now(self) -> float:
         return self.office.pen.clock.timestamp()
+
+
+async def permit(roster: Roster, policy: PolicySet) -> None:
+    """Record what is permitted. Who says how far the team may go means those too who were let go further."""
+    state = await roster.permit(policy)
+    mode, own = policy.mode, {} if policy.member else state.modes
+    for name in [name for name, wider in own.items() if mode and wider.wider_than(mode)]:
+        await roster.permit(PolicySet(by=policy.by, member=name, mode=mode, at=policy.at))

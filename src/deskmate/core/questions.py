@@ -40,19 +40,27 @@ class Question:
     plan: str = ""
     rule: str | None = None
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others, also from one of the same id in another team of the lead."""
+        return self.id, str(self.at)
+
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The fold of what was asked and answered. `over`: ids of what was; `ended`: calls that have a result."""
+    """The fold of what was asked and answered. `asked`: by id, without what is known to be over.
+
+    The rest are ids: `answered` of questions, `began` and `ended` of calls that run and that have a result.
+    """
 
     asked: Mapping[str, Question] = field(default_factory=dict)
-    over: frozenset[str] = frozenset()
+    answered: frozenset[str] = frozenset()
+    began: frozenset[str] = frozenset()
     ended: frozenset[str] = frozenset()
 
     def open(self, roster: Roster) -> tuple[Question, ...]:
         """Return what waits for a word, in the order it was asked. Who left waits for nothing."""
-        waiting = (one for one in self.asked.values() if one.id not in self.over | self.ended)
-        return tuple(one for one in waiting if one.member not in self.ended and _asks(roster, one))
+        return tuple(one for one in self.asked.values() if _asks(roster, one))
 
 
 EMPTY = Questions()
@@ -64,16 +72,31 @@ def _asks(roster: Roster, question: Question) -> bool:
     return member is not None and member.here and (member.joined is None or member.joined.at <= question.at)
 
 
-def read_mail(questions: Questions, items: Iterable[Item]) -> Questions:
+def read_mail(questions: Questions, roster: Roster, items: Iterable[Item]) -> Questions:
     """Return the questions after these items of a mailbox: what was asked of its owner, and what it was answered."""
-    asked, over = dict(questions.asked), set(questions.over)
+    asked, answered = dict(questions.asked), set(questions.answered)
     for envelope in filter(None, map(envelope_in, items)):
         if question := _question(envelope):
-            # One who comes back after a crash asks again under the same id.
-            asked.setdefault(question.id, question)
+            # One who comes back after a crash asks again under the same id; and so does its namesake in another team.
+            if question.id not in asked or not _asks(roster, asked[question.id]):
+                asked.pop(question.id, None)
+                asked[question.id] = question
         elif id_ := _answered(envelope):
-            over.add(id_)
-    return replace(questions, asked=asked, over=frozenset(over))
+            answered.add(id_)
+    return _pruned(replace(questions, asked=asked, answered=frozenset(answered)))
+
+
+def _pruned(questions: Questions) -> Questions:
+    asked = {id_: one for id_, one in questions.asked.items() if not _is_over(questions, one)}
+    return replace(questions, asked=asked)
+
+
+def _is_over(questions: Questions, question: Question) -> bool:
+    if question.id in questions.answered or question.member in questions.ended:
+        return True
+    # A plan is open also when the call that handed it in has its result.
+    is_plan = question.shake is Shake.PLAN
+    return not is_plan and (question.id in questions.began or question.id in questions.ended)
 
 
 def _question(envelope: Envelope) -> Question | None:
@@ -98,23 +121,15 @@ def _answered(envelope: Envelope) -> str | None:
 
 
 def read_log(questions: Questions, items: Iterable[Item]) -> Questions:
-    """Return the questions after these items of the transcript of an asker, or of who sent it.
-
-    A plan stays open when the call that handed it in has its result.
-    """
-    over, ended = set(questions.over), set(questions.ended)
+    """Return the questions after these items of the transcript of an asker, or of who sent it."""
+    began, ended = set(questions.began), set(questions.ended)
     for item in items:
         entry = read_entry(item.body) if isinstance(item, Record) else None
         if isinstance(entry, Began):
-            over.update(id_ for id_ in entry.calls if not _is_plan(questions, id_))
-        elif isinstance(entry, Did) and not _is_plan(questions, entry.call):
+            began.update(entry.calls)
+        elif isinstance(entry, Did):
             ended.add(entry.call)
-    return replace(questions, over=frozenset(over), ended=frozenset(ended))
-
-
-def _is_plan(questions: Questions, id_: str) -> bool:
-    question = questions.asked.get(id_)
-    return question is not None and question.shake is Shake.PLAN
+    return _pruned(replace(questions, began=frozenset(began), ended=frozenset(ended)))
 
 
 def journals(question: Question) -> dict[str, int]:

@@ -90,6 +90,19 @@ class Agent:
         """Whether it could not go on by itself."""
         return self._transcript.memory.parked is not None
 
+    async def rests(self) -> bool:
+        """Tell whether it has heard all its mail and has nothing left to do by itself."""
+        boxes = self._mailbox.boxes
+        for name, stream in boxes.items():
+            after = self._transcript.memory.cursors.get(name, 0)
+            # A lead that went to another team meanwhile hears elsewhere.
+            if self._mailbox.boxes != boxes or await self._office.pen.store.read(stream, after, sync=False):
+                return False
+        memory = self._transcript.memory
+        if memory.parked or memory.interrupted:
+            return True
+        return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
+
     def make_room(self, focus: str = "") -> None:
         """Have what came before summarised once nothing runs, and kept above all what `focus` says."""
         self._focus = focus

@@ -46,17 +46,20 @@ class Mirror:
     async def show(self) -> None:
         """Show what there is now."""
         async with self.turn:
+            write = self._write
             roster, board = await self._office.roster.refresh(), await self._office.board.refresh()
-            if self._shown != (roster.number, board.number):
+            # Another team may be there by now, and it would be shown what was read of the one before.
+            if self._write is write and self._shown != (roster.number, board.number):
                 self._shown = roster.number, board.number
-                await to_thread.run_sync(self._try, roster, board)
+                await to_thread.run_sync(_try, write, roster, board)
 
     def begin_again(self, write: Write) -> None:
         """Show another team from now on."""
         self._write, self._shown = write, None
 
-    def _try(self, roster: Roster, board: Board) -> None:
-        try:
-            self._write(roster, board)
-        except (OSError, StoreError) as error:
-            _LOG.warning("the readable copies of team %s are not current: %s", roster.team, error)
+
+def _try(write: Write, roster: Roster, board: Board) -> None:
+    try:
+        write(roster, board)
+    except (OSError, StoreError) as error:
+        _LOG.warning("the readable copies of team %s are not current: %s", roster.team, error)

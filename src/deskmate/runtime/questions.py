@@ -3,14 +3,15 @@
 `core.questions` says what is open; here the streams are read that tell it.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from deskmate.core import questions
 from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.questions import Question
 from deskmate.core.records import Item
 from deskmate.errors import StoreCorrupt
+from deskmate.runtime.bookmarks import Bookmarks
 from deskmate.runtime.office import Office
 
 
@@ -18,52 +19,54 @@ class Questions:
     """The open questions of a team, as last read."""
 
     def __init__(self, office: Office) -> None:
-        self._office = office
-        self._team = ""
-        self._read: dict[str, int] = {}
+        self._office, self._marks = office, Bookmarks(office)
         self._state = questions.EMPTY
+        self._closed: set[tuple[str, str]] = set()
 
     @property
     def open(self) -> tuple[Question, ...]:
         """What waits for a word, in the order it was asked."""
-        return self._state.open(self._office.roster.state)
+        return tuple(one for one in self._state.open(self._office.roster.state) if one.key not in self._closed)
 
     @property
     def since(self) -> dict[str, int]:
         """How far each stream was read that tells of questions."""
-        return dict(self._read)
+        return self._marks.since
 
-    def close(self, question: Question) -> None:
-        """Take a question for answered before its answer was read back."""
-        self._state = replace(self._state, over=self._state.over | {question.id})
+    @contextmanager
+    def closing(self, question: Question) -> Iterator[None]:
+        """Take a question for answered before its answer is read back; for open again where this ends by an error."""
+        self._closed.add(question.key)
+        try:
+            yield
+        except BaseException:
+            self._closed.discard(question.key)
+            raise
 
     async def refresh(self) -> tuple[Question, ...]:
         """Read what is new and return what waits for a word."""
-        team = self._office.roster.state.team
-        if team != self._team:
-            # Another team: its mailboxes bear the same names.
-            self._team, self._read, self._state = team, {}, questions.EMPTY
+        if self._marks.turned():
+            self._state = questions.EMPTY
+            self._closed.clear()
         for owner in (USER, LEAD):
-            self._state = questions.read_mail(self._state, await self._news(mail(owner)))
-        for question in self.open:
+            await self._hear(owner)
+        for question in self._state.open(self._office.roster.state):
             if question.member != LEAD:
-                self._state = questions.read_mail(self._state, await self._news(mail(question.member)))
+                await self._hear(question.member)
             for stream, behind in questions.journals(question).items():
-                self._state = questions.read_log(self._state, await self._journal(stream, behind))
+                if items := await self._journal(stream, behind):
+                    self._state = questions.read_log(self._state, items)
+        self._closed.intersection_update(one.key for one in self._state.asked.values())
         return self.open
+
+    async def _hear(self, owner: str) -> None:
+        # Mostly nothing is new, and of all that was known a copy would be made.
+        if items := await self._marks.of(mail(owner)):
+            self._state = questions.read_mail(self._state, self._office.roster.state, items)
 
     async def _journal(self, stream: str, behind: int) -> Sequence[Item]:
         try:
-            return await self._news(stream, behind)
+            return await self._marks.of(stream, behind)
         except StoreCorrupt:
             # It ends before the record that the question names: somebody made that up, or the end of it is lost.
             return ()
-
-    async def _news(self, stream: str, behind: int = 0) -> Sequence[Item]:
-        # The lead may have gone to another team between two reads; the next refresh begins anew there.
-        if self._office.roster.state.team != self._team:
-            return ()
-        after = self._read.get(stream, behind)
-        items = await self._office.pen.store.read(stream, after, sync=False)
-        self._read[stream] = items[-1].number if items else after
-        return items

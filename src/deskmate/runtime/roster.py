@@ -26,6 +26,11 @@ class Roster:
         """The roster as last read."""
         return self._folded.state
 
+    @property
+    def turn(self) -> int:
+        """How often another team was gone on with, which may bear the name of the one before."""
+        return self._folded.turn
+
     async def refresh(self) -> members.Roster:
         """Read what is new and return the roster."""
         return await self._folded.refresh()

@@ -127,6 +127,11 @@ class Folded(Generic[S]):
         self._empty = self.state = empty
         self._turn = 0
 
+    @property
+    def turn(self) -> int:
+        """How often it began again."""
+        return self._turn
+
     def begin_again(self, state: S | None = None) -> None:
         """Fold the stream that bears the name from now on, of which this is known so far."""
         self._turn += 1

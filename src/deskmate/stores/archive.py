@@ -32,8 +32,13 @@ _NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
 
 
 def teams_in(workspace: Path) -> list[str]:
-    """Return the names of the teams that are open, in the order of the alphabet."""
-    return sorted(path.name for path in (workspace / TEAMS).glob("*") if _is_name(path.name) and path.is_dir())
+    """Return the names of the teams that are open, in the order of the alphabet; raise StoreUnavailable."""
+    return [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and os.path.isdir(path)]
+
+
+def strays_in(workspace: Path) -> list[str]:
+    """Return what bears the name of a team and is no folder; raise StoreUnavailable."""
+    return [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and not os.path.isdir(path)]
 
 
 def founding(workspace: Path, *parts: str) -> Founded | None:
@@ -80,7 +85,7 @@ def archive(workspace: Path, team: str, at: float, files: Files | None = None) -
 
 
 def finish_archiving(workspace: Path, files: Files | None = None) -> None:
-    """Finish what someone who was killed began to put away."""
+    """Finish what someone who was killed began to put away; raise StoreUnavailable or UnsafeFolder."""
     for place in _unfinished(workspace):
         archive(workspace, _team_of(place), 0.0, files)
 
@@ -102,9 +107,22 @@ def spent_in(workspace: Path, *parts: str) -> Spending:
 
 
 def _archived(workspace: Path) -> Iterator[Path]:
-    for path in sorted((workspace / TEAMS / ARCHIVE).glob("*")):
+    place = workspace / TEAMS / ARCHIVE
+    for path in _listed(place) if place in _listed(workspace / TEAMS) else ():
         if _NAME.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
             yield path
+
+
+def _listed(folder: Path) -> list[Path]:
+    """Return what is in a folder, nothing where there is none."""
+    try:
+        # One that may be listed and not entered tells nothing of what is there.
+        os.stat(os.path.join(folder, "."))
+        return [folder / name for name in sorted(os.listdir(folder))]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
 
 
 def _unfinished(workspace: Path) -> list[Path]:

@@ -182,6 +182,24 @@ class Folder:
         # By name too: the disk gives the inode of a deleted file to the next one.
         return (size, number) if whose == inode and check == crc32(slot[:-4], crc32(name.encode())) else (0, 0)
 
+    def marks(self, name: str) -> dict[int, int]:
+        """Return by inode up to which number files of this name were synced, as far as that was told and still stands.
+
+        For who only reads: no lock file is made. Raises OSError or StoreCorrupt where there is one that cannot be read.
+        """
+        try:
+            with open(self.open(LOCK, os.O_RDONLY), "rb") as file:
+                slots = file.read(_MARKS * _MARK.size)
+        except FileNotFoundError:
+            return {}
+        whole = slots[: len(slots) // _MARK.size * _MARK.size]
+        found = zip(range(0, len(whole), _MARK.size), _MARK.iter_unpack(whole), strict=True)
+        return {
+            inode: number
+            for at, (inode, _, number, check) in found
+            if check == crc32(whole[at : at + _MARK.size - 4], crc32(name.encode()))
+        }
+
     def tell_synced(self, name: str, inode: int, size: int, number: int) -> None:
         """Tell other processes that so much of a file, and its entry here, is synced; a higher number told stays."""
         number = max(number, self.synced(name, inode)[1])

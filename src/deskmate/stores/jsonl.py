@@ -51,6 +51,7 @@ class JsonlStore:
         self._timer: threading.Timer | None = None
         self._beside = Beside()
         self._watched: dict[Place, StreamFile] = {}
+        self._warned: set[str] = set()
 
     @classmethod
     def open(
@@ -101,7 +102,7 @@ class JsonlStore:
             await checkpoint()
             return []
         found = await self._beside.run(lambda: file.read(after, sync=sync))
-        _warn_of_damage(found)
+        self._warn_of_losses(stream, found)
         return found
 
     async def decide(
@@ -112,7 +113,7 @@ class JsonlStore:
         file = self._file(stream)
 
         def line(found: Sequence[Item]) -> bytes | None:
-            _warn_of_damage(found)
+            self._warn_of_losses(stream, found)
             record = make(found)
             return None if record is None else encode(record)
 
@@ -199,6 +200,14 @@ class JsonlStore:
             lambda: any(file.last() != number for file, number in doubtful)
         )
 
+    def _warn_of_losses(self, stream: str, found: Sequence[Item]) -> None:
+        """Tell of each place once. Of what is torn nobody was ever told that it stands there: nothing is lost."""
+        for item in found:
+            if isinstance(item, Damaged) and item.kind == "lost" and item.where not in self._warned:
+                self._warned.add(item.where)
+                what = f"record {item.number} of {stream} is lost ({item.where}: {item.reason})"
+                _LOG.warning("%s; see: deskmate doctor %s", what, self._team.path.name)
+
     # -- late syncs -------------------------------------------------------------------------------
 
     def _settled(self, file: StreamFile, number: T, *, sync: bool) -> T:
@@ -244,12 +253,6 @@ def _keep_out_of_git(top: Folder) -> None:
         top.close()
 
 
-def _warn_of_damage(found: Sequence[Item]) -> None:
-    for item in found:
-        if isinstance(item, Damaged):
-            _LOG.warning("%s", item)
-
-
 def _place(file: StreamFile) -> Place:
     return file.folder.path, file.name
 
@@ -258,10 +261,15 @@ def _what_is_missing(workspace: Path, team: str) -> str:
     if not workspace.is_dir():
         what = "is no folder" if workspace.exists() else "is not there"
         return f"{workspace} {what}; choose a workspace that is one"
+    if (workspace / TEAMS / team).is_dir():
+        return (
+            f"{workspace / TASKS / team} is missing, and team '{team}' cannot go on without it; "
+            "put it back from a copy, or begin another team with: deskmate run"
+        )
     whole = [
         path.name
         for path in sorted((workspace / TEAMS).glob("*"))
         if path.is_dir() and (workspace / TASKS / path.name).is_dir()
     ]
     there = f"there is {', '.join(whole)}" if whole else "there is none yet"
-    return f"no team '{team}' in {workspace}; {there}; a new one is made with create=True"
+    return f"no team '{team}' in {workspace}; {there}; begin one with: deskmate run"

@@ -1,7 +1,8 @@
 """Readable copies of roster and board: `config.json` and one `<id>.json` per task.
 
 For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; `config.json` bears the
-number of the roster record it shows. They can be deleted at any time and are never read back.
+number of the roster record it shows. They can be deleted at any time, and nothing is taken from
+them; `app` sees by them that records are missing.
 """
 
 import json

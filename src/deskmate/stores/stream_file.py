@@ -44,6 +44,11 @@ class StreamFile:
     def _file(self) -> str:
         return str(self.folder.path / self.name)
 
+    @property
+    def highest(self) -> int:
+        """The highest number that a line bears which was walked over so far, 0 for none."""
+        return self._end.highest
+
     # -- appending --------------------------------------------------------------------------------
 
     def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:

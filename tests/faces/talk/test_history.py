@@ -30,6 +30,25 @@ def test_nobody_else_may_read_it(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
 
+def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
+    file = tmp_path / "history.jsonl"
+    file.write_text('"old"\n')
+    file.chmod(0o644)
+    History(file).add("a secret")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_what_is_typed_is_neither_kept_nor_looked_for_where_a_link_leads(tmp_path: Path) -> None:
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "history.jsonl"
+    elsewhere.write_text('"theirs"\n')
+    link.symlink_to(elsewhere)
+    with pytest.raises(OSError, match="symbolic"):
+        History(link).add("a secret")
+    with pytest.raises(OSError, match="symbolic"):
+        History(link).read()
+    assert elsewhere.read_text() == '"theirs"\n'
+
+
 def test_only_so_many_are_kept(tmp_path: Path) -> None:
     history = History(tmp_path / "history.jsonl")
     for number in range(2 * KEPT + 1):

@@ -192,6 +192,17 @@ async def test_a_question_is_shown_whole_and_yes_lets_the_call_run(room: Room) -
         assert typist.session.permitted == Permitted(Mode.DEFAULT, {}, ())
 
 
+@pytest.mark.parametrize("line", ["/yes", "/always", "/no", "/no not now"])
+async def test_a_question_that_was_not_shown_is_answered_by_its_number_alone(room: Room, line: str) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        assert await typist.types(line) == ["say which question you mean; open: 1"]
+        (question,) = typist.session.questions
+        typist.talk.shown(question)
+        await typist.types(line)
+        assert question not in typist.session.questions
+
+
 async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: Room) -> None:
     async with typing(room) as typist:
         await asked(typist)
@@ -208,6 +219,7 @@ async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: R
 async def test_no_reaches_the_asker_with_the_words_behind_it(room: Room, line: str, words: str) -> None:
     async with typing(room) as typist:
         await asked(typist)
+        typist.talk.shown(typist.session.questions[0])
         assert await typist.types(line) == ["no to lead: bash ls"]
         assert ("user", "permission_response", words) in await typist.mail(LEAD)
         await typist.until(lambda session: session.members[0].words == "Done.")

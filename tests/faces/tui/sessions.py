@@ -18,7 +18,7 @@ from deskmate.app.session import Session
 from deskmate.core.entries import Call, Said, Started
 from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest, PlanRequest
-from deskmate.faces.tui.questions import Answered, QuestionsPanel
+from deskmate.faces.tui.questions import Answered, QuestionsPanel, Seen
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands
@@ -50,6 +50,7 @@ class Asking(Host):
         super().__init__(self.questions)
         self.session = session
         self.answers: list[tuple[str, str, str]] = []
+        self.told: list[str] = []
         self.escapes = 0
 
     def compose(self) -> ComposeResult:
@@ -63,6 +64,9 @@ class Asking(Host):
         self.answers.append((message.question.member, message.answer, message.words))
         await self.session.answer(message.question, message.answer, message.words)
         self.questions.show(self.session, NOW)
+
+    def on_seen(self, message: Seen) -> None:
+        self.told.append(message.question.member)
 
     async def seen(self, pilot: Pilot[None]) -> None:
         """Show what there is, and let the person see it, with the focus on it."""

@@ -119,6 +119,13 @@ def test_nothing_in_a_command_can_hide() -> None:
     assert shown(question(command="ls" + "\n" * 900 + "; id")) == ["command: ", "  ls", "… 899 empty lines", "  ; id"]
 
 
+def test_nothing_in_a_plan_can_hide() -> None:
+    hidden = "1. tidy\x1b]0;2. rm -rf data\x07\u200b\n3. report"
+    asked = Question("alice:3.0", "alice", START, Shake.PLAN, plan=hidden)
+    assert shown(asked) == [r"1. tidy\x1b]0;2. rm -rf data\x07\u200b", "3. report"]
+    assert plain(gist((asked,), 80, NOBODY)) == r"alice plan: 1. tidy\x1b]0;2. rm -rf data\x07\u200b 3. report"
+
+
 def test_the_rule_that_always_would_add_is_shown_exactly_and_leaves_room_for_the_other_keys() -> None:
     short, long = (replace(question(command="a"), rule=f"allow bash({text})") for text in ("a\n\u200bb", "a" * 500))
     assert [key.text for key in keys_of((short,), 80)][1] == r"always (adds: allow bash(a\x0a\u200bb))"
@@ -269,9 +276,8 @@ async def test_a_lead_that_asks_goes_on_once_it_is_answered(room: Room) -> None:
             app = Asking(session)
             session.listen(lambda: app.questions.show(session, NOW))
             async with app.run_test(size=(80, 24)) as pilot:
-                while not app.questions.display:
+                while "command: echo yes > asked.txt" not in text(app):
                     await pilot.pause(0.01)
-                assert "command: echo yes > asked.txt" in text(app)
                 app.questions.focus()
                 app.clock.advance(1)
                 await pilot.press("y")

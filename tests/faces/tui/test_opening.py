@@ -1,8 +1,16 @@
 """Opening and leaving: the terminal is as it was found at every way out, and what is left behind is told."""
 
+import fcntl
 import logging
+import os
+import pty
 import re
+import select
 import signal
+import struct
+import subprocess
+import sys
+import termios
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +20,7 @@ import pytest
 
 from deskmate.faces.tui.opening import noting
 from tests.faces.conversations import Place, held
-from tests.faces.screens import Screen, Terminal
+from tests.faces.screens import SECONDS, Screen, Terminal
 from tests.faces.tui.showing import shown
 from tests.faces.tui.story import at_work
 
@@ -39,7 +47,7 @@ class AtScreen(Terminal):
     """The program at a terminal that it has to itself."""
 
     def __init__(self, place: Place, *args: str, **env: str) -> None:
-        super().__init__(list(args), place.folder, {**place.env, **env}, 80, 24)
+        super().__init__(list(args), place.folder, {**place.env, "TERM": "xterm", **env}, (80, 24), (80, 24))
         self.screen = Written(80, 24)
 
     def leave(self) -> str:
@@ -74,9 +82,42 @@ def test_words_are_typed_answered_and_left_with_a_way_back(place: Place) -> None
         terminal.see("I am here.")
         terminal.type("\x1b[A")
         terminal.until(lambda: terminal.raw.count("good morning") > 1)
-        terminal.type("\x03\x03")
+        # What was brought back is dropped first.
+        terminal.type("\x03\x03\x03")
         terminal.left(0)
     assert place.teams == ["main"]
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_terminal_that_goes_away_ends_it_without_a_word(place: Place, handler: signal.Handlers) -> None:
+    def begin() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGHUP, handler)
+
+    near, far = pty.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    at_work = subprocess.Popen(
+        [sys.executable, "-m", "deskmate", "sleep a while", "--permission-mode", "bypass"],
+        cwd=place.folder,
+        env={**place.env, "TERM": "xterm-256color"},
+        stdin=far,
+        stdout=far,
+        stderr=far,
+        start_new_session=True,
+        preexec_fn=begin,
+    )
+    os.close(far)
+    try:
+        seen = b""
+        while b"sleep 60" not in seen:
+            assert select.select([near], [], [], SECONDS)[0], seen
+            seen += os.read(near, 65536)
+        os.close(near)
+        assert at_work.wait(SECONDS) == 130
+    finally:
+        at_work.kill()
+        at_work.wait()
+    assert list(place.folder.parent.rglob("error.log")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

@@ -9,7 +9,7 @@ from rich.text import Text
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.tui.layout import Layout
 from deskmate.faces.tui.painting import lines_of, style_of
-from deskmate.faces.tui.pieces import Kind, Piece, State
+from deskmate.faces.tui.pieces import Kind, Piece, State, words_piece
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import obeyed
 
@@ -84,8 +84,14 @@ def test_a_result_without_end_is_cut_and_says_how_to_see_it_all() -> None:
     lines = plain(Piece("1", Kind.CALL, "bash make", "x\n" * 1000, state=State.DONE), width=100)
     assert len(lines) == 402
     assert lines[-1].startswith("  │ … 600 lines more")
-    (line,) = plain(Piece("1", Kind.WORDS, body="x" * 2100), width=5000)
-    assert line.endswith("… 100 characters more")
+
+
+def test_a_long_line_is_cut_until_it_is_unfolded() -> None:
+    piece = words_piece("1", "x" * 2100)
+    (line,) = plain(piece, folded=True, width=5000)
+    assert (piece.foldable, piece.folded, line) == (True, True, f"{'x' * 2000} … 100 characters more: F6, Enter")
+    assert plain(piece, width=5000) == ["x" * 2100]
+    assert not words_piece("1", "short\nlines").foldable
 
 
 def test_members_have_their_colours_the_lead_and_the_user_their_own() -> None:

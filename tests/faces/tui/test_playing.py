@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.faces.tui.guard import QUIET_SECONDS
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Plan, Slow, Stall
 from deskmate.testing.scripts import Asked, Say, Use
@@ -75,6 +76,15 @@ async def test_a_slow_answer_stands_there_once_when_it_is_done(tmp_path: Path) -
         assert sum("one two" in line for line in screen.lines) == 1
 
 
+async def test_a_long_line_is_shown_whole_once_it_is_unfolded(tmp_path: Path) -> None:
+    words = "long " * 600 + "and its end"
+    async with FakeProvider([Say(words)]) as provider, played(tmp_path, provider, SMALL, "go") as screen:
+        await screen.sees("1,011 characters more:")
+        await screen.press("f6", "enter", "end")
+        await screen.sees("and its end")
+        await screen.sees_no("characters more")
+
+
 async def test_plain_words_go_to_the_member_that_is_watched(tmp_path: Path) -> None:
     async with FakeProvider(team) as provider, played(tmp_path, provider, SMALL, "begin") as screen:
         await screen.sees("Ready.", "alice")
@@ -129,8 +139,9 @@ async def test_a_question_is_answered_by_a_key_of_its_panel(tmp_path: Path, key:
     async with FakeProvider(builds) as provider, played(tmp_path, provider, SMALL, "go") as screen:
         await screen.sees("may I use bash?", "command: echo built")
         await screen.press("f5", "x")
-        # In its first moments a question takes no answer.
+        # In its first moments a question takes no answer, nor from who goes on typing.
         while screen.session.questions:
+            await screen.pilot.pause(QUIET_SECONDS)
             await screen.press(key)
         await screen.sees(outcome)
         await screen.sees_no("may I use bash?")
@@ -198,6 +209,7 @@ async def test_a_show_that_is_over_stays_until_it_is_left(tmp_path: Path) -> Non
     async with FakeProvider(answers) as provider, played(tmp_path, provider, SMALL) as screen:
         await screen.press("q")
         await screen.sees(" q")
+        await screen.press("backspace")
         screen.app.end_show("That was the show.")
         await screen.sees("That was the show.", "q leaves")
         await screen.press("f3", "escape", "x")

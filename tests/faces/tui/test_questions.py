@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from deskmate.core.messages import PermissionResponse, PlanResponse
-from deskmate.faces.tui.questions import UNSEEN_SECONDS
+from deskmate.faces.tui.guard import QUIET_SECONDS, UNSEEN_SECONDS
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands, hands
 from tests.faces.tui.sessions import NOW, Asking, ask, asking, hand_in
@@ -57,14 +57,14 @@ def in_front(app: Asking) -> str:
 # -- answering ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "approve"), [("y", True), ("n", False), ("a", True)])
+@pytest.mark.parametrize(("key", "approve"), [("y", True), ("n", False)])
 async def test_a_key_answers_the_question_in_front(tmp_path: Path, key: str, approve: bool) -> None:
     async with asking(tmp_path, three) as (app, pilot):
         await app.seen(pilot)
         await pilot.press(key)
         await pilot.pause()
         assert [one.member for one in app.session.questions] == ["bob", "carol"]
-        assert app.session.permitted.rules == (("allow bash(make)",) if key == "a" else ())
+        assert app.session.permitted.rules == ()
     assert await told(tmp_path, "alice") == [Said(PermissionResponse, approve)]
 
 
@@ -140,15 +140,43 @@ async def test_a_key_pressed_before_the_question_could_be_seen_is_ignored(tmp_pa
         app.clock.advance(UNSEEN_SECONDS - 0.01)
         await pilot.press(*"yanw")
         assert app.answers == []
-        app.clock.advance(0.02)
-        # The second comes too early for the next question.
-        await pilot.press("y", "y")
+        app.clock.advance(QUIET_SECONDS)
+        await pilot.press("y")
         await pilot.pause()
-        assert [member for member, _, _ in app.answers] == ["alice"]
         app.clock.advance(UNSEEN_SECONDS)
         await pilot.press("y")
         await pilot.pause()
         assert [member for member, _, _ in app.answers] == ["alice", "bob"]
+
+
+async def test_who_goes_on_typing_when_another_question_comes_answers_nothing(tmp_path: Path) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("n")
+        await pilot.pause()
+        # The first of these came too early; the rest come one by one, each after the question could be seen.
+        for key in ("w", *"ask", "space", *"nay", "Y"):
+            await pilot.press(key)
+            app.clock.advance(QUIET_SECONDS - 0.1)
+        assert app.answers == [("alice", "no", "")]
+        assert any("new question: read it first" in line for line in text(app))
+        app.clock.advance(QUIET_SECONDS)
+        await pilot.press("n")
+        await pilot.pause()
+        assert app.answers == [("alice", "no", ""), ("bob", "no", "")]
+
+
+async def test_the_app_is_told_once_what_was_in_front_long_enough_to_be_seen(tmp_path: Path) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        app.questions.show(app.session, NOW)
+        await pilot.pause()
+        assert app.told == []
+        for _ in range(3):
+            await app.seen(pilot)
+        await pilot.press("down")
+        for _ in range(3):
+            await app.seen(pilot)
+        assert app.told == ["alice", "bob"]
 
 
 async def test_a_key_that_bounces_answers_once_though_the_session_is_slow(tmp_path: Path) -> None:
@@ -186,6 +214,7 @@ async def test_where_the_lead_answered_first_the_next_question_comes_forward_uns
             await team.mailbox("lead").send("carol", PlanResponse(request_id=plan.id, approve=True))
         await app.session.look()
         app.questions.show(app.session, NOW)
+        app.clock.advance(UNSEEN_SECONDS)
         await pilot.press("enter", "y")
         await pilot.pause()
         assert (app.answers, in_front(app), app.query_one(Input).value) == ([], "alice", "")
@@ -234,10 +263,70 @@ async def test_those_who_ask_the_same_are_answered_together_by_a_capital(
         assert app.answers == []
         app.clock.advance(1)
         await pilot.press(key)
+        if key == "A":
+            app.clock.advance(1)
+            await pilot.press(key)
         await pilot.pause()
         assert app.answers == [(name, said, "") for name, said in zip(("alice", "bob", "carol"), answers, strict=True)]
         assert app.session.permitted.rules == (("allow bash(make)",) if key == "A" else ())
         assert in_front(app) == "bob"
+
+
+# -- always ---------------------------------------------------------------------------------------
+
+
+async def test_always_shows_its_rule_and_is_asked_for_twice(tmp_path: Path) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        await app.seen(pilot)
+        # A key that bounces asks once.
+        await pilot.press("a", "a")
+        assert app.answers == []
+        assert "a again adds for the whole team: allow bash(make)  any other key adds nothing" in text(app)
+        app.clock.advance(UNSEEN_SECONDS)
+        await pilot.press("a")
+        await pilot.pause()
+        assert (app.answers, app.session.permitted.rules) == ([("alice", "always", "")], ("allow bash(make)",))
+
+
+@pytest.mark.parametrize("other", ["x", "A", "pagedown", "escape"])
+async def test_any_other_key_between_takes_always_back(tmp_path: Path, other: str) -> None:
+    async with asking(tmp_path, three) as (app, pilot):
+        await app.seen(pilot)
+        for key in ("a", other, "a"):
+            await pilot.press(key)
+            app.clock.advance(UNSEEN_SECONDS)
+        await pilot.pause()
+        assert (app.answers, app.session.permitted.rules) == ([], ())
+
+
+# -- read to the end ------------------------------------------------------------------------------
+
+
+async def test_what_is_longer_than_the_panel_is_allowed_only_once_its_end_was_seen(tmp_path: Path) -> None:
+    async def long(team: Hands, clock: FakeClock) -> None:
+        await hand_in(team, "carol", PLAN)
+
+    async with asking(tmp_path, long) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("y", "Y")
+        assert app.answers == []
+        assert "─1 question: PgDn: 34 lines more before a yes" in "\n".join(text(app)).replace("━", "─")
+        await pilot.press("end")
+        assert "PgDn: " not in text(app)[11]
+        await pilot.press("home", "y")
+        await pilot.pause()
+        assert app.answers == [("carol", "yes", "")]
+
+
+async def test_what_is_not_read_to_its_end_can_be_refused(tmp_path: Path) -> None:
+    async def long(team: Hands, clock: FakeClock) -> None:
+        await hand_in(team, "carol", PLAN)
+
+    async with asking(tmp_path, long) as (app, pilot):
+        await app.seen(pilot)
+        await pilot.press("n")
+        await pilot.pause()
+        assert app.answers == [("carol", "no", "")]
 
 
 # -- mouse and scrolling --------------------------------------------------------------------------

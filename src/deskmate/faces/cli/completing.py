@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
+from deskmate import DeskmateError
 from deskmate.faces.cli.starting import importing
 from deskmate.faces.cli.texts import one_line
 
@@ -49,8 +50,8 @@ def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem
 
-        # Whatever is wrong: it would be told in the middle of the line that somebody types.
-        with suppress(Exception), importing():
+        # What is wrong there would be told in the middle of the line that somebody types.
+        with suppress(DeskmateError, OSError), importing():
             found = find(ctx.find_root().params["workspace"], ctx.params.get("team"))
             return [CompletionItem(word, help=one_line(told)) for word, told in found if word.startswith(incomplete)]
         return []

@@ -96,7 +96,7 @@ def cost_lines(seen: SeenCost, sheet: Sheet) -> list[Line]:
     rows: list[Sequence[Cell | str]] = [["member", "model", "calls", "tokens in", "out", "cost"]]
     rows += [[member, model, *_sum_cells(one)] for member, model, one in seen.rows]
     rows.append(["all", "", *_sum_cells(seen.total)])
-    lines = [(Cell(f"team {seen.team}"),), *sheet.lines(rows, gives=1)]
+    lines = [(Cell(f"team {seen.team}"),), *sheet.lines(rows, gives=1, keeps=len(rows[0]) - 1)]
     if seen.put_away.calls:
         away = f"and in teams that were put away: {seen.put_away.calls:,} calls, {dollars(seen.put_away)}"
         lines.append((Cell(away),))

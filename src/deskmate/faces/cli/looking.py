@@ -14,6 +14,7 @@ from deskmate.app.looking import SeenMember, SeenTask, SeenTeam, look_at_board, 
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.listings import board_lines, cost_lines, dollars, inbox_lines, role_of, status_of
 from deskmate.faces.cli.tables import Cell, Sheet, ago, put, sheet_for
+from deskmate.faces.cli.texts import one_line, width
 
 Fields = outputs.Fields
 
@@ -25,17 +26,27 @@ def teams(folder: Path | None, *, as_json: bool) -> int:
     if as_json:
         return put([outputs.line({"teams": [_team_fields(team) for team in found]})], damage)
     sheet, now = sheet_for(sys.stdout), time.time()
-    return put([line for team in found for line in _team_lines(team, sheet, now)], damage)
+    return put([line for team in found for line in team_lines(team, sheet, now)], damage)
 
 
-def _team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
+def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
+    """Return a team at a glance, and a line for each member."""
     home = f" (from {team.home})" if team.home else ""
     playing = {True: f"live ({team.holder})", False: "not played", None: "not known whether played"}[team.live]
     done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
     written = f"written {ago(now - team.written)} ago" if team.written else "never written"
-    head = f"{team.name}{home}: {playing}, {done}, {dollars(team.spent)}, {written}"
+    head = _fitting(f"{team.name}{home}", [playing, done, dollars(team.spent), written], sheet.cells)
     rows = [_member_row(member, now) for member in team.members]
     return [*sheet.table([[head]], gives=0), *sheet.table(rows, gives=2, indent="  ")]
+
+
+def _fitting(name: str, parts: list[str], cells: int | None) -> str:
+    """Return the head of a team, without what matters least where the window is too narrow for it."""
+    playing, done, cost, _ = parts
+    short = playing.partition(" (")[0]
+    heads = (parts, [playing, done, cost], [short, done, cost], [short, cost], [cost])
+    words = [one_line(f"{name}: {', '.join(head)}") for head in heads]
+    return next((one for one in words if cells is None or width(one) <= cells), words[-1])
 
 
 def _member_row(member: SeenMember, now: float) -> list[Cell | str]:

@@ -3,6 +3,7 @@
 Importing it costs nothing, so that the version is told at once.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from deskmate.faces.cli.run import Runner
 
 USAGE, UNUSABLE, INTERRUPTED = 2, 3, 130
+# What else can be done with a lead that another process plays.
+_WHILE_HELD = ", or look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT"
 
 
 def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> int:
@@ -21,15 +24,33 @@ def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> i
         print("deskmate: stdout is closed; send it somewhere, such as > answer.txt", file=sys.stderr)
         return UNUSABLE
     typed = list(sys.argv[1:] if args is None else args)
-    if typed == ["--version"]:
-        from importlib.metadata import version
-
-        print(f"deskmate {version('deskmate')}")
-        return 0
     try:
-        return _carry_out(typed, runner)
+        code = _tell_version() if typed == ["--version"] else _carry_out(typed, runner)
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         return INTERRUPTED
+    except OSError as error:
+        return _give_up_writing(error)
+
+
+def _tell_version() -> int:
+    from importlib.metadata import version
+
+    print(f"deskmate {version('deskmate')}")
+    return 0
+
+
+def _give_up_writing(error: OSError) -> int:
+    """Tell that something cannot be written, and drop what was printed; return the exit code."""
+    # Python would try once more when it ends.
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    # Who closed the output has seen enough.
+    if isinstance(error, BrokenPipeError):
+        return 0
+    print(f"deskmate: cannot write: {error.strerror}", file=sys.stderr)
+    return UNUSABLE
 
 
 def _replace_closed_streams() -> None:
@@ -43,7 +64,7 @@ def _replace_closed_streams() -> None:
 def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     import click
 
-    from deskmate import DeskmateError, StoreError
+    from deskmate import DeskmateError, Held, StoreError
     from deskmate.faces.cli.commands import deskmate
     from deskmate.faces.cli.texts import clean
 
@@ -55,9 +76,12 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     except click.Abort:
         return INTERRUPTED
     except DeskmateError as error:
-        print(clean(f"deskmate: {error}"), file=sys.stderr)
+        lead = isinstance(error, Held) and error.seat == "lead"
+        print(clean(f"deskmate: {error}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         _tell_own(error)
         return UNUSABLE
 

@@ -13,22 +13,23 @@ from typing import Protocol
 
 import anyio
 
-from deskmate.app import Feed, Settings
+from deskmate.app import LEAD, Feed, Settings
 from deskmate.app.session import Session, attended
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
-from deskmate.faces.cli.printing import Progress, cells_of, progress_on
+from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.reins import Reins
 from deskmate.faces.cli.sitting import Sitting
+from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.telling import Letters, Teller
 from deskmate.faces.cli.texts import one_line
 from deskmate.faces.cli.turns import Turns
-from deskmate.faces.cli.typed import Keyboard, Typed, piped
+from deskmate.faces.cli.typed import Keyboard, Typed, first_piped, piped
 from deskmate.faces.talk.asking import asker, subject
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.talk.history import History
-from deskmate.faces.talk.talk import Talk
+from deskmate.faces.talk.talk import Reply, Talk
 
 UNFINISHED = 1
 TWICE_SECONDS = 2.0
@@ -38,14 +39,17 @@ _ANSWERS = ("/yes", "/always", "/no")
 def carry_out(sitting: Sitting) -> int:
     """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
     settings = sitting.settings()
-    if all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
+    if at_terminal():
         return _at_keyboard(sitting, settings)
     return _in_a_pipe(sitting, settings)
 
 
 def _at_keyboard(sitting: Sitting, settings: Settings) -> int:
     with Keyboard(sys.stdout, COMMANDS) as keyboard:
-        cells = partial(cells_of, keyboard.number)
+
+        def cells() -> int:
+            return keyboard.size[0]
+
         progress = Progress(keyboard, terminal=False, colour=settings.colour, cells=cells)
         teller = Teller(progress, progress.note, streams=True)
         reins = Reins(progress.note, keyboard.restore)
@@ -56,6 +60,10 @@ def _at_keyboard(sitting: Sitting, settings: Settings) -> int:
 def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
     with Outlet(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=settings.colour)
+        if sys.stdin.isatty():
+            progress.note("type what to say, a line each; /help, and /quit to leave")
+        # Nothing is begun where nothing is to be said.
+        first = None if sitting.words else first_piped()
         reins = Reins(progress.note)
         with Outlet(sys.stdout, alarm=reins.pull) as stdout:
             # On a terminal both write to one place: one of them does.
@@ -63,7 +71,7 @@ def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
             words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
             teller = Teller(progress, words, streams=one_place)
             conversation = _Conversation(sitting, progress, teller, reins)
-            code = conversation.carry_out(settings, conversation.read, lambda: None)
+            code = conversation.carry_out(settings, partial(conversation.read, first), lambda: None)
             stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
             trouble = stdout.trouble
             if trouble is not None and not isinstance(trouble, BrokenPipeError):
@@ -120,7 +128,7 @@ class _Conversation:
                 if text.strip():
                     keyboard.remember(text)
                     self._keep(history, text)
-                if not await self._do(talk, text):
+                if (await self._do(talk, text)).leaves:
                     break
         return 0
 
@@ -139,27 +147,34 @@ class _Conversation:
 
     # -- in a pipe --------------------------------------------------------------------------------
 
-    async def read(self, session: Session, talk: Talk, feed: Feed) -> int:
-        """Carry out what is piped in, each line once the one before it is answered, and wait for the end of it all."""
+    async def read(self, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
+        """Carry out what is piped in, each line once the one before it is answered, and wait for the end of it all.
+
+        `first`: what was read of it already.
+        """
         turns, typed = Turns(session), Typed(piped)
         feed.listen(turns.hear)
         session.listen(turns.look)
         letters = self._watch(session, talk)
-        while (text := await typed.next()) is not None:
+        text, refused = first or await typed.next(), False
+        while text is not None:
             await (turns.asked() if text.partition(" ")[0] in _ANSWERS else turns.answered())
             # Nothing is answered that was not shown.
             letters.look()
-            if not await self._do(talk, text):
-                return 0
+            reply = await self._do(talk, text)
+            refused |= reply.refused
+            if reply.leaves:
+                return UNFINISHED if refused else 0
+            text = await typed.next()
         await turns.over()
-        return self._end(session)
+        return self._end(session) or (UNFINISHED if refused else 0)
 
     def _end(self, session: Session) -> int:
         """Tell what could not be brought to an end, now that nobody can say anything any more."""
         for question in session.questions:
             what = one_line(f"{asker(question)} asks for {subject(question)}")
             self._progress.note(f"deskmate: {what}; nobody is here to answer")
-        lead = next(member for member in session.members if member.name == "lead")
+        lead = next(member for member in session.members if member.name == LEAD)
         if lead.word == "parked":
             self._progress.note(f"deskmate: the lead is parked: {one_line(lead.detail)}")
         return UNFINISHED if session.questions or lead.word == "parked" else 0
@@ -173,18 +188,18 @@ class _Conversation:
         letters.look()
         return letters
 
-    async def _do(self, talk: Talk, text: str) -> bool:
-        """Carry out a text; return whether the conversation goes on."""
+    async def _do(self, talk: Talk, text: str) -> Reply:
+        """Carry out a text, and print what comes of it."""
         reply = await talk.carry_out(text)
         self._teller.put(reply.lines)
-        return not reply.leaves
+        return reply
 
     def _press(self, session: Session, talk: Talk) -> None:
         """Interrupt the lead, or leave where Ctrl-C was pressed just before."""
         before, self._pressed = self._pressed, time.monotonic()
         if self._pressed - before < TWICE_SECONDS:
             self._reins.pull()
-        elif "lead" in session.busy:
+        elif LEAD in session.busy:
             self._progress.note("Ctrl-C interrupts the lead; once more leaves")
             self._interrupting = asyncio.ensure_future(self._interrupt(talk))
         else:

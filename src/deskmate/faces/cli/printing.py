@@ -28,6 +28,7 @@ from deskmate.app import (
     ThinkingDelta,
 )
 from deskmate.faces.cli.outlet import Outlet
+from deskmate.faces.cli.starting import can_draw
 from deskmate.faces.cli.tables import Line, Sheet
 from deskmate.faces.cli.texts import clean, cut, gist, one_line
 
@@ -150,7 +151,7 @@ class Progress:
 
 def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
     """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
-    terminal = os.isatty(outlet.number)
+    terminal = can_draw() and os.isatty(outlet.number)
     return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, outlet.number))
 
 

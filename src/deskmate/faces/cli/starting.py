@@ -6,6 +6,7 @@
 import difflib
 import gc
 import json
+import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -26,11 +27,11 @@ class Suggesting(click.Group):
         # While somebody still types, nothing is wrong yet.
         if not ctx.resilient_parsing and self.get_command(ctx, typed) is None and not typed.startswith("-"):
             near = difflib.get_close_matches(typed, self.list_commands(ctx), n=1)
-            hints = [f"Did you mean '{near[0]}'?" if near else self.advice, self.way_out(args)]
+            hints = [f"Did you mean '{near[0]}'?" if near else self.advice, self.way_out(ctx, args)]
             ctx.fail(" ".join(filter(None, [f"There is no command '{typed}'.", *hints])))
         return super().resolve_command(ctx, args)
 
-    def way_out(self, args: list[str]) -> str:
+    def way_out(self, ctx: click.Context, args: list[str]) -> str:
         """Return what else to type where no command was meant."""
         return ""
 
@@ -52,6 +53,7 @@ class Speaking(Suggesting):
     def _parted(self, ctx: click.Context, args: list[str]) -> tuple[str | None, list[str]]:
         """Return the words, and what is typed without them."""
         options, rest = self._behind_options(ctx, args)
+        ctx.meta["options"] = options
         if options[-1:] == ["--"]:
             return " ".join(rest), options[:-1]
         if not rest or not any(map(str.isspace, rest[0])):
@@ -67,8 +69,8 @@ class Speaking(Suggesting):
         _, rest, _ = self.make_parser(ctx).parse_args(list(args))
         return args[: len(args) - len(rest)], rest
 
-    def way_out(self, args: list[str]) -> str:
-        return f"To say it to the lead: {shlex.join(['deskmate', '--', *args])}"
+    def way_out(self, ctx: click.Context, args: list[str]) -> str:
+        return f"To say it to the lead: {shlex.join(['deskmate', *ctx.meta['options'], '--', *args])}"
 
 
 @contextmanager
@@ -83,8 +85,13 @@ def importing() -> Iterator[None]:
 
 
 def at_terminal() -> bool:
-    """Tell whether somebody sits at a terminal, to read and to type."""
-    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+    """Tell whether somebody sits at a terminal that can be drawn on, to read and to type."""
+    return can_draw() and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def can_draw() -> bool:
+    """Tell whether terminals here obey more than new lines."""
+    return os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def from_stdin() -> str | None:

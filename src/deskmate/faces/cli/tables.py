@@ -42,14 +42,14 @@ class Sheet:
         """Return rows as lines, their columns below each other; the column `gives` becomes narrower where it must."""
         return [self.painted(line) for line in self.lines(rows, gives=gives, indent=indent)]
 
-    def lines(self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "") -> list[Line]:
-        """Return rows as `table` does, not painted yet."""
+    def lines(
+        self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "", keeps: int | None = None
+    ) -> list[Line]:
+        """Return rows as `table` does, not painted yet; the column `keeps` stays, whatever else has to go."""
         cleaned = [[_cleaned(cell) for cell in row] for row in rows]
         widths = [max(width(cell.text) for cell in column) for column in zip(*cleaned, strict=True)]
         if self.cells is not None and widths:
-            taken = len(indent) + sum(widths) + len(_GAP) * (sum(map(bool, widths)) - 1)
-            narrow = widths[gives] - max(0, taken - self.cells)
-            widths[gives] = max(min(widths[gives], _LEAST_CELLS), narrow)
+            _fit(widths, self.cells - len(indent), gives, keeps)
         return [self._line(row, widths, indent) for row in cleaned]
 
     def name(self, name: str, team: str, colours: Mapping[str, str]) -> str:
@@ -83,6 +83,26 @@ class Sheet:
 def named(name: str, team: str, colours: Mapping[str, str]) -> Cell:
     """Return how a member is named on every screen, in its colour."""
     return Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name))
+
+
+def _fit(widths: list[int], cells: int, gives: int, keeps: int | None) -> None:
+    """Make columns narrower, so that a table fits so many cells."""
+    _narrow(widths, gives, cells)
+    if keeps is None:
+        return
+    # From the right, as where none is kept; the first names what a row is about.
+    for column in (gives, *reversed(range(1, len(widths)))):
+        if column != keeps and _excess(widths, cells):
+            widths[column] = 0
+    _narrow(widths, 0, cells)
+
+
+def _narrow(widths: list[int], column: int, cells: int) -> None:
+    widths[column] = max(min(widths[column], _LEAST_CELLS), widths[column] - _excess(widths, cells))
+
+
+def _excess(widths: Sequence[int], cells: int) -> int:
+    return max(0, sum(widths) + len(_GAP) * (sum(map(bool, widths)) - 1) - cells)
 
 
 def _cleaned(cell: Cell | str) -> Cell:

@@ -6,7 +6,7 @@
 import time
 from collections.abc import Callable, Iterable
 
-from deskmate.app import Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
+from deskmate.app import LEAD, USER, Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
 from deskmate.app.listening import Letter
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import letter_lines
@@ -15,7 +15,6 @@ from deskmate.faces.cli.tables import Cell, Line
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.talk import Talk
 
-LEAD, USER = "lead", "user"
 _QUESTIONS = ("permission_request", "plan_approval_request")
 SUMMARY = "(that was the summary which the lead keeps of what came before)"
 
@@ -110,24 +109,21 @@ class Letters:
 
     def __init__(self, session: Session, talk: Talk, teller: Teller) -> None:
         self._session, self._talk, self._teller = session, talk, teller
-        self._asked: set[str] = set()
-        self._team = session.team
+        self._asked: set[tuple[str, str]] = set()
+        # The user has one mailbox, whatever team the lead goes to.
         self._read = max((letter.number for letter in self._mail()), default=0)
 
     def look(self) -> None:
         """Print what is new."""
         session = self._session
-        if session.team != self._team:
-            # Another team: its mailboxes count anew.
-            self._team, self._read = session.team, 0
         colours = {member.name: member.colour for member in session.members if member.colour}
         for letter in self._mail():
             if letter.number > self._read:
                 self._read = letter.number
-                self._teller.put([(Cell("mail to you:"),), *letter_lines(letter, self._team, colours, time.time())])
+                self._teller.put([(Cell("mail to you:"),), *letter_lines(letter, session.team, colours, time.time())])
         for question in session.questions:
-            if question.id not in self._asked:
-                self._asked.add(question.id)
+            if question.key not in self._asked:
+                self._asked.add(question.key)
                 self._teller.put(self._talk.question(question))
 
     def _mail(self) -> list[Letter]:

@@ -5,6 +5,7 @@ the process.
 """
 
 import asyncio
+import ctypes
 import io
 import os
 import re
@@ -20,13 +21,14 @@ from typing import Any, TextIO
 from deskmate import Refused
 from deskmate.app import GOAL_CAP
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
-from deskmate.faces.cli.printing import cells_of
 from deskmate.faces.cli.texts import clean, width
 
 PROMPT, MORE = "> ", ". "
 # One row down, the screen moved up where it ends; the place of the cursor kept, and gone back to.
 _DOWN, _SAVE, _BACK = "\x1bD", "\x1b7", "\x1b8"
 _NEXT = "\r\n"
+# What readline takes where a terminal tells no size.
+_COLUMNS, _ROWS = 80, 24
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -53,19 +55,20 @@ class Typed:
         while True:
             loop, answer = self._asked.get()
             try:
-                text, trouble = self._text(), None
+                text, trouble = _text(self._read), None
             except OSError as error:
                 text, trouble = None, error
             # Who asked may be gone by now.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, answer, text, trouble)
 
-    def _text(self) -> str | None:
-        text = self._read(PROMPT)
-        while text is not None and text.endswith("\\"):
-            more = self._read(MORE)
-            text = f"{text[:-1]}\n{more}" if more is not None else text[:-1]
-        return text
+
+def _text(read: Callable[[str], str | None]) -> str | None:
+    text = read(PROMPT)
+    while text is not None and text.endswith("\\"):
+        more = read(MORE)
+        text = f"{text[:-1]}\n{more}" if more is not None else text[:-1]
+    return text
 
 
 def _settle(answer: "asyncio.Future[str | None]", text: str | None, trouble: OSError | None) -> None:
@@ -74,7 +77,11 @@ def _settle(answer: "asyncio.Future[str | None]", text: str | None, trouble: OSE
     if trouble is None:
         answer.set_result(text)
     else:
-        answer.set_exception(Refused(f"stdin cannot be read: {trouble.strerror}; give it a terminal, a file or a pipe"))
+        answer.set_exception(_unreadable(trouble))
+
+
+def _unreadable(trouble: OSError) -> Refused:
+    return Refused(f"stdin cannot be read: {trouble.strerror}; give it a terminal, a file or a pipe")
 
 
 def piped(_: str) -> str | None:
@@ -84,6 +91,17 @@ def piped(_: str) -> str | None:
         piece = sys.stdin.buffer.readline(GOAL_CAP)
         line = (line + piece)[: 2 * GOAL_CAP]
     return line.decode("utf-8", "replace").rstrip("\r\n") if line else None
+
+
+def first_piped() -> str:
+    """Return the first text of stdin that is more than white space; raise Refused where there is none."""
+    try:
+        while (text := _text(piped)) is not None:
+            if text.strip():
+                return text
+    except OSError as error:
+        raise _unreadable(error) from error
+    raise Refused('there is nothing to say: stdin is empty; pipe words in, or type them: deskmate "WORDS"')
 
 
 class Keyboard(Outlet):
@@ -99,6 +117,18 @@ class Keyboard(Outlet):
         self._steady = threading.Event()
         self._steady.set()
         self._turn_to_read = threading.RLock()
+        self._found = termios.tcgetattr(self.number)
+        self._point = _point()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many columns and rows there are."""
+        try:
+            columns, rows = os.get_terminal_size(self.number)
+        except OSError:
+            # It was closed meanwhile.
+            columns = rows = 0
+        return columns or _COLUMNS, rows or _ROWS
 
     @contextmanager
     def open(self, past: Iterable[str], names: Callable[[], Iterable[str]]) -> Iterator[Typed]:
@@ -118,7 +148,6 @@ class Keyboard(Outlet):
         readline.set_startup_hook(self._steady.set)
         for setting in ("tab: complete", "set enable-bracketed-paste on"):
             readline.parse_and_bind(setting)
-        self._found = termios.tcgetattr(self.number)
         termios.tcsetattr(self.number, termios.TCSANOW, _without_marks(self._found))
         try:
             yield Typed(self._read)
@@ -130,10 +159,10 @@ class Keyboard(Outlet):
         if not self._typing:
             super().put(text)
             return
-        columns, rows = os.get_terminal_size(self.number)
-        below = self._rows_typed(columns)
-        for part in _parts(text, columns, max(rows - below - 2, 1)):
-            super().put(_above(part, columns, below))
+        columns, rows = self.size
+        before, behind = self._rows_typed(columns)
+        for part in _parts(text, columns, max(rows - before - behind - 2, 1)):
+            super().put(_above(part, columns, before, behind))
 
     def remember(self, text: str) -> None:
         """Have a text a key away from now on."""
@@ -146,9 +175,9 @@ class Keyboard(Outlet):
         self._steady.wait(PATIENCE_SECONDS)
         if self._typing:
             self._typing = False
-            up = self._rows_typed(cells_of(self.number))
+            before, _ = self._rows_typed(self.size[0])
             with suppress(OSError):
-                os.write(self.number, f"{_up(up)}\r\x1b[J\x1b[?2004l".encode())
+                os.write(self.number, f"{_up(before)}\r\x1b[J\x1b[?2004l".encode())
         self._set_as_found()
 
     def _set_as_found(self) -> None:
@@ -175,10 +204,13 @@ class Keyboard(Outlet):
                 self._set_as_found()
             self._steady.set()
 
-    def _rows_typed(self, columns: int) -> int:
-        """Return how many rows what is typed takes beyond its first. The cursor is taken to be in the last."""
-        lines = (self._prompt + readline.get_line_buffer()).split("\n")
-        return len(lines) - 1 + sum(width(line) // columns for line in lines)
+    def _rows_typed(self, columns: int) -> tuple[int, int]:
+        """Return how many rows of what is typed stand above that of the cursor, and how many below it."""
+        typed = os.fsencode(readline.get_line_buffer())
+        # Where nobody tells where the cursor is, it is taken to be at the end.
+        point = len(typed) if self._point is None else self._point.value
+        before, whole = (_breaks(self._prompt + os.fsdecode(text), columns) for text in (typed[:point], typed))
+        return before, whole - before
 
     def _complete(self, text: str, state: int) -> str | None:
         words = [f"/{name}" for name in self._commands] + [f"@{name}" for name in self._names()]
@@ -188,14 +220,27 @@ class Keyboard(Outlet):
         return fit[state] if state < len(fit) else None
 
 
-def _above(lines: list[str], columns: int, below: int) -> str:
-    """Return what puts lines above the row of the cursor and `below` more, and leaves the cursor in its column.
+def _point() -> ctypes.c_int | None:
+    """Return where readline keeps how many bytes stand before the cursor; none where it does not say.
 
-    Room is made at the end of the screen, then all from the first typed row on is moved down into it.
+    Python hands on the line that is typed, and not the cursor's place in it.
+    """
+    library = ctypes.CDLL(getattr(readline, "__file__", None))
+    try:
+        return ctypes.c_int.in_dll(library, "rl_point")
+    except ValueError:
+        return None
+
+
+def _above(lines: list[str], columns: int, before: int, behind: int) -> str:
+    """Return what puts lines above the typed rows, and leaves the cursor where it is in them.
+
+    `before`, `behind`: how many of these stand above and below the cursor's. Room is made at the end of the screen,
+    then all from the first typed row on is moved down into it.
     """
     rows = sum(_rows(line, columns) for line in lines)
-    made = f"{_DOWN * rows}{_up(rows + below)}{_SAVE}\x1b[{rows}L\r"
-    return f"{made}{_NEXT.join(lines)}{_BACK}\x1b[{rows + below}B"
+    made = f"{_down(behind)}{_DOWN * rows}{_up(rows + before + behind)}{_SAVE}\x1b[{rows}L\r"
+    return f"{made}{_NEXT.join(lines)}{_BACK}{_down(rows + before)}"
 
 
 def _without_marks(modes: list[Any]) -> list[Any]:
@@ -205,6 +250,16 @@ def _without_marks(modes: list[Any]) -> list[Any]:
 
 def _up(rows: int) -> str:
     return f"\x1b[{rows}A" if rows else ""
+
+
+def _down(rows: int) -> str:
+    return f"\x1b[{rows}B" if rows else ""
+
+
+def _breaks(text: str, columns: int) -> int:
+    """Return how many rows a text that is typed takes beyond its first."""
+    lines = text.split("\n")
+    return len(lines) - 1 + sum(width(line) // columns for line in lines)
 
 
 def _parts(text: str, columns: int, most: int) -> Iterator[list[str]]:

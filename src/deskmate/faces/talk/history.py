@@ -11,6 +11,7 @@ from pathlib import Path
 from deskmate.app import Settings
 
 KEPT = 1000
+_PRIVATE = 0o600
 
 
 class History:
@@ -27,7 +28,8 @@ class History:
     def read(self) -> list[str]:
         """Return the last texts, the oldest first; what is no text is left out."""
         try:
-            lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
+            with os.fdopen(self._open(os.O_RDONLY), encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
         except FileNotFoundError:
             return []
         if len(lines) > 2 * KEPT:
@@ -37,13 +39,19 @@ class History:
     def add(self, text: str) -> None:
         """Keep a text."""
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        opened = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(opened, "a", encoding="ascii") as file:
+            os.fchmod(opened, _PRIVATE)
             file.write(json.dumps(text) + "\n")
+
+    def _open(self, flags: int) -> int:
+        # Where the name leads elsewhere, what was typed would be read or kept there.
+        return os.open(self._file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE)
 
     def _shorten(self, lines: list[str]) -> None:
         other = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        opened = os.open(other, os.O_WRONLY | os.O_TRUNC | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        other.unlink(missing_ok=True)
+        opened = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE)
         with os.fdopen(opened, "w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in lines)
         other.replace(self._file)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 
 from deskmate import DeskmateError, Refused
-from deskmate.app import Mode
+from deskmate.app import LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
 from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines
@@ -26,18 +26,17 @@ if TYPE_CHECKING:
     from deskmate.app import Question
     from deskmate.app.session import Answer, Session
 
-LEAD, USER = "lead", "user"
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What to show for a line that was typed. `lines`: cells side by side, clean, some in the colour of a member.
 
-    `leaves`: the conversation is over.
+    `leaves`: the conversation is over. `refused`: what was typed could not be done.
     """
 
     lines: tuple[Line, ...] = ()
     leaves: bool = False
+    refused: bool = False
 
 
 Lines: TypeAlias = "list[Line]"
@@ -48,8 +47,8 @@ class Talk:
 
     def __init__(self, session: "Session", cells: Callable[[], int | None] = lambda: None) -> None:
         self._session, self._cells = session, cells
-        self._numbers: dict[str, int] = {}
-        self._shown: str | None = None
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._shown: tuple[str, str] | None = None
 
     async def carry_out(self, line: str) -> Reply:
         """Do what was typed. What cannot be done changes nothing and is a sentence in the reply."""
@@ -59,18 +58,22 @@ class Talk:
                 return Reply(leaves=True)
             return Reply(tuple(await self._carry_out(text)))
         except DeskmateError as error:
-            return Reply(tuple(_plain(str(error))))
+            return Reply(tuple(_plain(str(error))), refused=True)
 
     def number(self, question: "Question") -> int:
         """Return the number by which a question is answered here; it keeps it for as long as this is there."""
         for one in (*self._session.questions, question):
-            self._numbers.setdefault(one.id, len(self._numbers) + 1)
-        return self._numbers[question.id]
+            self._numbers.setdefault(one.key, len(self._numbers) + 1)
+        return self._numbers[question.key]
 
     def question(self, question: "Question") -> tuple[Line, ...]:
         """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
-        self._shown = question.id
+        self.shown(question)
         return tuple(question_lines(self.number(question), question, self._colours))
+
+    def shown(self, question: "Question") -> None:
+        """Take a question as read by whoever types: an answer without a number may mean it, and no other."""
+        self._shown = question.key
 
     # -- words and commands -----------------------------------------------------------------------
 
@@ -160,7 +163,7 @@ class Talk:
     def _asked(self, number: int | None) -> "Question":
         """Return the open question of that number; without one, the one that is open.
 
-        It must be the last that was shown: nothing is answered in place of another that is over.
+        It must be the last that was shown: nothing is answered unread, or in place of another that is over.
         """
         there = {self.number(question): question for question in self._session.questions}
         if not there:
@@ -170,7 +173,7 @@ class Talk:
         if number is not None:
             return there[number]
         only = next(iter(there.values()))
-        if len(there) > 1 or self._shown not in (None, only.id):
+        if len(there) > 1 or self._shown != only.key:
             raise Refused(f"say which question you mean; open: {', '.join(map(str, there))}")
         return only
 

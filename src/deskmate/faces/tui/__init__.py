@@ -11,7 +11,7 @@ live          what is being said this moment
 conversation  the panel of it, over layout and painting
 members       who is there: a list, or a strip
 board, post   the panels of tasks and of mail, over outline and rows
-questions     the panel of what waits for a word, over asked, sheet and standing
+questions     the panel of what waits for a word, over asked, guard, sheet and standing
 draft         what is being typed
 head, keys    the first line and the last
 lines         texts in cells of a terminal; naming, titles and theme beside it

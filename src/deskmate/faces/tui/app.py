@@ -13,19 +13,25 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 
 from deskmate import DeskmateError
-from deskmate.app import Feed
+from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.talk import Talk
 from deskmate.faces.tui.draft import Draft
-from deskmate.faces.tui.questions import Answered
+from deskmate.faces.tui.questions import Answered, Seen
 from deskmate.faces.tui.team_screen import TeamScreen
 from deskmate.faces.tui.theme import NAMED, THEME
-from deskmate.faces.tui.watching import LEAD
 
 # How long a second Ctrl-C means the first.
 _TWICE_SECONDS = 2.0
+
+
+def addressed(text: str, to: str) -> str:
+    """Return what was typed to somebody as `Talk` takes it, which takes plain words for the lead's."""
+    if to == LEAD or (text[0] in "/@" and text[:2] not in ("//", "@@")):
+        return text
+    return f"@{to} {text[1:] if text[0] in '/@' else text}"
 
 
 class DeskmateApp(App[None]):
@@ -57,7 +63,7 @@ class DeskmateApp(App[None]):
         self._talk = Talk(session, self._team.cells)
         self._turn = asyncio.Lock()
         self._braked = float("-inf")
-        self._over = False
+        self._over = self._leaving = False
         self._unreadable: DeskmateError | None = None
 
     def get_default_screen(self) -> TeamScreen:
@@ -71,10 +77,9 @@ class DeskmateApp(App[None]):
     # -- what is typed and answered ---------------------------------------------------------------
 
     def on_draft_sent(self, message: Draft.Sent) -> None:
-        """Carry out what was typed; plain words go to who is watched."""
-        text, to = message.text, self._team.watching.chosen
-        self._keep(text)
-        self._do(self._carry_out(text if to == LEAD or text[0] in "/@" else f"@{to} {text}"))
+        """Carry out what was typed; plain words go to who was watched then."""
+        self._keep(message.text)
+        self._do(self._carry_out(addressed(message.text, message.to)))
 
     async def _carry_out(self, text: str) -> None:
         reply = await self._talk.carry_out(text)
@@ -86,6 +91,10 @@ class DeskmateApp(App[None]):
     def on_answered(self, message: Answered) -> None:
         """Answer a question."""
         self._do(self._session.answer(message.question, message.answer, message.words))
+
+    def on_seen(self, message: Seen) -> None:
+        """Let a word without a number be meant for what was seen."""
+        self._talk.shown(message.question)
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
         """Do something in its turn, without keeping the screen waiting; what cannot be done is told."""
@@ -106,14 +115,19 @@ class DeskmateApp(App[None]):
     # -- stopping ---------------------------------------------------------------------------------
 
     def action_brake(self) -> None:
-        """Copy what is selected, else interrupt who is watched; the second time, or after the show, leave."""
+        """Copy what is selected, else drop what is typed, else interrupt who is watched.
+
+        The second time, or after the show, leave.
+        """
         if selected := self._team.get_selected_text():
             self.copy_to_clipboard(selected)
             self._team.clear_selection()
             return
+        if self._team.drop_draft():
+            return
         now = self._now()
         if self._over or now - self._braked < _TWICE_SECONDS:
-            self.exit()
+            self._leave()
             return
         self._braked = now
         name = self._team.watching.chosen
@@ -139,18 +153,28 @@ class DeskmateApp(App[None]):
 
     def on_draft_ended(self) -> None:
         """Leave."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """Leave once what was begun is done; at once where somebody asks again."""
+        if self._leaving:
+            self.exit()
+        self._leaving = True
+        self._do(self._end())
+
+    async def _end(self) -> None:
         self.exit()
 
     def end_show(self, words: str) -> None:
-        """Tell that nothing more will happen; nothing can be typed from now on, and `q` leaves."""
+        """Tell that nothing more will happen; but for what is half typed nothing can be typed, and `q` leaves."""
         self._over = True
-        self.note(f"{words}\nq leaves")
-        self._team.end_typing()
+        is_typing = self._team.end_typing()
+        self.note(f"{words}\n{'once nothing is typed, ' if is_typing else ''}q leaves")
 
     def action_leave_show(self) -> None:
         """Leave a show that is over."""
         if self._over:
-            self.exit()
+            self._leave()
 
     # -- what goes wrong --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from deskmate.app import Question
 from deskmate.app.looking import SeenMember, SeenTask
 from deskmate.faces.cli.tables import ago
-from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded, paragraphs, plain, spread, width, words
+from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded, plain, spread, width, words
 from deskmate.faces.tui.naming import called, sender_of
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.standing import Standing
@@ -107,7 +107,7 @@ def gist(group: Group, cells: int, people: People) -> Line:
     who = _asker(first, people) if len(group) == 1 else (f"{len(group)} ask the same:", "bold")
     telling = next((first.arguments[name] for name in _TELLING if name in first.arguments), None)
     rest = telling if telling is not None else next(iter(first.arguments.values()), "")
-    what = f"plan: {words(first.plan)}" if first.shake == "plan" else f"{words(first.tool)} {_visible(rest)}"
+    what = f"plan: {_visible(first.plan)}" if first.shake == "plan" else f"{words(first.tool)} {_visible(rest)}"
     return cut((who, (f" {what}", "")), cells)
 
 
@@ -124,7 +124,7 @@ def body(question: Question, cells: int, standing: Standing | None = None) -> li
 
     `standing`: what stands where a file is to be written, once that is known.
     """
-    plan: list[Line] = [((line, ""),) for line in paragraphs(question.plan)]
+    plan = exact(question.plan) if question.plan else []
     rule = question.rule
     adds: list[Line] = [(("always adds: ", "bold"), *exact_line(rule))] if rule and _is_long(rule, cells) else []
     because: list[Line] = [(("because ", "dim"), (words(question.reason), "dim"))] if question.reason else []
@@ -192,9 +192,16 @@ def _changes(before: list[str], after: list[str]) -> Iterator[tuple[str, list[st
 # -- what can be answered -------------------------------------------------------------------------
 
 
-def keys_of(group: Group, cells: int) -> list[Key]:
-    """Return the keys that answer the first of a group and, by capital letters, all of it."""
+def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
+    """Return the keys that answer the first of a group and, by capital letters, all of it.
+
+    `armed`: an action that is done only if it is asked for once more.
+    """
     rule = group[0].rule or ""
+    if armed:
+        key = "A again" if armed.startswith("answer_all") else "a again"
+        adds = "the rule above" if _is_long(rule, cells) else plain(exact_line(rule))
+        return [Key(key, f"adds for the whole team: {adds}", armed), Key("any other key", "adds nothing", "disarm")]
     adds = "always (adds the rule above)" if _is_long(rule, cells) else f"always (adds: {plain(exact_line(rule))})"
     to = f" to {called(group[0].member)}" if len(group) > 1 else ""
     one = [Key("y", f"yes{to}", "answer('yes')")]

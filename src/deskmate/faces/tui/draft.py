@@ -9,6 +9,7 @@ from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
 
+from deskmate.faces.cli.texts import clean
 from deskmate.faces.tui.lines import words
 from deskmate.faces.tui.titles import entitle
 
@@ -19,11 +20,11 @@ class Draft(TextArea):
     """A text to be sent. `before`: what was typed before, the oldest first; `known`: what completes a first word."""
 
     class Sent(Message):
-        """Something was typed to be carried out."""
+        """Something was typed to be carried out, and to whom."""
 
-        def __init__(self, text: str) -> None:
+        def __init__(self, text: str, to: str) -> None:
             super().__init__()
-            self.text = text
+            self.text, self.to = text, to
 
     class Scrolled(Message):
         """Somebody wants to see more of the conversation: above, or with 1 below."""
@@ -32,18 +33,23 @@ class Draft(TextArea):
             super().__init__()
             self.by = by
 
+    class EndWanted(Message):
+        """Somebody wants to see the end of the conversation."""
+
     class Ended(Message):
         """Nothing more will be typed."""
 
     def __init__(self, before: Sequence[str], known: Callable[[], Iterable[str]], *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
-        self._before, self._known = list(before), known
+        # Of a file that anything may have written to.
+        self._before, self._known = [clean(text) for text in before], known
         self._place = len(self._before)
-        self._draft = ""
+        self._draft, self._to = "", ""
         self.cursor_blink = False
 
     def address(self, name: str) -> None:
-        """Show to whom it goes."""
+        """Send to somebody from now on, and show to whom."""
+        self._to = name
         entitle(self, f"to {words(name)}")
 
     async def _on_key(self, event: events.Key) -> None:
@@ -59,6 +65,10 @@ class Draft(TextArea):
                 self._recall(self._place + 1)
             case "pageup" | "pagedown":
                 self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
+            case "ctrl+end":
+                self.post_message(self.EndWanted())
+            case "end" if not self.text:
+                self.post_message(self.EndWanted())
             case "ctrl+d" if not self.text:
                 self.post_message(self.Ended())
             case _:
@@ -70,9 +80,13 @@ class Draft(TextArea):
     def _send(self) -> None:
         """Hand over what was typed, and be empty."""
         if text := self.text.strip():
-            if self._before[-1:] != [text]:
-                self._before.append(text)
-            self.post_message(self.Sent(text))
+            self.post_message(self.Sent(text, self._to))
+        self.drop()
+
+    def drop(self) -> None:
+        """Be empty. Up brings back what was typed."""
+        if (text := self.text.strip()) and self._before[-1:] != [text]:
+            self._before.append(text)
         self._place, self._draft, self.text = len(self._before), "", ""
 
     def _recall(self, place: int) -> None:

@@ -24,13 +24,13 @@ ALWAYS = (
     Key("f4", "F4", "mail", 2),
     Key("f5", "F5", "answer", 1),
     Key("f6", "F6", "read", 2),
-    Key("tab", "Tab", "next", 2),
+    Key("tab", "Tab", "next", 1),
     Key("ctrl+f", "^F", "find", 4),
     Key("ctrl+c", "^C", "stop"),
 )
 # By the panel that has the keys.
 OWN = {
-    "draft": (Key("enter", "Enter", "send", 3), Key("ctrl+j", "^J", "line", 3)),
+    "draft": (Key("enter", "Enter", "send", 3), Key("ctrl+j", "^J", "line", 3), Key("ctrl+d", "^D", "leave")),
     "conversation": (
         Key("enter", "Enter", "unfold", 1),
         Key("O", "O", "all", 1),
@@ -38,7 +38,7 @@ OWN = {
         Key("n", "n", "next", 3),
         Key("escape", "Esc", "write", 0),
     ),
-    "members": (Key("down", "↑↓", "choose", 1), Key("escape", "Esc", "write", 0)),
+    "members": (Key("down", "↑↓", "choose", 1), Key("home", "Home", "lead", 3), Key("escape", "Esc", "write", 0)),
     "board": (Key("enter", "Enter", "open", 1), Key("escape", "Esc", "write", 0)),
     "post": (
         Key("enter", "Enter", "open", 1),

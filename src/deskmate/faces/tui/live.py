@@ -1,7 +1,7 @@
 """Live: what a member's model is saying this moment, until the transcript has it. `conversation` shows it last."""
 
 from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.faces.tui.pieces import Kind, Piece, State
+from deskmate.faces.tui.pieces import Kind, Piece, State, words_piece
 
 # A thought is shown by its end while it comes.
 _THOUGHT_CHARS = 400
@@ -45,11 +45,11 @@ class Live:
     @property
     def pieces(self) -> list[Piece]:
         """What is to be seen of it."""
-        found = [Piece(f"live/{number}", Kind.WORDS, body=words) for number, words in self._recorded if words.strip()]
+        found = [words_piece(f"live/{number}", words) for number, words in self._recorded if words.strip()]
         if self._thought and not self._words and not self._tools:
             found.append(Piece("live/thought", Kind.THOUGHT, "thinks", self._thought))
         if self._words.strip():
-            found.append(Piece("live/words", Kind.WORDS, body=f"{self._words.strip()}▍"))
+            found.append(words_piece("live/words", f"{self._words.strip()}▍"))
         found += [Piece(f"live/{i}", Kind.CALL, tool, state=State.SAID) for i, tool in enumerate(self._tools)]
         if self._retry:
             found.append(Piece("live/retry", Kind.TOLD, self._retry))

@@ -15,6 +15,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from deskmate.app import LEAD
 from deskmate.app.looking import SeenMember
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.cli.texts import cut
@@ -51,6 +52,7 @@ class Members(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "choose", show=False),
         Binding("down,j", "move(1)", "choose", key_display="↑↓"),
+        Binding("home", "lead", "lead", show=False),
     ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"members--chosen"}
@@ -133,6 +135,10 @@ class Members(ScrollView, can_focus=True):
             self._scroll_to_chosen()
             self.refresh()
             self.post_message(Chosen(self._chosen))
+
+    def action_lead(self) -> None:
+        """Choose the lead."""
+        self.post_message(Chosen(LEAD))
 
     def on_click(self, event: events.Click) -> None:
         """Choose who is clicked."""

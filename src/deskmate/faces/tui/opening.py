@@ -5,6 +5,7 @@
 
 import asyncio
 import os
+import select
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -19,6 +20,11 @@ from deskmate.faces.cli.sitting import Sitting
 from deskmate.faces.cli.tables import note, warn
 from deskmate.faces.talk.history import History
 from deskmate.faces.tui.app import DeskmateApp
+
+# Before the lines that can no longer be written fill what they wait in.
+_HANG_UP_SECONDS = 0.2
+# By number: while there is a screen, those of `sys` are its own.
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def open_screen(sitting: Sitting) -> int:
@@ -55,7 +61,7 @@ class _Visit:
                     self.note(f"warning: {warning}")
                 try:
                     with noting(screen.note):
-                        await run_screen(screen)
+                        await run_screen(screen, brake)
                 finally:
                     self.parting = sitting.parting(session.home, session.busy, session.spent)
                 self.left = True
@@ -104,12 +110,13 @@ def noting(tell: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-async def run_screen(screen: DeskmateApp) -> None:
-    """Run a screen to its end; raise what went wrong on it.
+async def run_screen(screen: DeskmateApp, brake: Brake) -> None:
+    """Run a screen to its end; raise what went wrong on it. The brake is pulled when its terminal goes away.
 
     Cut from outside, it leaves the terminal as it was before that goes on.
     """
     running = asyncio.create_task(screen.run_async())
+    watching = asyncio.create_task(_heed_hang_up(brake))
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -117,5 +124,30 @@ async def run_screen(screen: DeskmateApp) -> None:
         with anyio.CancelScope(shield=True):
             await running
         raise
+    finally:
+        watching.cancel()
+        _leave_a_terminal_that_is_gone()
     if screen.trouble is not None:
         raise screen.trouble
+
+
+async def _heed_hang_up(brake: Brake) -> None:
+    """Pull the brake once the terminal is gone: where SIGHUP is ignored, nothing else tells."""
+    gone = False
+    while not gone:
+        await asyncio.sleep(_HANG_UP_SECONDS)
+        gone = _leave_a_terminal_that_is_gone()
+    brake.pull()
+
+
+def _leave_a_terminal_that_is_gone() -> bool:
+    """Tell whether the terminal is gone. What is written to it goes nowhere then, and is no error any more."""
+    terminal = select.poll()
+    # That it is gone is always told.
+    terminal.register(_STDIN, 0)
+    if not terminal.poll(0):
+        return False
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), _STDOUT)
+        os.dup2(nowhere.fileno(), _STDERR)
+    return True

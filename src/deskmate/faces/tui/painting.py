@@ -13,10 +13,9 @@ from rich.text import Text
 from deskmate.faces.cli.tables import Line
 from deskmate.faces.cli.texts import cut, gist
 from deskmate.faces.tui.lines import paragraphs, words
-from deskmate.faces.tui.pieces import Kind, Piece, State
+from deskmate.faces.tui.pieces import LINE_CHARS, Kind, Piece, State
 
 _MOST_LINES = 400
-_MOST_CHARS = 2000
 _TABS = 4
 _SHORT_CELLS = 60
 # What a line that can be unfolded says at most; the whole is below it.
@@ -62,7 +61,7 @@ def _wrapped(row: Row, width: int, console: Console) -> Iterator[Text]:
 def _rows(piece: Piece, folded: bool, colours: Mapping[str, str]) -> Iterator[Row]:
     match piece.kind:
         case Kind.WORDS:
-            yield from _indented(piece.body, "", "")
+            yield from _indented(piece.body, "", "", short=folded)
         case Kind.MAIL:
             yield from _mail_rows(piece, folded, style_of(piece.sender, colours))
         case Kind.NOTE:
@@ -81,18 +80,19 @@ def _note_row(line: Line) -> Row:
     return Row(text, edge, edge)
 
 
-def _indented(text: str, margin: str, style: str, *, margin_style: str = "dim") -> Iterator[Row]:
-    """Yield the lines of a text behind a margin, the last of a long one left out."""
+def _indented(text: str, margin: str, style: str, *, margin_style: str = "dim", short: bool = False) -> Iterator[Row]:
+    """Yield the lines of a text behind a margin, the last of a long one left out. `short`: of long lines, the begin."""
     lines = paragraphs(text)
     edge = Text(margin, margin_style)
     for line in lines[:_MOST_LINES]:
-        yield Row(Text(_short(line), style), edge, edge)
+        yield Row(Text(_short(line) if short else line, style), edge, edge)
     if len(lines) > _MOST_LINES:
         yield Row(Text(f"… {len(lines) - _MOST_LINES:,} lines more: deskmate tail --json has all", "dim"), edge, edge)
 
 
 def _short(line: str) -> str:
-    return line if len(line) <= _MOST_CHARS else f"{line[:_MOST_CHARS]} … {len(line) - _MOST_CHARS:,} characters more"
+    more = len(line) - LINE_CHARS
+    return line if more <= 0 else f"{line[:LINE_CHARS]} … {more:,} characters more: F6, Enter"
 
 
 def _mail_rows(piece: Piece, folded: bool, style: str) -> Iterator[Row]:

@@ -13,8 +13,11 @@ from deskmate.app import Entry
 from deskmate.faces.cli.printing import call_label
 from deskmate.faces.cli.tables import Line
 
-# More than this of a diff or of a letter is shown folded.
+# More than this of a diff or of a letter is shown folded; of words, a line that is longer is.
 _SHORT_LINES = 40
+LINE_CHARS = 2000
+# What is told in more stands below its head.
+_TOLD_CHARS = 400
 
 
 class Kind(StrEnum):
@@ -40,7 +43,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something to be seen. `folded`: whether only its head is shown at first; without a head nothing is folded.
+    """Something to be seen. `folded`: whether only its head is shown at first, of words the beginning of each line.
 
     `more`: what is shown of a call besides its result. `sender`: whose colour it has. `lines`: words of the program.
     """
@@ -58,7 +61,9 @@ class Piece:
 
     @property
     def foldable(self) -> bool:
-        """Whether there is something below the head that may be hidden."""
+        """Whether there is something that may be hidden."""
+        if self.kind is Kind.WORDS:
+            return self.folded
         below = bool(self.body.strip() or self.more.strip())
         return bool(self.head) and below and (self.kind is not Kind.MAIL or self.folded)
 
@@ -130,8 +135,17 @@ def waiting_piece(number: int, text: str) -> Piece:
     return Piece(f"unheard/{number}", Kind.MAIL, "user not heard yet", text, sender="user")
 
 
+def words_piece(key: str, text: str) -> Piece:
+    """Return words of a member."""
+    return Piece(key, Kind.WORDS, body=text, folded=_has_long_line(text))
+
+
 def _is_long(text: str) -> bool:
-    return text.count("\n") > _SHORT_LINES
+    return text.count("\n") > _SHORT_LINES or _has_long_line(text)
+
+
+def _has_long_line(text: str) -> bool:
+    return any(len(line) > LINE_CHARS for line in text.splitlines())
 
 
 def _said(
@@ -144,7 +158,7 @@ def _said(
         key = f"{number}/{index}"
         match block:
             case {"type": "text", "text": str(words)} if words.strip():
-                yield Piece(key, Kind.WORDS, body=words.strip("\n"))
+                yield words_piece(key, words.strip("\n"))
             case {"type": "thinking", "text": str(words)} if words.strip():
                 yield Piece(key, Kind.THOUGHT, "thought", words.strip("\n"), folded=True)
             case {"type": "call", "index": int(place)} if 0 <= place < len(told):
@@ -208,7 +222,7 @@ def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
 
 def _told(key: str, head: str, text: str = "") -> Piece:
     text = text.strip()
-    if text and "\n" not in text:
+    if text and "\n" not in text and len(text) <= _TOLD_CHARS:
         return Piece(key, Kind.TOLD, f"{head}: {text}")
     return Piece(key, Kind.TOLD, head, text, folded=True)
 

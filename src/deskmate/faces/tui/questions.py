@@ -22,14 +22,25 @@ from deskmate.app import Question
 from deskmate.app.session import Answer, Session
 from deskmate.faces.tui import asked
 from deskmate.faces.tui.asked import Group, People
+from deskmate.faces.tui.guard import Guard
 from deskmate.faces.tui.lines import Line, strip_of
 from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.sheet import Parts, Sheet, sheet
 from deskmate.faces.tui.standing import Standing, standing_at
+from deskmate.faces.tui.titles import entitle
 
-# Nobody has read in less what just came to the front: a key pressed by then was meant for something else.
-UNSEEN_SECONDS = 0.3
 _WHEEL_LINES = 3
+_MOVING = ("up", "down", "pageup", "pagedown", "home", "end", "escape")
+# Not bindings: those would be heeded after what is pressed next.
+_DEEDS = {
+    "y": "answer('yes')",
+    "a": "answer('always')",
+    "n": "answer('no')",
+    "w": "words",
+    "Y": "answer_all('yes')",
+    "A": "answer_all('always')",
+    "N": "answer_all('no')",
+}
 
 
 class Answered(Message):
@@ -40,6 +51,14 @@ class Answered(Message):
         self.question, self.answer, self.words = question, answer, words
 
 
+class Seen(Message):
+    """A question is in front for long enough to be seen."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self.question = question
+
+
 class QuestionsPanel(Widget, can_focus=True):
     """The queue of questions; hidden while nobody asks. Keys answer only while it has the focus.
 
@@ -47,13 +66,6 @@ class QuestionsPanel(Widget, can_focus=True):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer('yes')", "yes"),
-        Binding("a", "answer('always')", "always"),
-        Binding("n", "answer('no')", "no"),
-        Binding("w", "words", "no, with words"),
-        Binding("Y", "answer_all('yes')", "yes to all", show=False),
-        Binding("A", "answer_all('always')", "always, to all", show=False),
-        Binding("N", "answer_all('no')", "no to all", show=False),
         Binding("up", "choose(-1)", "the one before", show=False),
         Binding("down", "choose(1)", "the next", show=False),
         Binding("pageup", "page(-1)", "page up", show=False),
@@ -71,16 +83,17 @@ class QuestionsPanel(Widget, can_focus=True):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._clock = clock
+        self._guard = Guard(clock)
         self._groups: list[Group] = []
         self._people = People({}, {}, 0.0)
         self._front: Question | None = None
-        self._came = clock()
+        self._seen: Question | None = None
         self._offset = 0
+        self._is_read = False
         self._spoken_to: Question | None = None
         self._workspace = Path()
-        self._standing: tuple[str, Standing | None] = ("", None)
-        self._body: tuple[tuple[str, int, Standing | None], list[Line]] = (("", 0, None), [])
+        self._standing: tuple[Question | None, Standing | None] = (None, None)
+        self._body: tuple[tuple[tuple[str, str] | None, int, Standing | None], list[Line]] = ((None, 0, None), [])
         self._sheet = Sheet()
         self._asked_height = 0
         self.display = False
@@ -98,7 +111,14 @@ class QuestionsPanel(Widget, can_focus=True):
         self._bring_forward(self._still())
         self._end_words_for_nobody()
         self.display = bool(self._groups)
+        self._tell_seen()
         self._draw()
+
+    def _tell_seen(self) -> None:
+        front = self._front
+        if front is not None and self._guard.is_seen and not _are_one(front, self._seen):
+            self._seen = front
+            self.post_message(Seen(front))
 
     # -- which is in front ------------------------------------------------------------------------
 
@@ -109,25 +129,25 @@ class QuestionsPanel(Widget, can_focus=True):
         if front is None:
             return everyone[0] if everyone else None
         same = (one for one in everyone if asked.content_of(one) == asked.content_of(front))
-        there = (one for one in everyone if one.id == front.id)
+        there = (one for one in everyone if _are_one(one, front))
         return next(there, None) or next(same, None) or next(iter(everyone), None)
 
     def _bring_forward(self, question: Question | None) -> None:
-        if question is not None and (self._front is None or question.id != self._front.id):
-            self._came = self._clock()
-            self._offset = 0
-            self._standing = (question.id, None)
+        if question is not None and not _are_one(question, self._front):
+            self._guard.renew()
+            self._offset, self._is_read = 0, False
+            self._standing = (question, None)
             if question.tool == "write_file":
                 self.run_worker(self._look_where(question), exclusive=True)
         self._front = question
-        self.refresh_bindings()
 
     async def _look_where(self, question: Question) -> None:
         """Look at what stands where a file is to be written."""
         path = str(question.arguments.get("path", ""))
         found = await to_thread.run_sync(standing_at, self._workspace, path)
-        if self._standing[0] == question.id:
-            self._standing = (question.id, found)
+        if _are_one(question, self._standing[0]):
+            # There is more to read than before.
+            self._standing, self._is_read = (question, found), False
             self._draw()
 
     @property
@@ -153,39 +173,59 @@ class QuestionsPanel(Widget, can_focus=True):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell whether a key does something here now; else whoever is around this panel may have a use for it."""
-        if action == "unsay":
-            return self._spoken_to is not None
-        return parameters != ("always",) or (self._front is not None and self._front.rule is not None)
+        return action != "unsay" or self._spoken_to is not None
 
-    @property
-    def _is_seen(self) -> bool:
-        return self._front is not None and self._clock() - self._came >= UNSEEN_SECONDS and self._spoken_to is None
+    async def on_key(self, event: events.Key) -> None:
+        """Answer, if the key was meant so."""
+        if not self.has_focus:
+            return
+        if event.key in _MOVING:
+            self._guard.armed = ""
+        elif event.key in _DEEDS:
+            event.stop()
+            await self.run_action(_DEEDS[event.key])
+        else:
+            self._guard.press()
+        self._draw()
 
     def action_answer(self, answer: Answer) -> None:
         """Answer the question in front."""
-        if self._is_seen and self._front and (answer != "always" or self._front.rule is not None):
-            self._send(self._front, answer)
+        if self._may(f"answer('{answer}')", answer):
+            self._send(self._group[0], answer)
 
     def action_answer_all(self, answer: Answer) -> None:
         """Answer all that ask the same as the one in front; the rule is added once."""
-        group = self._group
-        if self._is_seen and len(group) > 1 and (answer != "always" or group[0].rule is not None):
-            for n, question in enumerate(group):
+        if self._may(f"answer_all('{answer}')", answer) and len(self._group) > 1:
+            for n, question in enumerate(self._group):
                 self._send(question, "yes" if answer == "always" and n else answer)
+
+    def _may(self, deed: str, answer: Answer) -> bool:
+        """Tell whether an answer is to be sent: nothing is allowed unread, and `always` is asked for twice."""
+        meant = self._guard.press(deed) and self._front is not None and self._spoken_to is None
+        if not meant or answer == "no":
+            return meant
+        if not self._is_read or (answer == "always" and self._group[0].rule is None):
+            return False
+        return answer == "yes" or self._guard.is_sure(deed)
 
     def _send(self, question: Question, answer: Answer, words: str = "") -> None:
         # Until the session has it, the question stands where it stood: a key that bounces must not answer twice.
-        self._came = self._clock()
+        self._guard.renew()
         self.post_message(Answered(question, answer, words))
 
     def action_words(self) -> None:
         """Let the person say why not."""
-        if self._is_seen:
+        if self._guard.press() and self._front is not None and self._spoken_to is None:
             self._spoken_to = self._front
             line = self.query_one(Input)
             line.display = True
             line.focus()
             self._draw()
+
+    def action_disarm(self) -> None:
+        """Take the first press of `always` back."""
+        self._guard.armed = ""
+        self._draw()
 
     def action_unsay(self) -> None:
         """Go back from saying why not, with nothing said."""
@@ -207,8 +247,10 @@ class QuestionsPanel(Widget, can_focus=True):
 
     def _end_words_for_nobody(self) -> None:
         question = self._spoken_to
-        if question is not None and all(question.id != one.id for group in self._groups for one in group):
+        if question is not None and not any(_are_one(question, one) for group in self._groups for one in group):
             self.action_unsay()
+            # Who was typing goes on for a while.
+            self._guard.hold()
             self.notify(f"what {called(question.member)} asked is answered or over; nothing was sent", markup=False)
 
     # -- drawing ----------------------------------------------------------------------------------
@@ -218,30 +260,53 @@ class QuestionsPanel(Widget, can_focus=True):
         if not group:
             return Parts((), (), (), (), ())
         standing = self._standing[1]
-        if self._body[0] != (made_of := (group[0].id, cells, standing)):
+        if self._body[0] != (made_of := (group[0].key, cells, standing)):
             self._body = (made_of, asked.body(group[0], cells, standing))
         others = [(n, one) for n, one in enumerate(self._groups) if n != self._index]
         return Parts(
             head=asked.head(group, cells, self._people),
             gist=asked.gist(group, cells, self._people),
             body=self._body[1],
-            keys=asked.set_out(asked.keys_of(group, cells), cells, "bold reverse" if self.has_focus else "dim"),
+            keys=self._keys(group, cells),
             rest=[(n, asked.gist(one, cells, self._people)) for n, one in others],
         )
 
-    def _draw(self) -> None:
-        """Set the sheet out anew and draw the lines that look otherwise than before."""
+    def _keys(self, group: Group, cells: int) -> list[tuple[Line, list[asked.Key | None]]]:
+        if self.has_focus:
+            return asked.set_out(asked.keys_of(group, cells, self._guard.armed), cells, "bold reverse")
+        keys = asked.keys_of(group, cells)
+        first = [] if self._spoken_to else [asked.Key("F5,", "then:", "")]
+        return asked.set_out([*first, *keys], cells, "dim")
+
+    def _entitle(self) -> None:
         count = sum(map(len, self._groups))
         place = f", {self._index + 1} of {len(self._groups)}" if len(self._groups) > 1 else ""
-        title = f"{count} question{'' if count == 1 else 's'}{place}"
-        if title != self.border_title:
-            self.border_title = title
+        entitle(self, f"{count} question{'' if count == 1 else 's'}{place}{self._notice}")
+
+    @property
+    def _notice(self) -> str:
+        """Why a key that says yes does not count."""
+        below = len(self._body[1]) - self._offset - self._sheet.window
+        if self._guard.holds:
+            return ": new question: read it first, then press a key"
+        if self._is_read or not self._groups:
+            return ""
+        if not self._sheet.window:
+            return ": /questions shows all of it"
+        return f": PgDn: {below:,} line{'' if below == 1 else 's'} more before a yes"
+
+    def _draw(self) -> None:
+        """Set the sheet out anew and draw the lines that look otherwise than before."""
         if not self.size.width:
             # While it is hidden it has no width; it is set out anew once it has one.
+            self._entitle()
             return
         parts = self._parts(self.size.width)
         height = self.size.height - (self._spoken_to is not None)
         before, self._sheet = self._sheet, sheet(parts, self._offset, self.size.width, height)
+        end_in_sight = self._offset + self._sheet.window >= len(parts.body)
+        self._is_read = self._is_read or (self._sheet.window > 0 and end_in_sight)
+        self._entitle()
         for y in range(max(len(before.lines), len(self._sheet.lines))):
             if before.lines[y : y + 1] != self._sheet.lines[y : y + 1]:
                 self.refresh(Region(0, y, self.size.width, 1))
@@ -304,5 +369,9 @@ class QuestionsPanel(Widget, can_focus=True):
             self._choose(self._sheet.choices[offset.y])
         owners = self._sheet.keys.get(offset.y, [])
         key = owners[offset.x] if offset.x < len(owners) else None
-        if key is not None:
+        if key is not None and key.action:
             await self.run_action(key.action)
+
+
+def _are_one(question: Question, other: Question | None) -> bool:
+    return other is not None and question.key == other.key

@@ -41,7 +41,7 @@ class _Show:
                 self.note(self._introduction)
                 tasks.start_soon(self._perform, rehearsed, screen)
                 with noting(screen.note):
-                    await run_screen(screen)
+                    await run_screen(screen, brake)
                 tasks.cancel_scope.cancel()
 
     async def _perform(self, rehearsal: Rehearsal, screen: DeskmateApp) -> None:

@@ -10,12 +10,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
 from deskmate import DeskmateError
-from deskmate.app import Feed
+from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.tui.board import BoardPanel
@@ -28,7 +29,7 @@ from deskmate.faces.tui.members import Chosen, Members, MemberStrip, in_order
 from deskmate.faces.tui.post import PostPanel
 from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.faces.tui.titles import entitle
-from deskmate.faces.tui.watching import LEAD, Watching
+from deskmate.faces.tui.watching import Watching
 
 # What happens within this is drawn together.
 _FRAME_SECONDS = 0.1
@@ -51,6 +52,7 @@ class TeamScreen(Screen[None]):
         Binding("f6", "panel('conversation')", "read", priority=True),
         Binding("tab,alt+down", "member(1)", "next", priority=True),
         Binding("shift+tab,alt+up", "member(-1)", "previous", priority=True),
+        Binding("alt+home", "lead", "lead", priority=True),
         Binding("ctrl+f", "search", "find", priority=True),
         Binding("escape", "leave_panel", "back"),
     ]
@@ -70,6 +72,7 @@ class TeamScreen(Screen[None]):
         self._session, self._before, self._now = session, before, now
         self._changed = asyncio.Event()
         self._looked = True
+        self._ends = False
         self._colours: Mapping[str, str] = {}
         self.watching = Watching(session, self._changed.set)
         feed.listen(self.watching.hear)
@@ -93,6 +96,7 @@ class TeamScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Begin to draw, and to follow the lead."""
+        self.query_one(Draft).address(LEAD)
         self.query_one(Draft).focus()
         self.run_worker(self._keep(), group="keep")
         self.set_interval(1.0, self._look)
@@ -114,7 +118,11 @@ class TeamScreen(Screen[None]):
         while True:
             await self._changed.wait()
             self._changed.clear()
-            self._draw()
+            try:
+                self._draw()
+            except NoMatches:
+                # All panels are there from the first to the last moment: it is being left.
+                return
             await asyncio.sleep(_FRAME_SECONDS)
 
     def _draw(self) -> None:
@@ -136,7 +144,6 @@ class TeamScreen(Screen[None]):
         self.query_one(BoardPanel).show(session, now)
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now)
-        self.query_one(Draft).address(chosen)
         if self.focused is None:
             # The last question was answered, and its panel is gone.
             self.query_one(Draft).focus()
@@ -145,6 +152,9 @@ class TeamScreen(Screen[None]):
 
     def _watch(self, name: str) -> None:
         self.watching.choose(name)
+        draft = self.query_one(Draft)
+        # In its turn: what was sent just before goes to whom it was written.
+        draft.call_later(draft.address, name)
         self.query_one(Conversation).begin()
         self.query_one(PostPanel).choose(name)
         self._follow()
@@ -166,7 +176,13 @@ class TeamScreen(Screen[None]):
     def action_member(self, by: int) -> None:
         """Watch the next member, or the one before."""
         names = [member.name for member in in_order(self._session.members)]
-        self._watch(names[(names.index(self.watching.chosen) + by) % len(names)])
+        chosen = self.watching.chosen
+        # Of a team that was just put away nobody is left but the lead.
+        self._watch(names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD)
+
+    def action_lead(self) -> None:
+        """Watch the lead."""
+        self._watch(LEAD)
 
     # -- which panel has the keys -----------------------------------------------------------------
 
@@ -187,11 +203,12 @@ class TeamScreen(Screen[None]):
             self.set_class(name == "post", "side-post")
 
     def action_leave_panel(self) -> None:
-        """Go back to the draft; from there, interrupt who is watched."""
-        if self.query_one(Draft).has_focus:
-            self.post_message(self.Cut())
-        else:
+        """Go back to the draft; from there, while it is empty, interrupt who is watched."""
+        draft = self.query_one(Draft)
+        if not draft.has_focus:
             self._write()
+        elif not draft.text:
+            self.post_message(self.Cut())
 
     def _write(self) -> None:
         self.query_one("#search").remove_class("open")
@@ -199,10 +216,28 @@ class TeamScreen(Screen[None]):
         draft = self.query_one(Draft)
         (self.query_one(Conversation) if draft.disabled else draft).focus()
 
-    def end_typing(self) -> None:
-        """Take nothing more that is typed."""
-        self.query_one(Draft).disabled = True
-        self._write()
+    def drop_draft(self) -> bool:
+        """Drop what is being typed; tell whether anything was."""
+        draft = self.query_one(Draft)
+        is_typing = draft.has_focus and bool(draft.text)
+        if is_typing:
+            draft.drop()
+        return is_typing
+
+    def end_typing(self) -> bool:
+        """Take nothing more that is typed, once what is half typed is sent or dropped; tell whether anything is."""
+        self._ends = True
+        self.on_text_area_changed()
+        return not self.query_one(Draft).disabled
+
+    def on_text_area_changed(self) -> None:
+        """Take nothing more where all is over and nothing is typed."""
+        draft = self.query_one(Draft)
+        if self._ends and not draft.text:
+            had_keys = draft.has_focus
+            draft.disabled = True
+            if had_keys:
+                self._write()
 
     def on_descendant_focus(self) -> None:
         """Show the keys of where they go."""
@@ -211,6 +246,10 @@ class TeamScreen(Screen[None]):
 
     def on_draft_sent(self) -> None:
         """Show the end, where what was typed will stand."""
+        self.query_one(Conversation).action_go(1)
+
+    def on_draft_end_wanted(self) -> None:
+        """Show the end of the conversation."""
         self.query_one(Conversation).action_go(1)
 
     def on_draft_scrolled(self, message: Draft.Scrolled) -> None:

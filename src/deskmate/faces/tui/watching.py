@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from deskmate import StoreError
-from deskmate.app import Happening, Recorded, Streamed
+from deskmate.app import LEAD, USER, Happening, Recorded, Streamed
 from deskmate.app.session import Session
 from deskmate.faces.cli.tables import Line
 from deskmate.faces.tui.live import Live
 from deskmate.faces.tui.pieces import Kind, Piece, Pieces, waiting_piece
 
-LEAD, USER = "lead", "user"
 # What is written within this is read together.
 _BREATH_SECONDS = 0.1
 _PATIENCE_BREATHS = 20

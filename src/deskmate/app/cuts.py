@@ -1,0 +1,95 @@
+"""Cuts: what shows that a file of records once went on further than it does now.
+
+Writers leave marks in the lock file, and the readable copies of roster and board show records. `reading` above looks
+here first and at the file then: each was written after the records that it shows, so a team at work is never wronged.
+"""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deskmate.core.names import BOARD, ROSTER
+from deskmate.core.records import RECORD_CAP, Damaged, Item, Record
+from deskmate.errors import StoreCorrupt
+from deskmate.stores.folders import Folder
+from deskmate.stores.lines import unseal
+from deskmate.stores.projections import CONFIG
+from deskmate.stores.stream_file import StreamFile
+
+ENDS = "it ends before record"
+_TASK_FILE = re.compile(r"([1-9][0-9]{0,8})\.json")
+_LONGEST = RECORD_CAP + 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was once in a file. `marks`: the highest number synced, by inode; `record`, `task`: what copies show."""
+
+    marks: dict[int, int] = field(default_factory=dict)
+    record: int = 0
+    task: int = 0
+
+
+def evidence_of(stream: str, folder: Folder, name: str) -> Evidence:
+    """Gather what shows how far a stream went; raise OSError or StoreCorrupt where the lock file cannot be read."""
+    return Evidence(
+        marks=folder.marks(name),
+        record=_shown(folder, CONFIG, "roster", name=folder.path.name) if stream == ROSTER else 0,
+        task=_last_task(folder) if stream == BOARD else 0,
+    )
+
+
+def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
+    """Return in words that a file ends too early, nothing where no evidence speaks against it."""
+    inode, tail = _end_of(file.folder, file.name)
+    last, known = max(file.highest, tail), evidence.marks.get(inode, 0)
+    if not last:
+        # It was removed, or the folder was copied and has other inodes. One that was begun anew owes nothing to that.
+        known = max(evidence.marks.values(), default=0)
+    written = max(known, evidence.record)
+    if written > last:
+        return f"{ENDS} {written}, which was written; put it back from a copy, if there is one"
+    # Where a record is known to be lost, it may be the one that made the task, and that may be accepted.
+    whole = not any(isinstance(item, Damaged) and item.kind == "lost" for item in items)
+    if whole and evidence.task and not _has_task(items, evidence.task):
+        task = evidence.task
+        return f"it has no record of task #{task}, whose file is there; put it back from a copy, or delete {task}.json"
+    return None
+
+
+def _shown(folder: Folder, copy: str, key: str, **others: str) -> int:
+    """Return a number that a readable copy shows, 0 where it shows none or `others` otherwise than they are."""
+    # Anybody may delete or spoil a copy, and no harm is done.
+    try:
+        with open(folder.open(copy, os.O_RDONLY), "rb") as file:
+            found = json.load(file)
+    except (OSError, ValueError, RecursionError, StoreCorrupt):
+        return 0
+    if not isinstance(found, dict) or not others.items() <= found.items():
+        return 0
+    return found[key] if type(found.get(key)) is int else 0
+
+
+def _last_task(folder: Folder) -> int:
+    """Return the highest number of a task that a file shows."""
+    matches = map(_TASK_FILE.fullmatch, os.listdir(folder.fd))
+    numbers = sorted((int(match[1]) for match in matches if match), reverse=True)
+    # What somebody else put there shows nothing.
+    return next((number for number in numbers if _shown(folder, f"{number}.json", "id") == number), 0)
+
+
+def _has_task(items: Sequence[Item], task: int) -> bool:
+    return any(isinstance(item, Record) and item.body.get("task") == task for item in items)
+
+
+def _end_of(folder: Folder, name: str) -> tuple[int, int]:
+    """Return a file's inode, and the number of a last line that lacks only its line end: the next writer ends it."""
+    try:
+        with open(folder.open(name, os.O_RDONLY), "rb") as file:
+            found = os.fstat(file.fileno())
+            end = os.pread(file.fileno(), _LONGEST, max(0, found.st_size - _LONGEST))
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_ino, unseal(end.rpartition(b"\n")[2]) or 0

@@ -1,0 +1,41 @@
+"""Bookmarks: how far somebody has read the streams of the team that is worked in, and what is new behind that.
+
+`questions` here and `app` above read mailboxes and transcripts by it, each how far it likes.
+"""
+
+from collections.abc import Sequence
+
+from deskmate.core.records import Item
+from deskmate.runtime.office import Office
+
+
+class Bookmarks:
+    """How far one reader has come. The streams of another team bear the same names and are read from the beginning."""
+
+    def __init__(self, office: Office) -> None:
+        self._office = office
+        self._turn = office.roster.turn
+        self._read: dict[str, int] = {}
+
+    @property
+    def since(self) -> dict[str, int]:
+        """How far each stream was read."""
+        return dict(self._read)
+
+    def turned(self) -> bool:
+        """Tell whether another team is worked in than when this was last asked, and begin anew there."""
+        turn, self._turn = self._turn, self._office.roster.turn
+        if turn == self._turn:
+            return False
+        self._read = {}
+        return True
+
+    async def of(self, stream: str, behind: int = 0) -> Sequence[Item]:
+        """Return what is new in a stream; of one that was never read, what is behind a record."""
+        # The lead may have gone to another team between two reads; whoever asks again whether it did begins anew.
+        if self._office.roster.turn != self._turn:
+            return ()
+        after = self._read.get(stream, behind)
+        items = await self._office.pen.store.read(stream, after, sync=False)
+        self._read[stream] = items[-1].number if items else after
+        return items

@@ -1,0 +1,47 @@
+"""Mail and questions of a lead's teams: one that bears the name of the one before it is another."""
+
+from pathlib import Path
+
+import pytest
+
+from deskmate.app.post import Post
+from deskmate.app.teams import Teams
+from deskmate.core.members import Joined
+from deskmate.core.messages import PermissionRequest, Plain
+from deskmate.core.names import USER
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.questions import Questions
+from tests.app.test_teams import home
+
+pytestmark = pytest.mark.anyio
+
+
+async def found_web(teams: Teams, *words: str) -> None:
+    """Found a team whose alice asks to run a command, and say something to her."""
+    await teams.found("web", "")
+    office = teams.office
+    await office.roster.join(Joined(name="alice", at=office.pen.clock.timestamp()))
+    for text in words:
+        await Mailbox(USER, office.pen, office.roster).send("alice", Plain(content=text))
+    ask = PermissionRequest(request_id="alice:2.0", tool="bash", arguments={"command": words[0]})
+    await Mailbox("alice", office.pen, office.roster).send(USER, ask)
+
+
+@pytest.mark.behaviour("team-create", "team-delete")
+async def test_a_team_founded_anew_between_two_looks_is_read_from_its_beginning(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        post, questions = Post(teams.office), Questions(teams.office)
+        await found_web(teams, "one", "two", "three")
+        await post.refresh()
+        (before,) = await questions.refresh()
+        with questions.closing(before):
+            assert questions.open == ()
+        await teams.office.roster.leave("alice", "", heard=3)
+        await teams.close()
+        await found_web(teams, "four")
+        # Nothing is taken from the one team for the other before somebody looks.
+        assert questions.open == ()
+        await post.refresh()
+        assert [one.text for one in post.letters if one.recipient == "alice"] == ["four"]
+        (after,) = await questions.refresh()
+        assert (after.id, after.arguments, after.key == before.key) == (before.id, {"command": "four"}, False)
