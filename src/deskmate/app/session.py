@@ -202,11 +202,16 @@ class Session:
         return Permitted(roster.mode, dict(roster.modes), rules)
 
     async def lead_rests(self) -> bool:
-        """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that."""
-        if not await self._agent.rests():
-            return False
-        roster = await self._office.roster.refresh()
-        return not _is_busy(roster.members[LEAD])
+        """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that.
+
+        Who is busy and what is asked is seen anew, nobody being told.
+        """
+        rests = await self._agent.rests()
+        async with self._turn:
+            roster = await self._office.roster.refresh()
+            # Behind the roster: who is seen there to wait for a word has asked before.
+            await self._questions.refresh()
+        return rests and not _is_busy(roster.members[LEAD])
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's transcript behind a number."""

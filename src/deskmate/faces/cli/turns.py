@@ -39,7 +39,8 @@ class Turns:
         """Return once a question is open, or nobody is at work who could ask one."""
 
         async def holds() -> bool:
-            return bool(self._session.questions) or await self._is_still()
+            still = await self._is_still()
+            return still or bool(self._session.questions)
 
         await self._until(holds)
 
@@ -62,7 +63,8 @@ class Turns:
         return await self._lead_waits() and not set(self._session.busy) - self._asking - {LEAD}
 
     async def _lead_waits(self) -> bool:
-        return LEAD in self._asking or await self._session.lead_rests()
+        rests = await self._session.lead_rests()
+        return rests or LEAD in self._asking
 
     @property
     def _asking(self) -> set[str]:
