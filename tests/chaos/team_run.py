@@ -25,7 +25,10 @@ GOAL = "Let the service speak GraphQL."
 LOOK_SECONDS = 0.0005
 ENOUGH_SECONDS = 90.0
 # What verifies the last task signs for its call, and is not over at once. Who finds HOLD takes it away and never ends.
-SIGNED = f'echo "$DESKMATE_CALL" >> {LEDGER}\nrm {HOLD} 2>/dev/null && sleep 1000\nsleep 0.03\n'
+# It is taken away before the signature: who is killed at that leaves none for the next to find.
+SIGNED = (
+    f'rm {HOLD} 2>/dev/null && held=yes\necho "$DESKMATE_CALL" >> {LEDGER}\n[ -n "$held" ] && sleep 1000\nsleep 0.03\n'
+)
 BEFORE = {**story.BEFORE, "check.sh": SIGNED + story.CHECK}
 
 Target = Literal["lead", "teammate", "everything"]
