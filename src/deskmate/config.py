@@ -1,8 +1,8 @@
 """Settings: what the user configured, in a file of their own, the environment and flags; later ones win.
 
 Nothing else reads the environment or a settings file, and nothing here reads the workspace: a repository must not
-decide where keys go. `app` and, through it, the faces stand above; `core.policy` names the modes below, `core.spending`
-the caps.
+decide where keys go. `app` and, through it, the faces stand above; `core.policy` names modes and rules below,
+`core.spending` the caps.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
-from deskmate.core.policy import Mode
+from deskmate.core.policy import Effect, Mode, Rule, known_rule
 from deskmate.core.spending import Caps
 from deskmate.errors import BadSettings
 
@@ -27,10 +27,7 @@ DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5",
 # What the names of the store's slots can count.
 MOST_CALLS = 10_000
 
-_GUESSES = (
-    (re.compile(r"claude"), "anthropic"),
-    (re.compile(r"gpt|o[0-9]"), "openai"),
-)
+_GUESSES = ((re.compile(r"claude"), "anthropic"), (re.compile(r"gpt|o[0-9]"), "openai"))
 _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "DESKMATE_MODEL": ("model",),
     "ANTHROPIC_API_KEY": ("anthropic", "key"),
@@ -73,7 +70,13 @@ def _by_full_name(models: dict[str, "ModelSettings"]) -> dict[str, "ModelSetting
     return {model: of for model, of in named.items() if model is not None}
 
 
+def _rule(text: str) -> str:
+    known_rule(Effect.ASK, text)
+    return text
+
+
 Name: TypeAlias = Annotated[str, AfterValidator(_name)]
+Rules: TypeAlias = list[Annotated[str, AfterValidator(_rule)]]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
 Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -116,6 +119,14 @@ class ModelSettings(_Table):
     prices: Prices | None = Field(None, description="a table with `input` and `output`, dollars for a million tokens")
 
 
+class Permission(_Table):
+    """Rules for what agents may do."""
+
+    allow: Rules = Field([], description='a list of rules, such as ["bash(git diff *)"]')
+    ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
+    deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
+
+
 class _Written(_Table):
     """All that a settings file may hold."""
 
@@ -124,6 +135,7 @@ class _Written(_Table):
     anthropic: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     openai: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
+    permission: Permission = Field(Permission(), description="a table with `allow`, `ask` or `deny`")
     delegate: bool | None = Field(None, description="true or false")
     max_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
@@ -161,6 +173,11 @@ class Settings(_Written):
             for model, of in self.models.items()
             if of.prices is not None
         }
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The user's own rules."""
+        return tuple(Rule.parse(effect, text) for effect in Effect for text in getattr(self.permission, effect))
 
     @property
     def caps(self) -> Caps:
@@ -287,10 +304,12 @@ def _check(layer: Layer, place: Place) -> None:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         keys = tuple(str(key) for key in first["loc"])
         # Without its cause, which would show what stands there: that may be a key.
-        raise BadSettings(_complaint(first["type"], keys, place)) from None
+        raise BadSettings(_complaint(first["type"], keys, place, first["msg"])) from None
 
 
-def _complaint(kind: str, keys: tuple[str, ...], place: Place) -> str:
+def _complaint(kind: str, keys: tuple[str, ...], place: Place, why: str) -> str:
+    if keys[0] == "permission" and len(keys) > 2:
+        return f"rule {int(keys[2]) + 1} of {place(keys[:2])}: {why.removeprefix('Value error, ')}"
     if keys[:-1] == ("models",):
         return f"{place(keys)} must be a table with `window`, `output` or `prices`"
     fields = _table_at(keys[:-1]).model_fields
@@ -305,6 +324,8 @@ def _table_at(keys: tuple[str, ...]) -> type[_Table]:
     match keys:
         case ():
             return _Written
+        case ("permission",):
+            return Permission
         case ("models", _):
             return ModelSettings
         case ("models", _, "prices"):

@@ -24,17 +24,18 @@ def offered(attempt: Attempt, *rules: str, mode: Mode = Mode.DEFAULT) -> Rule | 
 def test_a_question_names_the_rule_that_would_have_allowed_the_call() -> None:
     world = idle()
     (call,) = says(world, "bash")
-    action = decide(world.view)
+    attempts = {call: Attempt("bash", ("make test",), inside=False)}
+    action = decide(replace(world.view, attempts=attempts))
     assert isinstance(action, Ask)
-    assert (action.call, action.rule) == (call, "allow bash")
+    assert (action.call, action.rule) == (call, "allow bash(make test)")
     world.note(members.PolicySet(by=USER, at=0, add_rules=(action.rule,)))
-    assert not isinstance(decide(world.view), Ask)
+    assert not isinstance(decide(replace(world.view, attempts=attempts)), Ask)
 
 
 @pytest.mark.parametrize(
     ("attempt", "rules", "expected"),
     [
-        (Attempt("edit_file", ("src/a.py",), inside=True), (), Rule(Effect.ALLOW, "edit_file")),
+        (Attempt("edit_file", ("src/a.py",), inside=True), (), Rule(Effect.ALLOW, "edit_file", "src/**")),
         (Attempt("edit_file", ("/etc/hosts",), inside=False), (), None),
         (Attempt("bash", None, inside=False), ("ask bash",), None),
         (Attempt("bash", None, inside=False), ("deny bash(rm *)",), None),

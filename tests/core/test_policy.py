@@ -290,7 +290,10 @@ def test_a_rule_is_read_and_printed_as_it_stands(text: str, tool: str, pattern: 
     assert (parsed, str(parsed)) == (Rule(ALLOW, tool, pattern), text)
 
 
-@given(RULES | st.builds(Rule, st.sampled_from(Effect), st.just("bash"), st.text(min_size=1)))
+PATTERNS = st.text(st.characters(exclude_characters="\0"), min_size=1)
+
+
+@given(RULES | st.builds(Rule, st.sampled_from(Effect), st.just("bash"), PATTERNS))
 def test_every_rule_survives_being_printed_and_read(original: Rule) -> None:
     assert Rule.parse(original.effect, str(original)) == original
 

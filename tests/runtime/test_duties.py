@@ -87,7 +87,7 @@ async def test_who_attends_is_asked_by_mail_and_a_yes_runs_exactly_that_call(ope
             tool="bash",
             arguments={"command": "ls -l"},
             reason="bash runs a command outside a sandbox",
-            rule="allow bash",
+            rule="allow bash(ls -l)",
         )
         assert (len(floor.scripted.prompts), floor.bench.asked) == (1, [])
         await floor.answer(CALL, approve=True)

@@ -64,7 +64,11 @@ async def test_a_command_in_the_background_keeps_the_time_it_was_given(
     assert workspace.asked == [("serve", 5, "lead-12-0.txt")]
 
 
+@pytest.mark.behaviour("permission")
 @pytest.mark.parametrize("kind", Kind)
-async def test_what_a_command_touches_cannot_be_told(workspace: MemoryWorkspace, kind: Kind) -> None:
+@pytest.mark.parametrize(("command", "told"), [("ls; git diff", ("ls", "git diff")), ("eval ls", None)])
+async def test_the_rules_see_the_commands_of_a_text_or_that_they_cannot_be_told(
+    workspace: MemoryWorkspace, kind: Kind, command: str, told: tuple[str, ...] | None
+) -> None:
     desk = PlainDesk(workspace, kind)
-    assert await desk.attempt("bash", command="ls") == Attempt("bash", None, inside=False)
+    assert await desk.attempt("bash", command=command) == Attempt("bash", told, inside=False)

@@ -153,6 +153,7 @@ class Furniture:
             subagents=self.subagent if kind is Kind.LEAD else None,
             hires=self.hires,
             teams=self.teams if kind is Kind.LEAD else None,
+            rules=self.settings.rules,
         )
 
     def _makings(self, name: str, kind: Kind, kit: Kit, role: str = "") -> dict[str, object]:

@@ -21,7 +21,7 @@ from typing import NoReturn, Protocol
 from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
-from deskmate.config import ModelSettings, Prices, Settings
+from deskmate.config import ModelSettings, Permission, Prices, Settings
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import PolicySet
 from deskmate.core.names import LEAD
@@ -41,6 +41,8 @@ from deskmate.workspaces.local import LocalWorkspace
 
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
+# What the user of the demo has settled before, so that only one thing is asked.
+ALLOWED = ("bash(git add -A)", "bash(git commit *)")
 
 
 class Person(Protocol):
@@ -120,8 +122,9 @@ def _commit(folder: Path) -> None:
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
+    settings = Settings(file=folder / "settings.toml", permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
-    settings = Settings(file=folder / "settings.toml").model_copy(update={"models": free})
+    settings = settings.model_copy(update={"models": free})
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
         office = teams.office
         at = office.pen.clock.timestamp()

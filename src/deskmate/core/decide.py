@@ -12,7 +12,6 @@ from deskmate.core.actions import (
     Act,
     Action,
     Agree,
-    Ask,
     Compact,
     Notice,
     Nudge,
@@ -27,9 +26,10 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, OpenCall
-from deskmate.core.policy import Attempt, Effect, Mode, Verdict, judge, standing_rule
-from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy import Attempt, Effect, Rule
+from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
+from deskmate.core.verdicts import asking, verdict_on
 
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
@@ -44,7 +44,7 @@ class View:
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
     words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something
     they have not heard. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
-    that runs this, which stand in no table.
+    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's.
     """
 
     me: Member
@@ -60,6 +60,7 @@ class View:
     confined: bool = False
     makes_room: bool = False
     own_tools: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
 
     @property
     def delegates(self) -> bool:
@@ -133,57 +134,16 @@ def _call(view: View) -> Action | None:
     for call in view.memory.calls.values():
         if _waits(view, call):
             continue
-        verdict = _verdict(view, call)
+        verdict = verdict_on(view, call)
         if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
             run.append(call.id)
             if _overlaps(call):
                 continue
         elif not run:
             deny = verdict.effect is Effect.DENY
-            return Settle((call.id,), verdict.reason) if deny else _ask(view, call, verdict.reason)
+            return Settle((call.id,), verdict.reason) if deny else asking(view, call, verdict.reason)
         break
     return Act(tuple(run)) if run else None
-
-
-def _ask(view: View, call: OpenCall, reason: str) -> Action:
-    rule = standing_rule(
-        _attempt(view, call), mode=_mode(view), rules=view.roster.rules, traits=TOOLS, confined=view.confined
-    )
-    return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
-
-
-def _attempt(view: View, call: OpenCall) -> Attempt:
-    return view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
-
-
-def _mode(view: View) -> Mode:
-    return Mode.PLAN if view.memory.planning else view.roster.mode_of(view.me.name)
-
-
-def _verdict(view: View, call: OpenCall) -> Verdict:
-    if not _has(view, call.tool):
-        return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
-    verdict = judge(
-        _attempt(view, call),
-        mode=_mode(view),
-        rules=view.roster.rules,
-        traits=TOOLS,
-        confined=view.confined,
-        # Whoever answered was there: what still asks is settled by that answer, and a rule that denies still does.
-        attended=view.roster.attended or call.allowed is not None,
-    )
-    if call.allowed is None or verdict.effect is Effect.DENY:
-        return verdict
-    why = call.why or "the user refused this call; do not try it again in another form"
-    return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
-
-
-def _has(view: View, tool: str) -> bool:
-    """Tell whether an agent has a tool now. Nobody knows whether one of the program's own only reads."""
-    me, planning = view.me, view.memory.planning
-    if tool in view.own_tools:
-        return me.agent_type is AgentType.GENERAL and not planning and not view.delegates
-    return tool in tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
 
 
 def _repeatable(call: OpenCall) -> bool:

@@ -4,12 +4,13 @@
 message says; what cannot be told is not allowed. The table of tools in `roles` stands below.
 """
 
+import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from deskmate.core.roles import PLANNING, ToolTraits
+from deskmate.core.roles import PLANNING, TOOLS, ToolTraits
 from deskmate.errors import BadInput
 
 
@@ -38,6 +39,10 @@ class Effect(StrEnum):
     DENY = "deny"
 
 
+# What stands in a command, up to the end of a word, for what can be told only when it runs.
+HOLE = "\0"
+
+_OFFERED_CHARS = 200
 _STRENGTH = {effect: strength for strength, effect in enumerate(Effect)}
 _SAYS = {
     Effect.ALLOW: "allows this call",
@@ -61,7 +66,7 @@ class Rule:
     pattern: str | None = None
 
     def __post_init__(self) -> None:
-        if not _TOOL.fullmatch(self.tool) or self.pattern == "":
+        if not _TOOL.fullmatch(self.tool) or self.pattern == "" or HOLE in (self.pattern or ""):
             raise BadInput(
                 f"{ascii(str(self))[:80]} is no rule; write a tool, as bash or mcp__server__*, "
                 "or a tool with a pattern, as bash(git diff *) or write_file(src/**)"
@@ -78,14 +83,27 @@ class Rule:
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
 
 
+def known_rule(effect: Effect, text: str) -> Rule:
+    """Return the rule that a person wrote; raise BadInput also where it is for a tool that there is not.
+
+    Such a rule would never apply: one that denies would fail without a word.
+    """
+    rule = Rule.parse(effect, text)
+    if rule.tool.startswith("mcp__") or any(_text_matches(rule.tool, tool) for tool in TOOLS):
+        return rule
+    near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(TOOLS)}, and mcp__server__tool"
+    raise BadInput(f"'{rule.tool[:80]}' is no tool; {hint}")
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A call as the rules see it.
 
     `subjects` is what patterns are held against. For a file tool: its path, resolved, parted by `/`, relative
-    to the workspace or, outside of it, absolute. For bash: every command it would run. Empty for a tool that
-    has none, None where they cannot be told. `inside`: whether what it edits lies in the workspace. `flawed`: its
-    arguments cannot be read, so that it does nothing.
+    to the workspace or, outside of it, absolute. For bash: every command it would run, with HOLE for what is known
+    only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
+    the workspace. `flawed`: its arguments cannot be read, so that it does nothing.
     """
 
     tool: str
@@ -134,10 +152,34 @@ def judge(
 def standing_rule(
     attempt: Attempt, *, mode: Mode, rules: Iterable[Rule], traits: Mapping[str, ToolTraits], confined: bool
 ) -> Rule | None:
-    """Return the rule that would allow a call that asks, and all of its tool; None where a person must be asked."""
-    rule = Rule(Effect.ALLOW, attempt.tool)
+    """Return the rule that would allow a call that asks and little else; None where a person must be asked.
+
+    Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there.
+    """
+    rules = tuple(rules)
+    rule = _narrow_rule(attempt, rules, traits.get(attempt.tool))
+    if rule is None:
+        return None
     with_it = judge(attempt, mode=mode, rules=(*rules, rule), traits=traits, confined=confined, attended=True)
     return rule if with_it.effect is Effect.ALLOW else None
+
+
+def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | None) -> Rule | None:
+    if known is None or not (known.edits or known.runs):
+        # Nothing is known of what it touches that a pattern could be about.
+        return Rule(Effect.ALLOW, attempt.tool)
+    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and _text_matches(rule.tool, attempt.tool)]
+    asking = [one for one in set(attempt.subjects or ()) if not _fitting(allowing, one, is_path=not known.runs)]
+    if len(asking) != 1:
+        return None
+    (subject,) = asking
+    literal = subject if known.runs else subject.rpartition("/")[0]
+    # A rule is one line that a person can read, and there is no way to write a `*` that is meant as such.
+    if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
+        return None
+    if known.runs:
+        return Rule(Effect.ALLOW, attempt.tool, subject)
+    return Rule(Effect.ALLOW, attempt.tool, f"{literal}/**" if literal else "*")
 
 
 def _judge(
@@ -179,34 +221,43 @@ def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) ->
 
 def _by_rules(attempt: Attempt, rules: Iterable[Rule], known: ToolTraits | None) -> Verdict | None:
     """Return the strongest of what the rules say, None where none says anything."""
-    rulings = [ruling for rule in rules if (ruling := _by_rule(attempt, rule, known))]
-    return max(rulings, key=lambda ruling: _STRENGTH[ruling.effect], default=None)
+    mine = [rule for rule in rules if _text_matches(rule.tool, attempt.tool)]
+    is_path = known is not None and not known.runs
+    told = _told(attempt.subjects, is_path)
+    limits = [limit for rule in mine if (limit := _limit(rule, told, is_path))]
+    return max(limits, key=lambda limit: _STRENGTH[limit.effect], default=None) or _allowance(mine, told, is_path)
 
 
-def _by_rule(attempt: Attempt, rule: Rule, known: ToolTraits | None) -> Verdict | None:
-    if not _text_matches(rule.tool, attempt.tool):
+def _limit(rule: Rule, told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
+    """Return what a rule that asks or denies says of these subjects: it is about each of them."""
+    if rule.effect is Effect.ALLOW:
         return None
     name = f"the rule '{rule.effect} {rule!s:.120}'"
-    match _applies(rule, attempt.subjects, is_path=known is not None and not known.runs):
-        case True:
-            return Verdict(rule.effect, f"{name} {_SAYS[rule.effect]}")
-        case None if rule.effect is not Effect.ALLOW:
-            return Verdict(Effect.ASK, f"{name} may apply, for what this call touches cannot be told")
-        case _:
-            return None
+    if rule.pattern is None or any(_matches(rule, subject, is_path) for subject in told or ()):
+        return Verdict(rule.effect, f"{name} {_SAYS[rule.effect]}")
+    if told is None or (not is_path and any(_may_match(rule.pattern, subject) for subject in told)):
+        return Verdict(Effect.ASK, f"{name} may apply, for what this call touches cannot be told")
+    return None
 
 
-def _applies(rule: Rule, subjects: tuple[str, ...] | None, *, is_path: bool) -> bool | None:
-    """Tell whether a rule for this tool is about these subjects; None where that cannot be told."""
-    if rule.pattern is None:
-        return True
-    told = _told(subjects, is_path)
-    if told is None:
-        return None
-    matches = _path_matches if is_path else _text_matches
-    hits = [matches(rule.pattern, subject) for subject in told]
+def _allowance(rules: Iterable[Rule], told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
+    """Return that the rules allow a call: one all of its tool, or for each of its subjects there is one."""
+    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
+    rule = next((rule for rule in allowing if rule.pattern is None), None)
     # All of no subjects is no permission: nobody wrote a pattern for a call that touches nothing.
-    return bool(hits) and all(hits) if rule.effect is Effect.ALLOW else any(hits)
+    for subject in () if rule else told or ():
+        rule = _fitting(allowing, subject, is_path)
+        if rule is None:
+            return None
+    return Verdict(Effect.ALLOW, f"the rule '{rule.effect} {rule!s:.120}' {_SAYS[rule.effect]}") if rule else None
+
+
+def _fitting(rules: Iterable[Rule], subject: str, is_path: bool) -> Rule | None:
+    return next((rule for rule in rules if _matches(rule, subject, is_path)), None)
+
+
+def _matches(rule: Rule, subject: str, is_path: bool) -> bool:
+    return rule.pattern is not None and (_path_matches if is_path else _text_matches)(rule.pattern, subject)
 
 
 def _told(subjects: tuple[str, ...] | None, is_path: bool) -> tuple[str, ...] | None:
@@ -233,6 +284,15 @@ def _text_matches(pattern: str, text: str) -> bool:
             return False
         at += len(part)
     return text.startswith(first) and text.endswith(last) and at + len(last) <= len(text)
+
+
+def _may_match(pattern: str, command: str) -> bool:
+    """Tell whether a command with a HOLE in it may come to one that fits: up to there both must say the same."""
+    known, hole, _ = command.partition(HOLE)
+    # The hole may come to no word at all.
+    known = known.removesuffix(" ")
+    first, star, _ = pattern.partition("*")
+    return bool(hole) and (first.startswith(known) or (bool(star) and known.startswith(first)))
 
 
 _PIECE = re.compile(r"(?<![^/])\*\*/|\*+|[^*]+")

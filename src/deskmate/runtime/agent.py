@@ -178,6 +178,7 @@ class Agent:
             confined=self._kit.confined,
             makes_room=self._focus is not None,
             own_tools=frozenset(self._kit.tools.keys() - TOOLS.keys()),
+            rules=self._kit.rules,
         )
 
     def _open_things(self) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Protocol, TypeAlias
 
 from deskmate.core.entries import Started
 from deskmate.core.members import Joined
+from deskmate.core.policy import Rule
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
@@ -17,7 +18,8 @@ class Kit:
     """What one agent works with.
 
     `subagents`: makes the kit of one it sends on an errand, and its `Started`. `hires`: completes what it says of a
-    teammate it wants, or raises for one that cannot be had. `teams`: opens and closes teams, for a lead.
+    teammate it wants, or raises for one that cannot be had. `teams`: opens and closes teams, for a lead. `rules`: the
+    user's own, which hold beside the team's.
     """
 
     model: Model
@@ -29,6 +31,7 @@ class Kit:
     subagents: "Furnish | None" = None
     hires: Callable[[Joined], Joined] = lambda joined: joined
     teams: "Teams | None" = None
+    rules: tuple[Rule, ...] = ()
 
 
 class Teams(Protocol):

@@ -1,7 +1,6 @@
 """bash: run a command in the workspace. The workspace below starts, bounds and ends it."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import Field
 
@@ -10,6 +9,7 @@ from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.shell_commands import commands_of
 
 DEFAULT_SECONDS = 120.0
 # Nobody waits for it and TaskStop ends it sooner; but nothing runs for ever.
@@ -32,9 +32,9 @@ class LeadBashArguments(BashArguments):
 class Bash(Described):
     """Runs commands."""
 
-    async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
-        """Return that what a command touches cannot be told."""
-        return Attempt(self.name, None, inside=False)
+    async def attempt(self, arguments: BashArguments, desk: Desk) -> Attempt:
+        """Return the commands that a call would run."""
+        return attempt_to_run(arguments.command)
 
     async def run(self, arguments: BashArguments, desk: Desk) -> Result:
         """Run the command to its end, or start it and return its id."""
@@ -44,6 +44,11 @@ class Bash(Described):
         seconds = arguments.timeout or BACKGROUND_SECONDS
         id_ = desk.background.start("b", lambda _: _result(workspace, arguments.command, seconds, blob))
         return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
+
+
+def attempt_to_run(command: str) -> Attempt:
+    """Return a bash call as the permission rules see it, whichever tool makes it."""
+    return Attempt("bash", commands_of(command), inside=False)
 
 
 async def _result(workspace: Workspace, command: str, seconds: float, blob: str) -> Result:

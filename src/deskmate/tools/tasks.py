@@ -19,6 +19,7 @@ from deskmate.ports import Desk, Tool
 from deskmate.tools import updates
 from deskmate.tools.clips import MAX_LINES, clip, counted, cut
 from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.shell import attempt_to_run
 
 _NOTES_SHOWN = 10
 _OUTPUT_SHOWN = 200
@@ -112,9 +113,11 @@ class TaskUpdate(Described):
         """Return a bash call where completing the task runs a command, or may by the time it is completed."""
         if arguments.status is Status.COMPLETED:
             task = (await desk.board.refresh()).tasks.get(arguments.task_id)
-            # One that is not there yet may come, with a command, from a call before this one.
-            if task is None or task.verify is not None:
+            if task is None:
+                # It may come, with a command, from a call before this one.
                 return Attempt("bash", None, inside=False)
+            if task.verify is not None:
+                return attempt_to_run(task.verify)
         return Attempt(self.name, (), inside=True)
 
     async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:

@@ -1,0 +1,112 @@
+"""Words of a shell text: what each one certainly is, and where that ends.
+
+`shell_commands` above finds them in the syntax tree, `shell_programs` reads them as a program would.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deskmate.core.policy import HOLE
+
+_GLOB = frozenset("*?[")
+_BRACES = frozenset("{}")
+# What must not be taken for the space between two words, or for a character that keeps one from being so taken.
+_SPECIAL = re.compile(r"[\s\\'\"]")
+_UNQUOTED = re.compile(r"(?:[A-Za-z0-9_./:=@%+,^~!#\]*?\[{}-]|\\[^\n\x80-\U0010ffff])*")
+_IN_QUOTES = re.compile(
+    r"\\(?P<escaped>[$`\"\\])|(?P<plain>\\(?!\n)|[^\\$`\"]+)|(?P<dollar>\$(?=[ \t\n\"|)/.,:;%^~=+}\]>&]))"
+)
+
+
+class Untold(Exception):
+    """What a shell text would run cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command: all of it or, where it is `open`, only what it certainly begins with.
+
+    `many`: it may come to several words, or to none.
+    """
+
+    text: str
+    open: bool = False
+    many: bool = False
+
+    def __str__(self) -> str:
+        if not self.text and not self.open:
+            return "''"
+        return _SPECIAL.sub(lambda found: f"\\{found[0]}", self.text) + HOLE * self.open
+
+    def with_hole_at(self, mark: str) -> "Word":
+        """Return the word with anything in place of a text in it, where it is or may be there."""
+        before, found, _ = self.text.partition(mark)
+        if self.open:
+            # What is known may be the beginning of the mark.
+            return Word("", open=True, many=self.many)
+        return Word(before, open=True) if found else self
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a word. `open`: it may come to any text; `many`: and that to several words."""
+
+    text: str = ""
+    quoted: bool = False
+    open: bool = False
+    many: bool = False
+
+
+def unquoted(text: str) -> Iterable[Piece]:
+    """Yield the characters of a part without quotes; raise Untold for what a shell may read otherwise."""
+    if not _UNQUOTED.fullmatch(text):
+        raise Untold
+    for character in re.findall(r"\\?.", text, re.DOTALL):
+        yield Piece(character[-1], quoted=len(character) > 1)
+
+
+def in_quotes(text: str, after: str) -> Piece:
+    """Return a part within double quotes. `after`: the character behind it."""
+    whole, at, said = text + after, 0, ""
+    while at < len(text):
+        found = _IN_QUOTES.match(whole, at)
+        if not found:
+            raise Untold
+        said += found["escaped"] or found[0]
+        at = found.end()
+    return Piece(said, quoted=True)
+
+
+def assembled(pieces: Iterable[Piece]) -> Word:
+    """Return the word made of these parts."""
+    parts = list(pieces)
+    if parts and parts[0].text == "#" and not parts[0].quoted:
+        raise Untold
+    opens = next((at for at in range(len(parts)) if _opens(parts, at)), None)
+    text = "".join(part.text for part in parts[:opens])
+    # Only what all stands in quotes is sure to stay one word.
+    many = opens is not None and any(part.many or (_expands(part) and not part.quoted) for part in parts[opens:])
+    return Word(text, open=opens is not None, many=many)
+
+
+def _expands(part: Piece) -> bool:
+    return part.open or part.text in _GLOB | _BRACES | {"~"}
+
+
+def _opens(parts: list[Piece], at: int) -> bool:
+    """Tell whether what stands there may come to something else."""
+    part = parts[at]
+    if part.open:
+        return True
+    if part.quoted:
+        return False
+    if part.text == "~":
+        return at == 0 or (parts[at - 1].text in (":", "=") and not parts[at - 1].quoted)
+    return part.text in _GLOB or (part.text in _BRACES and not _is_empty_pair(parts))
+
+
+def _is_empty_pair(parts: list[Piece]) -> bool:
+    """Tell whether the only braces of a word are `{}`, which no shell expands."""
+    braces = [at for at, part in enumerate(parts) if part.text in _BRACES and not part.quoted]
+    return len(braces) == 2 and braces[1] == braces[0] + 1 and parts[braces[0]].text == "{"

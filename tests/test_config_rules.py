@@ -1,0 +1,82 @@
+"""Permission rules in the settings: who wins, what is refused and in which words."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from deskmate.config import Permission, load
+from deskmate.core.policy import Effect, Rule
+from deskmate.errors import BadSettings
+
+WRITTEN = """
+[permission]
+allow = ["bash(git diff *)", "write_file(src/**)"]
+ask = ["bash(git push *)"]
+deny = ["mcp__web__*", "bash"]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / ".config/deskmate/settings.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+@pytest.mark.behaviour("permission")
+def test_rules_stand_in_the_file_by_what_they_do(home: dict[str, str], file: Path) -> None:
+    assert load(home).rules == ()
+    file.write_text(WRITTEN)
+    assert load(home).rules == (
+        Rule(Effect.ALLOW, "bash", "git diff *"),
+        Rule(Effect.ALLOW, "write_file", "src/**"),
+        Rule(Effect.ASK, "bash", "git push *"),
+        Rule(Effect.DENY, "mcp__web__*"),
+        Rule(Effect.DENY, "bash"),
+    )
+
+
+def test_rules_that_are_handed_on_take_the_place_of_the_files(home: dict[str, str], file: Path) -> None:
+    file.write_text(WRITTEN)
+    handed = {"permission": {"allow": [], "ask": [], "deny": ["bash(rm *)"]}}
+    assert load(home, handed).permission == Permission(allow=[], ask=[], deny=["bash(rm *)"])
+
+
+@pytest.mark.behaviour("permission")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("permission = 'bypass'", "'permission' in {file} must be a table with `allow`, `ask` or `deny`"),
+        ("[permission]\nalow = []", "'permission.alow' in {file} is no setting; did you mean 'allow'?"),
+        ("[permission]\ndeny = 'bash'", "'permission.deny' in {file} must be a list of rules, such as ["),
+        ("[permission]\ndeny = ['bash', 3]", "rule 2 of 'permission.deny' in {file}: Input should be a valid string"),
+        (
+            "[permission]\ndeny = ['bash(']",
+            "rule 1 of 'permission.deny' in {file}: 'bash(' is no rule; write a tool, as",
+        ),
+        (
+            "[permission]\nask = ['bash()']",
+            "rule 1 of 'permission.ask' in {file}: 'bash()' is no rule; write a tool, as",
+        ),
+        (
+            "[permission]\nallow = ['bash', 'bsh(git diff *)']",
+            "rule 2 of 'permission.allow' in {file}: 'bsh' is no tool; did you mean 'bash'?",
+        ),
+        (
+            "[permission]\ndeny = ['allow bash']",
+            "rule 1 of 'permission.deny' in {file}: 'allow bash' is no rule; write a tool, as",
+        ),
+    ],
+)
+def test_a_rule_that_does_not_fit_is_refused_by_its_place(
+    home: dict[str, str], file: Path, text: str, said: str
+) -> None:
+    file.write_text(text)
+    with pytest.raises(BadSettings, match="^" + re.escape(said.format(file=file))):
+        load(home)
