@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks import agents, claims, commands, faces, growth, mail, makespan, team, waking
+from benchmarks import agents, claims, commands, faces, growth, mail, makespan, sandboxes, team, waking
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -37,6 +37,7 @@ QUESTIONS: dict[str, Ask] = {
     "spawn": team.ask_spawn,
     "crowd": team.ask_crowd,
     "makespan": makespan.ask,
+    "sandbox": sandboxes.ask,
 }
 
 

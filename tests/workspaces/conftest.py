@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 Make = Callable[..., LocalWorkspace]
 
@@ -20,13 +22,29 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(root: Path) -> Make:
+def sandbox() -> Sandbox | None:
+    """None here: modules whose commands must behave the same in a sandbox have this in both ways."""
+    return None
+
+
+@pytest.fixture
+def make(root: Path, sandbox: Sandbox | None) -> Make:
     """Make a workspace in which what does not end when asked is killed soon."""
 
     def make_one(**options: object) -> LocalWorkspace:
-        return LocalWorkspace(root, "main", "lead", **{"grace_seconds": 0.3, **options})  # type: ignore[arg-type]
+        chosen = {"grace_seconds": 0.3, "sandbox": sandbox, **options}
+        return LocalWorkspace(root, "main", "lead", **chosen)  # type: ignore[arg-type]
 
     return make_one
+
+
+@pytest.fixture
+def bubblewrap(tmp_path: Path) -> Sandbox:
+    """A sandbox that holds; where the machine can have none, the test is skipped and says why."""
+    found = find_sandbox(tmp_path / "state")
+    if found.level is Level.NONE:
+        pytest.skip(found.reason)
+    return found
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,8 +19,16 @@ from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.outputs import MAX_BLOB
+from deskmate.workspaces.sandbox import Sandbox
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["none", "bubblewrap"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox | None:
+    """Whatever is promised here holds with a sandbox and without."""
+    return None if request.param == "none" else request.getfixturevalue("bubblewrap")
+
 
 BLOB = "lead-1-0.txt"
 PATH = f".teams/main/blobs/{BLOB}"
@@ -68,6 +77,11 @@ def sleeper(census: Census) -> str:
     return f"{sys.executable} -c 'import time; time.sleep(600)' {census.word}"
 
 
+def done(sandbox: Sandbox | None) -> str:
+    """Return what is printed where something was left: in a sandbox it goes with the command, uncounted."""
+    return "done\n" if sandbox else "done\n[1 left running in the background, now ended]"
+
+
 async def run(workspace: LocalWorkspace, command: str, timeout_seconds: float = LONG) -> Ran:
     with anyio.fail_after(LONG):
         return await workspace.run(command, timeout_seconds=timeout_seconds, blob=BLOB)
@@ -81,8 +95,6 @@ async def run(workspace: LocalWorkspace, command: str, timeout_seconds: float = 
         ("true", Ran(0, "")),
         ("exit 7", Ran(7, "")),
         ("no-such-command-here 2>/dev/null", Ran(127, "")),
-        ("kill -9 $$", Ran(None, "", "killed by signal 9 (SIGKILL)")),
-        ("kill -TERM $$", Ran(None, "", "killed by signal 15 (SIGTERM)")),
         ("cat", Ran(0, "")),
         (r"printf '\xff\x00\x1b[31mx\n'", Ran(0, "�x\n")),
         ("yes | head -n 2", Ran(0, "y\ny\n")),
@@ -95,9 +107,19 @@ async def test_a_command_tells_what_it_printed_and_how_it_ended(
     assert await run(workspace, command) == ran
 
 
-async def test_a_command_leads_a_session_of_its_own(workspace: LocalWorkspace) -> None:
-    pid, group, session = (await run(workspace, "echo $$; ps -o pgid=,sess= -p $$")).output.split()
-    assert pid == group == session
+@pytest.mark.parametrize(("signal_", "ended"), [("KILL", "9 (SIGKILL)"), ("TERM", "15 (SIGTERM)")])
+async def test_a_command_that_is_killed_tells_by_which_signal(
+    workspace: LocalWorkspace, sandbox: Sandbox | None, signal_: str, ended: str
+) -> None:
+    # In a sandbox the shell around it tells, as shells do.
+    known = Ran(128 + int(ended.split()[0]), "") if sandbox else Ran(None, "", f"killed by signal {ended}")
+    assert await run(workspace, f"kill -{signal_} $$") == known
+
+
+async def test_a_command_is_in_a_session_of_its_own(workspace: LocalWorkspace) -> None:
+    group, session = (await run(workspace, "ps -o pgid=,sess= -p $$")).output.split()
+    assert group == session
+    assert int(session) != os.getsid(0)
 
 
 async def test_a_command_starts_in_the_root(root: Path, workspace: LocalWorkspace) -> None:
@@ -130,19 +152,23 @@ async def test_last_words_on_being_ended_are_heard(workspace: LocalWorkspace) ->
 
 @pytest.mark.behaviour("tools-base")
 @pytest.mark.parametrize("command", ["SLEEP & echo done", "SLEEP >/dev/null 2>&1 & echo done", "(SLEEP &) ; echo done"])
-async def test_what_is_left_in_the_background_is_ended(workspace: LocalWorkspace, census: Census, command: str) -> None:
+async def test_what_is_left_in_the_background_is_ended(
+    workspace: LocalWorkspace, sandbox: Sandbox | None, census: Census, command: str
+) -> None:
     ran = await run(workspace, command.replace("SLEEP", sleeper(census)))
-    assert ran == Ran(0, "done\n[1 left running in the background, now ended]")
+    assert ran == Ran(0, done(sandbox))
     assert census.living() == []
 
 
 @on_linux
 @pytest.mark.parametrize("pipe", ["close", "open"])
-async def test_a_daemon_is_found_and_ended(root: Path, workspace: LocalWorkspace, census: Census, pipe: str) -> None:
+async def test_a_daemon_is_found_and_ended(
+    root: Path, workspace: LocalWorkspace, sandbox: Sandbox | None, census: Census, pipe: str
+) -> None:
     (root / "daemon.py").write_text(DAEMON)
     start = f"{sys.executable} daemon.py ready {pipe} {census.word}"
     ran = await run(workspace, f"{start}; while [ ! -e ready ]; do sleep 0.01; done; echo done")
-    assert ran == Ran(0, "done\n[1 left running in the background, now ended]")
+    assert ran == Ran(0, done(sandbox))
     assert census.living() == []
 
 
@@ -268,7 +294,7 @@ async def test_what_cannot_be_started_is_told(workspace: LocalWorkspace, command
 async def test_only_a_command_that_is_too_long_is_told_to_go_into_a_file(root: Path, workspace: LocalWorkspace) -> None:
     with pytest.raises(ToolError, match=r"too long; put it into a file and run that$"):
         await run(workspace, ": " + "x" * 3_000_000)
-    root.rmdir()
+    shutil.rmtree(root)
     with pytest.raises(ToolError, match=r"No such file or directory; try again, and tell the user if it stays so$"):
         await run(workspace, "true")
 

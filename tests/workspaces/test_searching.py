@@ -11,9 +11,16 @@ import pytest
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Sandbox
 from deskmate.workspaces.searching import searching_words
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["none", "bubblewrap"])
+def sandbox(request: pytest.FixtureRequest) -> Sandbox | None:
+    """Whatever is promised here holds with a sandbox and without."""
+    return None if request.param == "none" else request.getfixturevalue("bubblewrap")
 
 
 def plant(root: Path, files: dict[str, str]) -> None:

@@ -12,4 +12,12 @@
     processes     which processes belong to a command, and how they are ended
     sweep         what a predecessor left running
     outputs       what a command prints: bounded, kept, made readable
+    levels        what this machine can do to confine commands
+    sandbox       what a confined command sees of the machine
+    masks         what it does not: tables of names
+    guards        what it must not change in its workspace
+    placeholders  what stands where something guarded is missing
+    limits        what it may take of the machine
+    filters       the system calls it may not make
+    confined      one command started in the sandbox
 """

@@ -1,11 +1,12 @@
 """A command: from its start until nothing of it is left, whatever it does.
 
 A thread of its own serves it, so that nothing blocks the event loop; the caller's cancellation rings a bell there.
-`local` above starts them, `processes` below knows what belongs to them.
+`local` above starts them; below, `confined` starts those in a sandbox, `processes` knows what belongs to them.
 """
 
 import contextlib
 import errno
+import io
 import os
 import select
 import selectors
@@ -14,9 +15,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +26,8 @@ import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.processes import Mark, end
+from deskmate.workspaces.confined import Cage, NotBegun, inmate
+from deskmate.workspaces.processes import Mark, Toll, end
 from deskmate.workspaces.sweep import Groups
 
 _CHUNK = 1 << 16
@@ -52,20 +55,22 @@ class Why(StrEnum):
 class End:
     """How a command ended: `status` below zero is a signal, None one that not even a kill ended.
 
-    `ended`: how many processes were still running then.
+    `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
+    `begun`: False where the sandbox could not be set up; what it complained about is the output.
     """
 
     why: Why
     status: int | None
     ended: int
     left: tuple[int, ...]
+    begun: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What is to be run: never through a shell, unless the words name one.
 
-    `complains`: what it prints to standard error belongs to its output.
+    `complains`: what it prints to standard error belongs to its output. `cage`: where it is confined, if it is.
     """
 
     words: Sequence[str]
@@ -74,6 +79,7 @@ class Order:
     timeout_seconds: float
     grace_seconds: float
     complains: bool = True
+    cage: Cage | None = None
 
 
 async def execute(order: Order, sink: Sink, groups: Groups) -> End:
@@ -131,28 +137,49 @@ class Command:
     def _run(self) -> End:
         self._output, theirs = os.pipe()
         try:
-            try:
-                process = self._start(theirs)
-            finally:
-                os.close(theirs)
             self._selector.register(self._output, selectors.EVENT_READ)
-            with self._groups.listing(process.pid):
-                return self._serve(process)
+            # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
+            with io.FileIO(theirs, "w") as output:
+                cage = self._order.cage
+                return self._run_in(cage, output) if cage else self._run_free(output)
         finally:
             self._hang_up()
 
-    def _start(self, output: int) -> subprocess.Popen[bytes]:
-        order = self._order
+    def _run_free(self, output: io.FileIO) -> End:
+        process = self._start(output, self._order.words, self._order.environ)
+        with self._groups.listing(process.pid):
+            mark = self._mark(process.pid)
+            return self._serve(process, lambda _: end(mark, self._order.grace_seconds, self._pause))
+
+    def _run_in(self, cage: Cage, output: io.FileIO) -> End:
+        order, start = self._order, partial(self._start, output)
         try:
-            return subprocess.Popen(
-                order.words,
-                cwd=order.folder,
-                env=order.environ,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT if order.complains else subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            with inmate(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
+                over = self._serve(
+                    one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
+                )
+                failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
+                return replace(over, begun=not failed)
+        except NotBegun as error:
+            self._drain(_LAST_WORDS_SECONDS)
+            self._sink.add(f"{error}\n".encode())
+            return End(Why.EXIT, None, 0, (), begun=False)
+
+    def _start(
+        self, output: io.FileIO, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = ()
+    ) -> subprocess.Popen[bytes]:
+        try:
+            with output:
+                return subprocess.Popen(
+                    words,
+                    cwd=self._order.folder,
+                    env=environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT if self._order.complains else subprocess.DEVNULL,
+                    start_new_session=True,
+                    pass_fds=fds,
+                )
         except ValueError as error:
             raise ToolError("the command holds a character that no command can; leave it out") from error
         except OSError as error:
@@ -160,16 +187,18 @@ class Command:
             onward = "put it into a file and run that" if too_long else "try again, and tell the user if it stays so"
             raise ToolError(f"the command could not be started: {error.strerror}; {onward}") from error
 
-    def _serve(self, process: subprocess.Popen[bytes]) -> End:
+    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll]) -> End:
+        """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
         status: int | None = None
+        why = Why.CANCEL
         try:
             why = self._listen()
             if why is Why.EXIT:
                 self._drain(_LAST_WORDS_SECONDS)
         finally:
             # Not reaped before that: until then nobody else can bear its id, nor its group's.
-            toll = end(self._mark(process.pid), self._order.grace_seconds, self._pause)
+            toll = ending(why is Why.EXIT)
             self._empty()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(_LAST_WORDS_SECONDS)

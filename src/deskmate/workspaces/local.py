@@ -22,10 +22,14 @@ from deskmate.core.names import known_name
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
+from deskmate.workspaces.confined import Cage
 from deskmate.workspaces.files import content, opened, put
+from deskmate.workspaces.guards import is_guarded
 from deskmate.workspaces.outputs import MAX_BLOB, Output
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
+from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import BLOBS, TEAMS, new_file, own_blob, private_folder, replace_file
+from deskmate.workspaces.sandbox import Level, Sandbox
 from deskmate.workspaces.searching import MAX_FOUND, Found, listing_words, searching_words
 from deskmate.workspaces.sweep import Groups, Unfinished
 
@@ -40,7 +44,11 @@ T = TypeVar("T")
 
 
 class LocalWorkspace:
-    """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs."""
+    """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs.
+
+    `sandbox`: where commands are confined; without one they are not. What we run to find and search is, too: what
+    git and the search obey stands in the workspace, and so may the programs themselves.
+    """
 
     def __init__(
         self,
@@ -49,12 +57,14 @@ class LocalWorkspace:
         member: str,
         *,
         environ: Mapping[str, str] = os.environ,
+        sandbox: Sandbox | None = None,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self._root = Path(os.path.realpath(root))
         self._blobs = (TEAMS, known_name(team, "team"), BLOBS)
         self._member = known_name(member)
         self._grace_seconds = grace_seconds
+        self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
         self._groups = Groups(self._root, team, member)
         self._unfinished = Unfinished(self._root, team, member)
         self._seat = {"DESKMATE_ROOT": str(self._root), "DESKMATE_SEAT": f"{team}/{member}"}
@@ -95,6 +105,8 @@ class LocalWorkspace:
         with resolved(self._root, path) as place:
             if place.ours:
                 raise _ours(place)
+            if is_guarded(place.parts):
+                raise ToolError(f"{place.path} is what git or agents obey; only the user changes it, ask for that")
             put(place, data, known, self._unfinished.listing)
 
     def _refuse_ours(self, place: Place) -> None:
@@ -178,7 +190,8 @@ class LocalWorkspace:
     async def _search(self, pattern: str, glob: str, paths: Sequence[str]) -> tuple[End, str]:
         words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0)
-        end = await self._execute(words, output, SEARCH_SECONDS)
+        blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
+        end = await self._execute(words, output, SEARCH_SECONDS, shows_blobs=bool(blobs))
         return end, re.sub(r"^\./", "", output.lines(), flags=re.MULTILINE)
 
     def _searched(self, path: str, glob: str) -> list[str]:
@@ -216,6 +229,8 @@ class LocalWorkspace:
         try:
             ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
             await _beside(self._unfinished.sweep)
+            if self._sandbox:
+                await _beside(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
                 f"what was left running in {self._root} cannot be told: {error}; mend that, then start again"
@@ -223,11 +238,24 @@ class LocalWorkspace:
         return ended
 
     async def _execute(
-        self, words: Sequence[str], sink: Sink, timeout_seconds: float, *, call: str = "", complains: bool = True
+        self,
+        words: Sequence[str],
+        sink: Sink,
+        timeout_seconds: float,
+        *,
+        call: str = "",
+        complains: bool = True,
+        shows_blobs: bool = False,
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
-        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains)
-        return await execute(order, sink, self._groups)
+        shown = (self._root.joinpath(*self._blobs),) if shows_blobs else ()
+        cage = Cage(self._sandbox, self._root, shown) if self._sandbox else None
+        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage)
+        end = await execute(order, sink, self._groups)
+        if not end.begun:
+            said = sink.lines().strip() if isinstance(sink, Output) else "no reason was given"
+            raise ToolError(f"the sandbox could not be set up, so that nothing was run: {said}; tell the user")
+        return end
 
 
 def _allowed(environ: Mapping[str, str]) -> dict[str, str]:

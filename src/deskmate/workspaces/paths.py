@@ -29,10 +29,16 @@ def shown(path: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in path[:200])
 
 
+def plain(name: str) -> str:
+    """Return a name as a disk may take it that ignores case and spelling."""
+    return "".join(
+        char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf"
+    ).casefold()
+
+
 def is_ours(name: str) -> bool:
-    """Tell whether an entry of the root would be a folder of ours, on a disk that ignores case and spelling too."""
-    plain = "".join(char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
-    return plain.casefold() in OURS
+    """Tell whether an entry of the root would be a folder of ours, on any disk."""
+    return plain(name) in OURS
 
 
 class Place:

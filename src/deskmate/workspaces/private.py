@@ -13,7 +13,7 @@ from pathlib import Path
 from deskmate.errors import BadName
 from deskmate.workspaces.paths import FOLDER
 
-TEAMS, BLOBS = ".teams", "blobs"
+TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOB = re.compile(r"[a-z0-9][A-Za-z0-9._-]{0,199}")
 

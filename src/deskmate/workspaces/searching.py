@@ -64,6 +64,9 @@ class Found:
     def _offer_listed(self, path: str) -> None:
         """Take a file that git lists. A folder is another repository in this one, whose files git leaves out."""
         parts = path.split("/")
+        # Git prints no such name; a program that calls itself git may.
+        if not {"", ".", ".."}.isdisjoint(parts):
+            return
         try:
             mode = os.stat(path, dir_fd=self._folder, follow_symlinks=False).st_mode
         except OSError:

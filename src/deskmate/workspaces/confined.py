@@ -1,0 +1,207 @@
+"""Confined: one command started in the sandbox, guarded and bounded before it begins.
+
+`command` above starts commands and ends them. Below stand `sandbox` and `guards`, which say what is shown to it,
+`placeholders`, `limits` and `filters`.
+"""
+
+import contextlib
+import io
+import logging
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.filters import call_filter
+from deskmate.workspaces.guards import Guard, Guarded, guarded
+from deskmate.workspaces.placeholders import Placeholders
+from deskmate.workspaces.private import TASKS, private_folder
+from deskmate.workspaces.processes import Toll
+from deskmate.workspaces.sandbox import Mount, Sandbox, Way
+
+log = logging.getLogger(__name__)
+
+_START_SECONDS = 10.0
+_PATIENCE_SECONDS = 2.0
+_LOOK_SECONDS = 0.02
+_LINE = 4096
+_CHILD = re.compile(rb'"child-pid": *(\d+)[^\n]*\n')
+
+Start: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Sequence[int]], "subprocess.Popen[bytes]"]
+
+
+class NotBegun(ToolError):
+    """The sandbox could not be set up, so that the command never began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """Where commands of one workspace are confined. `shown`: what of the team's records they may read nevertheless."""
+
+    sandbox: Sandbox
+    root: Path
+    shown: tuple[Path, ...] = ()
+
+    @contextlib.contextmanager
+    def around(self, environ: Mapping[str, str]) -> Iterator[list[str]]:
+        """Yield the words that go before those of a command; what they need stands meanwhile."""
+        found = self._found()
+        with Placeholders(self.sandbox.state).standing(found.guards):
+            mounts = [*self.sandbox.machine(environ), *found.mounts, *map(_only_read, found.guards)]
+            mounts += (Mount(str(path), Way.READ) for path in self.shown)
+            before = {guard: _identity(guard) for guard in found.guards}
+            yield [*self.sandbox.words(mounts), "--chdir", str(self.root)]
+            for guard in found.guards:
+                if _identity(guard) != before[guard]:
+                    # The kernel takes a mount away with the file under it, whoever removed that.
+                    log.warning("%s was replaced while a command ran, unguarded from then on; look at it", guard.path)
+
+    def _found(self) -> Guarded:
+        try:
+            self.sandbox.stand()
+            with private_folder(self.root, TASKS):
+                return guarded(self.root)
+        except OSError as error:
+            raise ToolError(
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+            ) from error
+
+
+def _identity(guard: Guard) -> tuple[int, int] | None:
+    try:
+        found = os.lstat(guard.path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _only_read(guard: Guard) -> Mount:
+    empty = os.path.isdir(guard.path) and not os.listdir(guard.path)
+    return Mount(guard.path, Way.EMPTY if empty else Way.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Inmate:
+    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be."""
+
+    process: subprocess.Popen[bytes]
+    first: int
+    _life: int
+    _status: io.FileIO
+
+    def begun(self) -> bool:
+        """Tell, once it is over, whether it ever began."""
+        return b"exit-code" in self._status.readall()
+
+    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> Toll:
+        """End all that is inside: asked first, killed once its grace is over. `pause` waits a moment.
+
+        Where the command has ended `by_itself`, all else goes with it.
+        """
+        if not by_itself:
+            if self._asked():
+                deadline = time.monotonic() + grace_seconds
+                while not self._over(0) and time.monotonic() < deadline:
+                    pause(_LOOK_SECONDS)
+            self.process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._life, signal.SIGKILL)
+        return Toll(0, () if self._over(_PATIENCE_SECONDS) else (self.first,))
+
+    def _asked(self) -> bool:
+        """Ask the command to end; tell whether there is one, already and still."""
+        if self._over(0):
+            return False
+        try:
+            for number in (signal.SIGTERM, signal.SIGCONT):
+                os.killpg(self.first, number)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def _over(self, seconds: float) -> bool:
+        """Tell whether nothing is left inside, having waited for it: the first process ends after all others."""
+        over = select.poll()
+        over.register(self._life, select.POLLIN)
+        return bool(over.poll(seconds * 1000))
+
+
+@contextlib.contextmanager
+def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: Start) -> Iterator[Inmate]:
+    """Have a command begin in a sandbox; `start` starts words with an environment and descriptors to inherit,
+    in a session of their own.
+
+    Raises NotBegun where the sandbox cannot be set up. Nothing of the command may be left at the end.
+    """
+    with contextlib.ExitStack() as stack:
+        before = stack.enter_context(cage.around(environ))
+        (status, told), (gate, opener) = _pipe(stack), _gate(stack)
+        options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(gate.fileno()))
+        filtering, filters = _filter_words(stack)
+        # Inside, temporary files have a place of their own.
+        inside = {key: value for key, value in environ.items() if key != "TMPDIR"}
+        fds = (told.fileno(), gate.fileno(), *filters)
+        process = start([*before, *options, *filtering, "--", *words], inside, fds)
+        try:
+            told.close()
+            first = _child(status)
+            life = os.pidfd_open(first)
+            stack.callback(os.close, life)
+            stack.enter_context(cage.sandbox.limits.binding(first))
+            opener.write(b"!")
+        except BaseException as error:
+            # By group: what is inside leaves it only once it dies with its parent by itself.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, OSError | ValueError):
+                raise NotBegun(str(error)) from error
+            raise
+        yield Inmate(process, first, life, status)
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
+    reading, writing = os.pipe()
+    return stack.enter_context(io.FileIO(reading, "r")), stack.enter_context(io.FileIO(writing, "w"))
+
+
+def _gate(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
+    """Return what a command waits at, and what opens it.
+
+    Whoever waits holds both ends: to be told that nobody is left to open it would be as good as being let in.
+    """
+    reading, opener = _pipe(stack)
+    both = os.open(f"/proc/self/fd/{reading.fileno()}", os.O_RDWR | os.O_CLOEXEC)
+    return stack.enter_context(io.FileIO(both, "r+")), opener
+
+
+def _filter_words(stack: contextlib.ExitStack) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the words that have system calls filtered, and the descriptors they need, open until `stack` closes."""
+    program = call_filter()
+    if program is None:
+        return (), ()
+    reading, writing = _pipe(stack)
+    writing.write(program)
+    writing.close()
+    return ("--seccomp", str(reading.fileno())), (reading.fileno(),)
+
+
+def _child(status: io.FileIO) -> int:
+    """Return the first process inside; raise ValueError where there is none."""
+    line, ready, deadline = b"", select.poll(), time.monotonic() + _START_SECONDS
+    ready.register(status, select.POLLIN)
+    while b"\n" not in line and ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+        more = status.read(_LINE)
+        if not more:
+            break
+        line += more
+    found = _CHILD.search(line)
+    if not found:
+        raise ValueError("bubblewrap started nothing")
+    return int(found[1])

@@ -1,0 +1,88 @@
+"""Filters: the few system calls that a confined command may not make, as a program for the kernel.
+
+No mount keeps a command from making its own file setuid: outside, such a file would lend the user's rights to others.
+And what the user's session keeps in the kernel's keyrings is no file at all. `confined` and `levels` hand it over.
+"""
+
+import errno
+import platform
+import stat
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
+_ALLOW, _REFUSE, _ABSENT = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+_LENT = stat.S_ISUID | stat.S_ISGID
+# Only a call that makes a file has a mode; of any other, what stands there means nothing.
+_MAKES = 0o100 | 0o20000000
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The numbers of one machine. `modes`: which argument is a mode; `opening`: which are the flags and the mode.
+
+    `absent` are told not to be there, and everybody does without: they would go round the others.
+    """
+
+    machine: int
+    refused: tuple[int, ...]
+    absent: tuple[int, ...]
+    modes: Mapping[int, int]
+    opening: Mapping[int, tuple[int, int]]
+    others: tuple[int, ...] = field(default=())
+
+
+_KNOWN = {
+    # Three for keyrings; io_uring_setup, openat2; all that chmod or make a file; open, openat.
+    "x86_64": _Calls(
+        0xC000003E,
+        (248, 249, 250),
+        (425, 437),
+        {90: 1, 91: 1, 85: 1, 133: 1, 259: 2, 268: 2, 452: 2},
+        {2: (1, 2), 257: (2, 3)},
+        others=(0x40000000,),
+    ),
+    "aarch64": _Calls(0xC00000B7, (217, 218, 219), (425, 437), {52: 1, 33: 2, 53: 2, 452: 2}, {56: (2, 3)}),
+}
+
+
+def call_filter(machine: str | None = None) -> bytes | None:
+    """Return the program for this machine, or a named one; None for one whose calls are not known here."""
+    calls = _KNOWN.get(machine or platform.machine())
+    return b"".join(_program(calls)) if calls else None
+
+
+def _program(calls: _Calls) -> Iterable[bytes]:
+    # A program for another machine has other numbers: it cannot be run here.
+    yield from (_load(_MACHINE), _jump(_EQUAL, calls.machine, 1, 0), _return(_ABSENT), _load(_NUMBER))
+    for first in calls.others:
+        yield from (_jump(_AT_LEAST, first, 0, 1), _return(_ABSENT))
+    for numbers, answer in ((calls.refused, _REFUSE), (calls.absent, _ABSENT)):
+        for number in numbers:
+            yield from (_jump(_EQUAL, number, 0, 1), _return(answer))
+    for number, mode in calls.modes.items():
+        yield _jump(_EQUAL, number, 0, 4)
+        yield from _unless_lent(mode)
+    for number, (flags, mode) in calls.opening.items():
+        yield from (_jump(_EQUAL, number, 0, 7), _load(_ARGUMENTS + 8 * flags), _jump(_ANY_OF, _MAKES, 1, 0))
+        yield _return(_ALLOW)
+        yield from _unless_lent(mode)
+    yield _return(_ALLOW)
+
+
+def _unless_lent(mode: int) -> Iterable[bytes]:
+    return _load(_ARGUMENTS + 8 * mode), _jump(_ANY_OF, _LENT, 0, 1), _return(_REFUSE), _return(_ALLOW)
+
+
+def _load(offset: int) -> bytes:
+    return struct.pack("=HBBI", _LOAD, 0, 0, offset)
+
+
+def _jump(kind: int, value: int, then: int, otherwise: int) -> bytes:
+    return struct.pack("=HBBI", kind, then, otherwise, value)
+
+
+def _return(answer: int) -> bytes:
+    return struct.pack("=HBBI", _RETURN, 0, 0, answer)

@@ -1,0 +1,119 @@
+"""Guards: what a confined command must not change in its workspace, for something outside reads it and obeys.
+
+That is our own records and settings, and what git runs: its settings, its hooks, and the files that say where those
+are. The folder of git itself stays writable, so that commits work. `confined` above lays them over the workspace;
+`placeholders` makes the ones that are missing.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.paths import OURS, plain, shown
+from deskmate.workspaces.sandbox import Mount, Way
+
+GIT = ".git"
+# Read by Deskmate or by other agents' tools when they start here, and then run.
+DEFINITIONS = (".deskmate", ".mcp.json")
+_MAX_POINTER = 4096
+_FOLDER = None
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A place that must stay as it is, the absence of it too: then `content` stands in for it, None is a folder."""
+
+    path: str
+    content: bytes | None = _FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """How a workspace is shown to its commands: `mounts` as they are, `guards` only to read, there or not."""
+
+    mounts: tuple[Mount, ...]
+    guards: tuple[Guard, ...]
+
+
+def is_guarded(parts: Sequence[str]) -> bool:
+    """Tell whether a path in a workspace leads to what git or agents obey; no file tool may write there."""
+    names = list(map(plain, parts))
+    return GIT in names or not {*names[:1]}.isdisjoint(DEFINITIONS)
+
+
+def guarded(root: Path) -> Guarded:
+    """Return how a workspace is to be shown; raise ToolError where it cannot be guarded."""
+    mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
+    guards = [Guard(str(root / name)) for name in DEFINITIONS]
+    git = root / GIT
+    if git.is_dir() and not git.is_symlink():
+        mounts.append(Mount(str(git), Way.WRITE))
+        guards += _of_repository(git)
+    else:
+        guards.append(Guard(str(git)))
+        if worktree := _worktree(git):
+            mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
+            guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own))
+    for guard in guards:
+        if os.path.islink(guard.path):
+            raise ToolError(
+                f"{shown(guard.path)} is a link, which a sandbox cannot guard; have the user put in its place "
+                "what it leads to"
+            )
+    return Guarded(tuple(mounts), tuple(guards))
+
+
+def _of_repository(git: Path) -> Iterator[Guard]:
+    """Yield what git obeys in the folder of a repository."""
+    yield Guard(str(git / "config"), b"")
+    yield Guard(str(git / "config.worktree"), b"")
+    yield Guard(str(git / "hooks"))
+    # To git, a folder that says of itself that all is in it is the same as one that says nothing.
+    yield Guard(str(git / "commondir"), b".\n")
+    if os.path.lexists(git / "worktrees"):
+        # In there stands for every other worktree where its settings are.
+        yield Guard(str(git / "worktrees"))
+
+
+def _of_worktree(own: Path) -> Iterator[Guard]:
+    """Yield what git obeys in the folder that a repository keeps for one of its worktrees."""
+    yield Guard(str(own / "commondir"))
+    yield Guard(str(own / "gitdir"))
+    yield Guard(str(own / "config.worktree"), b"")
+
+
+@dataclass(frozen=True, slots=True)
+class _Worktree:
+    common: Path
+    own: Path
+
+
+def _worktree(git: Path) -> _Worktree | None:
+    """Return where the repository of a worktree lies, if both sides say so.
+
+    What stands in a workspace may lead anywhere. Only who could write to the repository before can have it point back.
+    """
+    pointer = _line(git)
+    if pointer is None or not pointer.startswith("gitdir:"):
+        return None
+    own = Path(os.path.realpath(git.parent / pointer.removeprefix("gitdir:").strip()))
+    common, back = own.parent.parent, _line(own / "gitdir")
+    agrees = back is not None and os.path.realpath(own / back) == str(git)
+    beside = own.parent.name == "worktrees" and _line(own / "commondir") == "../.."
+    whole = (common / "HEAD").is_file() and (common / "objects").is_dir()
+    return _Worktree(common, own) if agrees and beside and whole else None
+
+
+def _line(file: Path) -> str | None:
+    """Return what a small file says, None where none can be read."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(fd, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        return os.fsdecode(opened.read(_MAX_POINTER)).strip()

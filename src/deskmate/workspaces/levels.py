@@ -1,0 +1,114 @@
+"""Levels: what this machine can do to confine commands, found out by doing it.
+
+A machine may have bubblewrap and forbid what it needs, so that only a trial tells. `app` asks once, and gives the
+sandbox to every workspace.
+"""
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.confined import Cage, Inmate, inmate
+from deskmate.workspaces.filters import call_filter
+from deskmate.workspaces.limits import Limits, counts_processes
+from deskmate.workspaces.placeholders import Placeholders
+from deskmate.workspaces.sandbox import Level, Sandbox
+
+# Never by PATH: that may lead into a workspace, where agents write.
+_PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+_ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
+# The first that works: with namespaces closed inside too, where bubblewrap is new enough.
+_WAYS = ((*_ALWAYS, "--disable-userns"), _ALWAYS)
+_TRIAL = ("/bin/sh", "-c", ":")
+_TRIAL_SECONDS = 10
+_SAID = 4096
+
+
+def find_sandbox(
+    state: Path,
+    *,
+    network: bool = False,
+    hidden: Sequence[Path] = (),
+    writable: Sequence[Path] = (),
+    limits: Limits | None = None,
+    environ: Mapping[str, str] = os.environ,
+    programs: Sequence[str] = _PROGRAMS,
+) -> Sandbox:
+    """Return the best sandbox that works here, having tried it; what it cannot do is in its `reason`.
+
+    `state`: a folder of Deskmate's own outside any workspace. The others are as in Sandbox. Takes some milliseconds.
+    """
+    program = next((path for path in programs if os.access(path, os.X_OK)), None)
+    if program is None:
+        return Sandbox(Level.NONE, "bubblewrap is not installed; install the package bubblewrap")
+    wanted = Sandbox(
+        Level.BUBBLEWRAP,
+        network=network,
+        hidden=tuple(hidden),
+        writable=tuple(writable),
+        state=Path(os.path.realpath(state)),
+        limits=limits or Limits(),
+    )
+    try:
+        wanted.stand()
+        Placeholders(wanted.state).sweep()
+    except OSError as error:
+        reason = f"{error.filename or state} cannot be written: {error.strerror}; a sandbox keeps a list there"
+        return Sandbox(Level.NONE, reason)
+    said = ""
+    for way in _WAYS:
+        sandbox = replace(wanted, program=(program, *way))
+        said = _try(sandbox, environ)
+        if not said:
+            return replace(sandbox, reason=_weakness())
+    return Sandbox(Level.NONE, f"bubblewrap does not work here: {said}; allow user namespaces for {program}")
+
+
+def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
+    """Run nothing in a sandbox, as any command is run; return what went wrong, if anything."""
+    with tempfile.TemporaryDirectory(dir=sandbox.state) as folder, tempfile.TemporaryFile() as output:
+
+        def start(words: Sequence[str], inside: Mapping[str, str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                words,
+                env=inside,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=output,
+                start_new_session=True,
+                pass_fds=fds,
+            )
+
+        try:
+            with inmate(Cage(sandbox, Path(folder)), _TRIAL, environ, start) as one:
+                status = _ended(one)
+        except (ToolError, OSError) as error:
+            status = str(error)
+        output.seek(0)
+        said = output.read(_SAID).decode(errors="replace").strip().splitlines()
+    return (said[0].removeprefix("bwrap: ") if said else status) if status else ""
+
+
+def _ended(one: Inmate) -> str:
+    """Wait for the trial to end; return how it did, if not well."""
+    try:
+        status = one.process.wait(_TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        one.end(0.0, time.sleep, by_itself=False)
+        return f"nothing came of it in {_TRIAL_SECONDS} s"
+    one.end(0.0, time.sleep, by_itself=True)
+    return f"exit status {status}" if status else ""
+
+
+def _weakness() -> str:
+    """Return what even the best level lacks here."""
+    lacks = {
+        "how many processes a command of root has cannot be bounded": counts_processes(),
+        "setuid files cannot be kept from being made": call_filter() is not None,
+    }
+    return "; ".join(said for said, held in lacks.items() if not held)

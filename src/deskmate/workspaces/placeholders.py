@@ -1,0 +1,150 @@
+"""Placeholders: what stands, while commands run, where something is missing that they must not make.
+
+A place can be guarded only if something is there. What is made for that is gone when the last command that needs it is
+over, also when Deskmate was killed meanwhile: one list for all workspaces of a user says what was made, and which
+processes need it. `confined` above has them made, and `local` has swept what is left; `guards` says which.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypedDict
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.guards import Guard
+from deskmate.workspaces.paths import shown
+from deskmate.workspaces.processes import start_of
+
+_LIST = "placeholders.json"
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Gone already, or something of the user's stands there now.
+_NOT_OURS = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP}
+
+
+class _Listed(TypedDict):
+    """What was made, by path: the content of a file, None for a folder. And who needs which paths.
+
+    For each command: the process that runs it, when that was started, the paths.
+    """
+
+    made: dict[str, str | None]
+    needed: dict[str, tuple[int, str | None, list[str]]]
+
+
+class Placeholders:
+    """The placeholders of one user, listed in a folder of Deskmate's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / _LIST
+
+    @contextlib.contextmanager
+    def standing(self, guards: Iterable[Guard]) -> Iterator[None]:
+        """Have something stand at each place meanwhile; raise ToolError where that cannot be."""
+        token = secrets.token_hex(8)
+        try:
+            self._make(token, list(guards))
+            yield
+        finally:
+            with self._held() as fd:
+                listed = _read(fd)
+                listed["needed"].pop(token, None)
+                _clear(listed)
+                _write(fd, listed)
+
+    def sweep(self) -> None:
+        """Remove what nobody needs any more."""
+        with self._held() as fd:
+            listed = _read(fd)
+            _clear(listed)
+            _write(fd, listed)
+
+    def _make(self, token: str, guards: list[Guard]) -> None:
+        try:
+            with self._held() as fd:
+                listed, missing = _read(fd), [guard for guard in guards if not os.path.lexists(guard.path)]
+                listed["needed"][token] = (os.getpid(), start_of(os.getpid()), [guard.path for guard in guards])
+                listed["made"] |= {guard.path: _text(guard.content) for guard in missing}
+                # Before anything is made: what a kill cuts off here is found by whoever comes next.
+                _write(fd, listed)
+                for guard in missing:
+                    _stand_in(guard)
+        except OSError as error:
+            raise ToolError(
+                f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}; "
+                "tell the user: no command runs here before that is mended"
+            ) from error
+
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[int]:
+        """Hold the list, so that nobody else of this user changes it, or anything on it."""
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(self._file, _OPEN, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            yield fd
+        finally:
+            os.close(fd)
+
+
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else content.decode()
+
+
+def _read(fd: int) -> _Listed:
+    text = os.pread(fd, os.fstat(fd).st_size, 0).decode()
+    # The rest of a longer list may stand behind it, where a kill came before it was cut off.
+    listed: _Listed = json.JSONDecoder().raw_decode(text)[0] if text else {"made": {}, "needed": {}}
+    return listed
+
+
+def _write(fd: int, listed: _Listed) -> None:
+    data = json.dumps(listed).encode()
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))
+
+
+def _stand_in(guard: Guard) -> None:
+    if guard.content is None:
+        os.mkdir(guard.path)
+        return
+    fd = os.open(guard.path, _NEW, 0o644)
+    try:
+        os.write(fd, guard.content)
+    finally:
+        os.close(fd)
+
+
+def _clear(listed: _Listed) -> None:
+    """Take from the list, and from the disk, what no living process needs."""
+    living = {token: one for token, one in listed["needed"].items() if start_of(one[0]) == one[1]}
+    needed = {path for _, _, paths in living.values() for path in paths}
+    for path in listed["made"].keys() - needed:
+        try:
+            _remove(path, listed["made"][path])
+        except OSError as error:
+            if error.errno not in _NOT_OURS:
+                # Whoever holds the list next tries again.
+                continue
+        del listed["made"][path]
+    listed["needed"] = living
+
+
+def _remove(path: str, content: str | None) -> None:
+    if content is None:
+        os.rmdir(path)
+        return
+    fd = os.open(path, _READ)
+    try:
+        # Cut off before it was written, or as it was; anything else somebody wants to keep.
+        ours = os.read(fd, len(content) + 1).decode(errors="replace") in ("", content)
+    finally:
+        os.close(fd)
+    if ours:
+        os.unlink(path)

@@ -1,0 +1,258 @@
+"""Escapes: what a command may try to get out of its workspace, each judged from outside by what came of it."""
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.workspaces.ground import CANARY, PWNED, Ground
+
+Judge = Callable[[Ground], bool]
+
+# Two forks, a session of its own, nothing in its environment: nobody's child, in nobody's group, without a mark.
+DAEMON = (
+    "import os, sys, time\n"
+    "if len(sys.argv) > 2: os.execve(sys.executable, [sys.executable, *sys.argv[:2]], {})\n"
+    "if os.fork(): os._exit(0)\n"
+    "os.setsid()\n"
+    "if os.fork(): os._exit(0)\n"
+    "null = os.open('/dev/null', os.O_RDWR)\n"
+    "for fd in (0, 1, 2): os.dup2(null, fd)\n"
+    "time.sleep(600)\n"
+)
+HOSTILE = "[core]\n\tfsmonitor = echo pwned > <outside>/ran\n\thooksPath = <workspace>/src\n"
+CALL = "import socket, sys; s = socket.socket(socket.AF_{}); s.connect({}); s.send(b'pwned'); s.recv(1)"
+PTRACE = (
+    "import ctypes, os; c = ctypes.CDLL(None); ok = c.ptrace(16, <sleeper>, 0, 0) == 0\n"
+    "ok and (os.waitpid(<sleeper>, 0x40000000), c.ptrace(17, <sleeper>, 0, 0), open('loot', 'w').write('<canary>'))"
+)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way out. `before` prepares the ground; `wild`: too dangerous to try without a sandbox."""
+
+    name: str
+    command: str
+    won: Judge
+    before: Callable[[Ground], None] = lambda _: None
+    wild: bool = False
+
+
+def victim(ground: Ground) -> bool:
+    """Something outside was changed, or is gone."""
+    return ground.text("outside/victim") != "mine\n"
+
+
+def loot(ground: Ground) -> bool:
+    """Something secret was brought into the workspace."""
+    return CANARY in ground.text("ws/loot")
+
+
+def ran(ground: Ground) -> bool:
+    """Somebody outside ran what the command had left for them."""
+    for folder in ("ws", "other"):
+        ground.git(folder, "status")
+        ground.git(folder, "commit", "-qm", "later", "--allow-empty")
+    return (ground.outside / "ran").exists()
+
+
+def heard(ground: Ground) -> bool:
+    return PWNED in ground.heard
+
+
+def holds(path: str, text: str = PWNED) -> Judge:
+    """A file of the ground holds what the command wrote."""
+    return lambda ground: text in ground.text(path)
+
+
+def there(path: str) -> Judge:
+    """Something is there, that was not; then it is no more."""
+
+    def judge(ground: Ground) -> bool:
+        place = Path(ground.fill(path))
+        found = os.path.lexists(place)
+        if found and not place.is_dir():
+            place.unlink()
+        return found
+
+    return judge
+
+
+def lives(ground: Ground) -> bool:
+    """Something runs on; then it does no more."""
+    listing = subprocess.run(["ps", "-axww", "-o", "pid=,stat=,args="], capture_output=True, text=True, check=True)
+    mark = str(ground.workspace / "daemon.py")
+    lines = [line.split(maxsplit=2) for line in listing.stdout.splitlines()]
+    found = [int(pid) for pid, state, *args in lines if mark in "".join(args) and not state.startswith("Z")]
+    for pid in found:
+        os.kill(pid, signal.SIGKILL)
+    return bool(found)
+
+
+def killed(ground: Ground) -> bool:
+    return Path(f"/proc/{ground.told['sleeper']}/stat").read_text().split(")")[1].split()[0] == "Z"
+
+
+def suid(ground: Ground) -> bool:
+    return any(path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID) for path in (ground.workspace / "src").iterdir())
+
+
+def agent(ground: Ground) -> bool:
+    return any(PWNED in file.read_text() for file in Path("/sys/fs/cgroup").glob("*/release_agent"))
+
+
+def shared(ground: Ground) -> bool:
+    """Memory was left that any process can have; then it is no more."""
+    lines = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    found = [id_ for _, id_, _, size, *_ in lines if size == ground.told["port"]]
+    for id_ in found:
+        subprocess.run(["ipcrm", "-m", id_], check=True)
+    return bool(found)
+
+
+def no_repository(ground: Ground) -> None:
+    (ground.workspace / ".git").rename(ground.top / "git")
+
+
+def hostile(ground: Ground) -> None:
+    """A repository that somebody else made: its own settings run something."""
+    with (ground.workspace / ".git/config").open("a") as config:
+        config.write(ground.fill(HOSTILE) + ground.fill('[filter "x"]\n\tclean = touch <outside>/ran\n'))
+    (ground.workspace / ".gitattributes").write_text("* filter=x\n")
+
+
+def daemon(ground: Ground) -> None:
+    (ground.workspace / "daemon.py").write_text(DAEMON)
+
+
+def call(family: str, address: str) -> str:
+    return f'timeout 5 <python> -c "{CALL.format(family, address)}"'
+
+
+def wrote(name: str, command: str, **more: object) -> Attempt:
+    return Attempt(name, command, victim, **more)  # type: ignore[arg-type]
+
+
+def read(name: str, path: str) -> Attempt:
+    return Attempt(name, f"cat {path} > loot", loot)
+
+
+def planted(name: str, command: str, **more: object) -> Attempt:
+    """Something that a user's own git would run."""
+    evil = f"printf '{HOSTILE}' > evil; printf '#!/bin/sh\\ntouch <outside>/ran\\n' > src/pre-commit; chmod +x src/*"
+    return Attempt(name, f"{evil.replace(chr(10), chr(92) + 'n').replace(chr(9), ' ')}\n{command}", ran, **more)  # type: ignore[arg-type]
+
+
+FILES = [
+    wrote("absolute path", "echo pwned > <outside>/victim"),
+    wrote("dot dot", "echo pwned > ../outside/victim"),
+    wrote("link to a file", "ln -s <outside>/victim l; echo pwned > l"),
+    Attempt("link to a folder", "ln -s <outside> d; echo pwned > d/new", there("<outside>/new")),
+    wrote("hard link", "ln <outside>/victim h && echo pwned > h"),
+    wrote("/proc/self/root", "echo pwned > /proc/self/root<outside>/victim"),
+    wrote("/proc/1/root", "echo pwned > /proc/1/root<outside>/victim"),
+    wrote("/proc/self/cwd", "echo pwned > /proc/self/cwd/../outside/victim"),
+    wrote("rename", "echo pwned > x; mv -f x <outside>/victim"),
+    wrote("delete", "rm -f <outside>/victim"),
+    wrote("truncate", ": > <outside>/victim"),
+    Attempt("mode", "chmod 777 <outside>/victim", lambda g: bool((g.outside / "victim").stat().st_mode & 0o002)),
+    Attempt("time", "touch -d 2001-01-01 <outside>/victim", lambda g: (g.outside / "victim").stat().st_mtime < 1e9),
+    Attempt("the workspace itself", "mv <workspace> <top>/gone", there("<top>/gone")),
+    wrote(
+        "chroot and back", "mkdir j; chroot j /bin/sh -c : ; chroot /proc/1/root sh -c 'echo pwned > <outside>/victim'"
+    ),
+    wrote("descriptors left open", "for fd in /proc/self/fd/[3-9]*; do echo pwned > $fd; done"),
+    Attempt("shared memory", "echo pwned > /dev/shm/<port>", there("/dev/shm/<port>")),
+    Attempt("temporary files", "echo pwned > /tmp/esc-<port>", there("/tmp/esc-<port>")),
+    Attempt("older temporary files", "echo pwned > /var/tmp/esc-<port>", there("/var/tmp/esc-<port>")),
+]
+HOME = [
+    Attempt("shell settings", "echo pwned >> ~/.bashrc", holds("home/.bashrc")),
+    Attempt("a key to come in by", "echo pwned >> ~/.ssh/authorized_keys", holds("home/.ssh/authorized_keys")),
+    Attempt("something new at home", "echo pwned > ~/.profile", there("<home>/.profile")),
+    read("private key", "~/.ssh/id_ed25519"),
+    read("cloud key", "~/.aws/credentials"),
+    read("passwords", "~/.netrc"),
+    read("what was typed", "~/.bash_history"),
+    read("another agent's settings", "~/.claude/settings.json"),
+    read("our settings", "~/.config/deskmate/settings.toml"),
+    read("our log", "~/.local/state/deskmate/error.log"),
+    read("through /proc", "/proc/self/root<home>/.ssh/id_ed25519"),
+    Attempt(
+        "writing our settings",
+        "echo pwned >> ~/.config/deskmate/settings.toml",
+        holds("home/.config/deskmate/settings.toml"),
+    ),
+    Attempt("our list of what to remove", "echo pwned > <state>/x", there("<state>/x")),
+    Attempt("the environment", "(env; cat /proc/self/environ /proc/$PPID/environ) > loot", loot),
+]
+RECORDS = [
+    read("reading mail", ".teams/main/*"),
+    read("reading the board", ".tasks/main/*"),
+    Attempt("forging mail", "echo pwned >> .teams/main/lead.mail.jsonl", holds("ws/.teams/main/lead.mail.jsonl")),
+    Attempt("forging a task", "echo pwned >> .tasks/main/board.jsonl", holds("ws/.tasks/main/board.jsonl")),
+    Attempt("moving the records", "mv .teams src/t; mv .tasks src/k", there("<workspace>/src/t")),
+    Attempt("removing the records", "rm -rf .teams .tasks", lambda g: not g.text("ws/.teams/main/lead.mail.jsonl")),
+    Attempt("uncovering the records", "umount -l .teams; cat .teams/main/* > loot", loot),
+    Attempt("settings of ours", "mkdir -p .deskmate; echo pwned > .deskmate/x", there("<workspace>/.deskmate/x")),
+    Attempt("a server for agents", "rmdir .mcp.json; echo pwned > .mcp.json", holds("ws/.mcp.json")),
+]
+GIT = [
+    planted("hook", "cp src/pre-commit .git/hooks/pre-commit"),
+    planted("hooks exchanged", "mv .git/hooks h; mkdir .git/hooks; cp src/pre-commit .git/hooks"),
+    planted("git config", "git config core.fsmonitor 'touch <outside>/ran'"),
+    planted("settings appended", "cat evil >> .git/config"),
+    planted("settings exchanged", "mv evil .git/config"),
+    planted("settings of the worktree", "cat evil > .git/config.worktree"),
+    planted("another folder of git", "cp -r .git g; cat evil >> g/config; mv .git o; mv g .git"),
+    planted("commondir", "cp -r .git g; rm -rf g/worktrees; cat evil >> g/config; echo ../g > .git/commondir"),
+    planted(
+        "another worktree", "cp -r .git g; cat evil >> g/config; echo <workspace>/g > .git/worktrees/other/commondir"
+    ),
+    planted("a repository where there was none", "git init -q .; cat evil >> .git/config", before=no_repository),
+    planted(
+        "git as a file",
+        "cp -r ../git g; cat evil >> g/config; rmdir .git; echo 'gitdir: g' > .git",
+        before=no_repository,
+    ),
+]
+MACHINE = [
+    Attempt("daemon", "<python> <workspace>/daemon.py", lives, daemon),
+    Attempt("daemon without a trace", "<python> <workspace>/daemon.py x y", lives, daemon),
+    Attempt("abstract socket", call("UNIX", r"'\\0<abstract>'"), heard),
+    Attempt("socket in /tmp", call("UNIX", "'<temporary>'"), heard),
+    Attempt("socket in /run", call("UNIX", "'<run>'"), heard),
+    Attempt("port on this machine", call("INET", "('127.0.0.1', <port>)"), heard),
+    Attempt("kill", "kill -9 <sleeper>", killed),
+    Attempt("kill everybody", "kill -9 -1", killed, wild=True),
+    Attempt("ptrace", f'<python> -c "{PTRACE}"', loot),
+    read("environment of another process", "/proc/<sleeper>/environ"),
+    wrote("remount", "mount -o remount,rw /; mount -o remount,rw,bind <top>; echo pwned > <outside>/victim", wild=True),
+    wrote("namespaces of one's own", "unshare -Urm sh -c 'mount -o remount,rw,bind /; echo pwned > <outside>/victim'"),
+    wrote("namespace of the first process", "nsenter -t 1 -m sh -c 'echo pwned > <outside>/victim'", wild=True),
+    Attempt("device", "mknod src/disk b 7 0", lambda g: (g.workspace / "src/disk").is_block_device()),
+    Attempt("memory of the machine", "head -c 1 /dev/mem > loot && echo <canary> >> loot", loot),
+    Attempt("setuid", "cp /bin/sh src/sh; chmod 6755 src/sh", suid),
+    Attempt("setuid at birth", "<python> -c \"import os; os.umask(0); os.open('src/s', 64 | 1, 0o4777)\"", suid),
+    Attempt("cron", "echo '# pwned' > /etc/cron.d/<port>", there("/etc/cron.d/<port>"), wild=True),
+    Attempt("preload", "echo '' > /etc/ld.so.preload", there("/etc/ld.so.preload"), wild=True),
+    Attempt("a program for all", "echo pwned > /usr/local/bin/<port>", there("/usr/local/bin/<port>"), wild=True),
+    Attempt("the kernel", "echo pwned > /proc/sys/kernel/domainname", holds("/proc/sys/kernel/domainname"), wild=True),
+    Attempt("memory for all", "ipcmk -M <port>", shared),
+    Attempt("a cgroup's last word", "echo pwned | tee /sys/fs/cgroup/*/release_agent", agent, wild=True),
+    Attempt("host name", "hostname pwned", holds("/proc/sys/kernel/hostname"), wild=True),
+]
+# Nothing in the command: what Deskmate runs itself to find and to search is led astray.
+LATER = [
+    wrote("a git of its own", "printf '#!/bin/sh\\necho pwned > <outside>/victim' > bin/git; chmod +x bin/git"),
+    wrote(
+        "a search of its own",
+        "printf '#!/bin/sh\\necho pwned > <outside>/victim' | tee bin/rg > bin/grep; chmod +x bin/*",
+    ),
+    Attempt("a hostile repository", "true", there("<outside>/ran"), hostile),
+]
+ATTEMPTS = [*FILES, *HOME, *RECORDS, *GIT, *MACHINE, *LATER]

@@ -1,0 +1,72 @@
+"""Try every escape, once each on a ground of its own: `python escaping.py FOLDER LEVEL [UID]` prints which won.
+
+With a UID, what it needs is imported first and then that user becomes: no more than it may do is done.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Level, Sandbox
+from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, Attempt
+from tests.workspaces.ground import Ground, ground
+
+
+async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None) -> bool:
+    """Try one escape, and have Deskmate stumble over what it left; tell whether it won."""
+    one.before(on)
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox, grace_seconds=0.3)
+    left_open = os.open(on.outside / "victim", os.O_RDWR)
+    os.set_inheritable(left_open, True)
+    try:
+        with anyio.fail_after(60):
+            ran = await workspace.run(f"echo tried\n{on.fill(one.command)}", timeout_seconds=20, blob="lead-1-0.txt")
+            if not ran.output.startswith("tried"):
+                sys.exit(f"{one.name} was not tried: {ran}")
+            if one in (*GIT, *LATER):
+                await look(workspace)
+    finally:
+        os.close(left_open)
+    return one.won(on)
+
+
+async def look(workspace: LocalWorkspace) -> None:
+    """Have Deskmate run what it runs by itself."""
+    # What was left may be past finding: that is no way out.
+    with contextlib.suppress(ToolError):
+        await workspace.find("*")
+    with contextlib.suppress(ToolError):
+        await workspace.search("a", ".", "")
+
+
+async def main(folder: Path, level: Level) -> None:
+    found = find_sandbox(folder / f"state-{os.getuid()}") if level is not Level.NONE else None
+    if found and found.level is not level:
+        sys.exit(found.reason)
+    results = {}
+    for one in ATTEMPTS:
+        if found or not one.wild:
+            with ground(folder) as on:
+                results[one.name] = await attempt(one, on, replace(found, state=on.state) if found else None)
+    print(json.dumps(results))
+
+
+async def _import_all() -> None:
+    """Have all that is imported when it is first needed."""
+
+
+if __name__ == "__main__":
+    anyio.run(_import_all)
+    if len(sys.argv) > 3:
+        os.setgroups([])
+        os.setresgid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
+        os.setresuid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
+    anyio.run(main, Path(sys.argv[1]), Level(sys.argv[2]))

@@ -1,0 +1,159 @@
+"""A ground for escapes: a workspace, and around it all that one may want to reach from there, with canaries.
+
+It lies outside the temporary folders, which a sandbox hides: what is to be attacked must be in sight.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+CANARY = "canary-7f3a"
+PWNED = "pwned"
+ROOT = Path(__file__).parents[2]
+_GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+_HOME = {
+    ".bashrc": "# mine\n",
+    ".ssh/id_ed25519": CANARY,
+    ".ssh/authorized_keys": "mine\n",
+    ".aws/credentials": CANARY,
+    ".netrc": CANARY,
+    ".bash_history": CANARY,
+    ".config/deskmate/settings.toml": f"key = '{CANARY}'\n",
+    ".local/state/deskmate/error.log": CANARY,
+    ".claude/settings.json": CANARY,
+}
+
+
+def python() -> str:
+    """Return a Python that this user may run."""
+    return (
+        sys.executable if os.access(sys.executable, os.X_OK) else shutil.which("python3", path=os.defpath) or "python3"
+    )
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where everything is, and what was heard by those who listen outside."""
+
+    top: Path
+    heard: list[str] = field(default_factory=list)
+    told: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def home(self) -> Path:
+        return self.top / "home"
+
+    @property
+    def outside(self) -> Path:
+        return self.top / "outside"
+
+    @property
+    def workspace(self) -> Path:
+        return self.top / "ws"
+
+    @property
+    def state(self) -> Path:
+        return self.home / ".local/state/deskmate"
+
+    def environ(self) -> Mapping[str, str]:
+        """The environment Deskmate runs in: with a key in it, and programs of the workspace first on its path."""
+        path = f"{self.workspace}/bin:{os.environ['PATH']}"
+        return {"PATH": path, "HOME": str(self.home), "ANTHROPIC_API_KEY": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
+
+    def fill(self, command: str) -> str:
+        """Return a command with the places of this ground in it."""
+        places = {name: str(getattr(self, name)) for name in ("top", "home", "outside", "workspace", "state")}
+        for name, value in {**places, **self.told, "python": python(), "canary": CANARY}.items():
+            command = command.replace(f"<{name}>", value)
+        return command
+
+    def text(self, path: str) -> str:
+        """Return what a file of the ground holds, nothing where there is none."""
+        try:
+            return (self.top / path).read_text(errors="replace")
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return ""
+
+    def git(self, folder: str, *words: str) -> None:
+        """Run git outside, as a user would, whatever it then runs."""
+        who = ("-c", "user.name=u", "-c", "user.email=u@example.org")
+        environ = {**os.environ, **_GIT, "HOME": str(self.home)}
+        subprocess.run(
+            ["git", *who, *words], cwd=self.top / folder, env=environ, capture_output=True, timeout=60, check=False
+        )
+
+
+@contextlib.contextmanager
+def ground(parent: Path) -> Iterator[Ground]:
+    """Lay a ground, and leave nothing of it."""
+    with contextlib.ExitStack() as stack:
+        made = Ground(Path(tempfile.mkdtemp(dir=parent)))
+        stack.callback(shutil.rmtree, made.top, ignore_errors=True)
+        _lay(made)
+        _listen(made, stack)
+        sleeper = subprocess.Popen(["sleep", "600"], env={**os.environ, "KEY": CANARY})
+        stack.callback(sleeper.wait)
+        stack.callback(sleeper.send_signal, signal.SIGKILL)
+        made.told["sleeper"] = str(sleeper.pid)
+        yield made
+
+
+def _lay(made: Ground) -> None:
+    for folder in (made.outside, made.workspace / "bin", made.workspace / "src"):
+        folder.mkdir(parents=True)
+    for name, content in _HOME.items():
+        (made.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (made.home / name).write_text(content)
+    (made.outside / "victim").write_text("mine\n")
+    (made.outside / "secret").write_text(CANARY)
+    (made.workspace / "src/a.py").write_text("a = 1\n")
+    for words in (
+        ("init", "-q", "."),
+        ("config", "extensions.worktreeConfig", "true"),
+        ("add", "src"),
+        ("commit", "-qm", "first"),
+        ("worktree", "add", "-q", "../other"),
+    ):
+        made.git("ws", *words)
+    for name in (".teams/main/lead.mail.jsonl", ".tasks/main/board.jsonl"):
+        (made.workspace / name).parent.mkdir(parents=True)
+        (made.workspace / name).write_text(CANARY)
+
+
+def _listen(made: Ground, stack: contextlib.ExitStack) -> None:
+    """Listen on everything that a command may reach somebody by."""
+    name, temporary = made.top.name, stack.enter_context(tempfile.TemporaryDirectory())
+    for kind, address in (("abstract", f"\0{name}"), ("temporary", f"{temporary}/s"), ("run", f"/run/{name}")):
+        one = stack.enter_context(socket.socket(socket.AF_UNIX))
+        with contextlib.suppress(PermissionError):
+            one.bind(address)
+            _serve(one, made, stack)
+        made.told[kind] = address.removeprefix("\0")
+    stack.callback(lambda: Path(f"/run/{name}").unlink(missing_ok=True))
+    tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+    made.told["port"] = str(tcp.getsockname()[1])
+    _serve(tcp, made, stack)
+
+
+def _serve(one: socket.socket, made: Ground, stack: contextlib.ExitStack) -> None:
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                caller, _ = one.accept()
+                with caller:
+                    made.heard.append(caller.recv(100).decode(errors="replace"))
+
+    one.listen()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    stack.callback(thread.join, 10)
+    stack.callback(one.shutdown, socket.SHUT_RDWR)

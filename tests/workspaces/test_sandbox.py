@@ -1,0 +1,286 @@
+"""The sandbox lets through what work needs, hides what it must, and leaves a workspace as it was."""
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio import to_thread
+
+from deskmate.errors import ToolError
+from deskmate.ports import Ran
+from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.limits import Limits
+from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Level, Mount, Sandbox, Way
+from tests.workspaces.ground import Ground, ground
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+LONG = 60
+
+
+@pytest.fixture
+def on() -> Iterator[Ground]:
+    """A ground outside the temporary folders."""
+    parent = ROOT / ".bench"
+    parent.mkdir(exist_ok=True)
+    with ground(parent) as laid:
+        yield laid
+    with suppress(OSError):
+        parent.rmdir()
+
+
+@pytest.fixture
+def confined(on: Ground, bubblewrap: Sandbox) -> LocalWorkspace:
+    sandbox = replace(bubblewrap, state=on.state)
+    return LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox, grace_seconds=0.3)
+
+
+async def run(workspace: LocalWorkspace, command: str, timeout_seconds: float = LONG) -> Ran:
+    with anyio.fail_after(2 * LONG):
+        return await workspace.run(command, timeout_seconds=timeout_seconds, blob="lead-1-0.txt")
+
+
+def entries(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+IDENTITY = "-c user.name=a -c user.email=a@example.org"
+
+
+@pytest.mark.parametrize("folder", ["ws", "other"])
+async def test_git_works_inside_in_a_repository_and_in_a_worktree(on: Ground, bubblewrap: Sandbox, folder: str) -> None:
+    root = on.top / folder
+    sandbox = replace(bubblewrap, state=on.state)
+    workspace = LocalWorkspace(root, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    steps = [
+        "echo b > b.py",
+        "git add b.py",
+        f"git {IDENTITY} commit -qm inside",
+        "git switch -qc topic",
+        "git stash list",
+    ]
+    assert await run(workspace, " && ".join([*steps, "git status --porcelain -uno"])) == Ran(0, "")
+    log = subprocess.run(
+        ["git", "log", "-1", "--format=%s", "topic"], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert log.stdout == "inside\n"
+
+
+@pytest.mark.parametrize("folder", ["ws", "other"])
+async def test_in_a_worktree_too_hooks_and_settings_stay_as_they_are(
+    on: Ground, bubblewrap: Sandbox, folder: str
+) -> None:
+    sandbox = replace(bubblewrap, state=on.state)
+    workspace = LocalWorkspace(on.top / folder, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    git, own = on.workspace / ".git", on.workspace / ".git/worktrees/other"
+    places = [git / name for name in ("config", "hooks/x", "config.worktree", "commondir", "worktrees/other/commondir")]
+    before = {path: path.read_bytes() if path.exists() else None for path in [*places, own / "gitdir"]}
+    for path in before:
+        await run(workspace, f"echo pwned > {path}; mv {path} /tmp; rm -f {path}")
+    assert {path: path.read_bytes() if path.exists() else None for path in before} == before
+
+
+async def test_a_file_that_says_it_is_a_worktree_opens_nothing(on: Ground, bubblewrap: Sandbox) -> None:
+    thief = on.top / "thief"
+    thief.mkdir()
+    shutil.copy(on.top / "other/.git", thief / ".git")
+    sandbox = replace(bubblewrap, state=on.state)
+    workspace = LocalWorkspace(thief, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    await run(
+        workspace, f"echo pwned > {on.workspace}/.git/worktrees/other/HEAD; echo pwned > {on.workspace}/.git/HEAD"
+    )
+    assert "pwned" not in on.text("ws/.git/HEAD") + on.text("ws/.git/worktrees/other/HEAD")
+
+
+async def test_a_command_leaves_nothing_in_the_workspace_but_what_it_wrote(
+    on: Ground, confined: LocalWorkspace
+) -> None:
+    await run(confined, "true")
+    before = entries(on.workspace)
+    await run(confined, "echo x > src/new; ls -a; mkdir -p .deskmate/x")
+    assert entries(on.workspace) - before == {"src/new"}
+    assert before - entries(on.workspace) == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("echo $HOME; cat ~/.bashrc", "<home>\n# mine\n"),
+        ("cat ~/.netrc && ls -A ~/.ssh && wc -c < ~/.bash_history", "0\n"),
+        ("ls -A /run /tmp /var/tmp .teams .tasks | grep -v -e : -e '^$'", ""),
+        (
+            "echo x > /tmp/x && echo y > /var/tmp/y && cat /tmp/x /var/tmp/y && echo z > /dev/shm/z && cat /dev/shm/z",
+            "x\ny\nz\n",
+        ),
+        ("cat /tmp/x 2>/dev/null", ""),
+        ("echo $TMPDIR; ls -A .mcp.json", "\n"),
+        ("grep -c . /proc/net/dev; grep -c lo: /proc/net/dev", "3\n1\n"),
+        (
+            "grep CapEff /proc/self/status; grep NoNewPrivs /proc/self/status",
+            "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n",
+        ),
+        ("printf 'all:\\n\\t@echo made\\n' > Makefile; make", "made\n"),
+        ("python3 -c 'import tempfile; print(tempfile.gettempdir())'", "/tmp\n"),
+    ],
+)
+async def test_what_a_confined_command_sees(on: Ground, confined: LocalWorkspace, command: str, output: str) -> None:
+    if "make" in command and not shutil.which("make"):
+        pytest.skip("make is not installed")
+    assert (await run(confined, command)).output == on.fill(output)
+
+
+async def test_the_network_is_there_where_it_is_allowed(
+    on: Ground, confined: LocalWorkspace, bubblewrap: Sandbox
+) -> None:
+    call = f"exec 3<>/dev/tcp/127.0.0.1/{on.told['port']} && echo hello >&3 && cat <&3"
+    assert (await run(confined, call)).exit != 0
+    online = replace(bubblewrap, state=on.state, network=True)
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=online)
+    assert (await run(workspace, call)).exit == 0
+    assert on.heard == ["hello\n"]
+
+
+async def test_a_guard_holds_for_one_command_while_others_come_and_go(
+    on: Ground, confined: LocalWorkspace, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    tries = "rmdir .deskmate .mcp.json; mkdir .deskmate/x; echo pwned > .mcp.json"
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, confined, f"touch began; until [ -e go ]; do {tries}; sleep 0.001; done 2>/dev/null")
+        await to_thread.run_sync(eventually, (on.workspace / "began").exists)
+        for _ in range(5):
+            await run(confined, "true")
+            assert sorted(path.name for path in on.workspace.glob(".[dm]*")) == [".deskmate", ".mcp.json"]
+        (on.workspace / "go").touch()
+    assert sorted(path.name for path in on.workspace.glob(".[dm]*")) == []
+
+
+async def test_folders_that_the_user_named_are_shown_and_hidden(on: Ground, bubblewrap: Sandbox) -> None:
+    (on.home / "cache").mkdir()
+    (on.home / "private").mkdir()
+    (on.home / "private/key").write_text("secret")
+    sandbox = replace(bubblewrap, state=on.state, writable=(on.home / "cache",), hidden=(on.home / "private",))
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    assert (await run(workspace, "echo x > ~/cache/x && ls ~/private")) == Ran(0, "")
+    assert (on.home / "cache/x").read_text() == "x\n"
+
+
+async def test_a_link_in_the_place_of_what_is_guarded_is_refused(on: Ground, confined: LocalWorkspace) -> None:
+    (on.workspace / ".mcp.json").symlink_to("src/servers.json")
+    with pytest.raises(ToolError, match=r"\.mcp\.json is a link, which a sandbox cannot guard"):
+        await run(confined, "true")
+
+
+async def test_a_guarded_file_that_is_replaced_outside_meanwhile_is_told(
+    on: Ground,
+    confined: LocalWorkspace,
+    caplog: pytest.LogCaptureFixture,
+    eventually: Callable[[Callable[[], bool]], None],
+) -> None:
+    async with anyio.create_task_group() as group:
+        group.start_soon(run, confined, "touch began; while [ ! -e go ]; do sleep 0.01; done")
+        await to_thread.run_sync(eventually, (on.workspace / "began").exists)
+        on.git("ws", "config", "user.name", "somebody")
+        (on.workspace / "go").touch()
+    (record,) = caplog.records
+    assert record.args == (str(on.workspace / ".git/config"),)
+
+
+@pytest.mark.parametrize(
+    "program", [("/bin/false",), ("/usr/bin/bwrap", "--no-such-option"), ("/usr/bin/bwrap", "--bind", "/x", "/y")]
+)
+async def test_a_sandbox_that_cannot_be_set_up_runs_nothing_and_is_told(
+    on: Ground, bubblewrap: Sandbox, program: tuple[str, ...]
+) -> None:
+    sandbox = replace(bubblewrap, state=on.state, program=program)
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    for look in (
+        lambda: run(workspace, "touch ran"),
+        lambda: workspace.find("*"),
+        lambda: workspace.search("a", ".", ""),
+    ):
+        with pytest.raises(ToolError, match="the sandbox could not be set up, so that nothing was run"):
+            await look()
+    assert not (on.workspace / "ran").exists()
+
+
+class Unbindable(Limits):
+    """Limits that the kernel refuses, once the first process is there."""
+
+    @contextmanager
+    def binding(self, pid: int) -> Iterator[None]:
+        raise PermissionError(errno.EPERM, "not permitted")
+        yield
+
+
+async def test_of_a_sandbox_that_fails_half_way_no_process_is_left(on: Ground, bubblewrap: Sandbox) -> None:
+    sandbox = replace(bubblewrap, state=on.state, limits=Unbindable())
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    for _ in range(10):
+        with pytest.raises(ToolError, match="nothing was run"):
+            await run(workspace, "true")
+    listing = subprocess.run(["ps", "-axww", "-o", "stat=,args="], capture_output=True, text=True, check=True)
+    left = [line for line in listing.stdout.splitlines() if str(on.workspace) in line and not line.startswith("Z")]
+    assert left == []
+
+
+async def test_a_sandbox_of_no_level_is_none(on: Ground) -> None:
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=Sandbox(Level.NONE))
+    assert (await run(workspace, f"cat {on.outside}/secret")).exit == 0
+
+
+# -- what the machine can -------------------------------------------------------------------------
+
+
+def test_a_machine_without_bubblewrap_is_told_so(tmp_path: Path) -> None:
+    found = find_sandbox(tmp_path, programs=["/no/bwrap"])
+    assert found == Sandbox(Level.NONE, "bubblewrap is not installed; install the package bubblewrap")
+
+
+def test_a_machine_that_forbids_it_is_told_why(tmp_path: Path) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
+    fake.chmod(0o755)
+    found = find_sandbox(tmp_path, programs=[str(fake)])
+    reason = f"bubblewrap does not work here: setting up uid map: Permission denied; allow user namespaces for {fake}"
+    assert found == Sandbox(Level.NONE, reason)
+
+
+def test_an_older_bubblewrap_is_used_without_what_it_does_not_know(tmp_path: Path, bubblewrap: Sandbox) -> None:
+    fake = tmp_path / "bwrap"
+    fake.write_text(f'#!/bin/sh\ncase "$*" in *--disable-userns*) exit 1;; esac\nexec {bubblewrap.program[0]} "$@"\n')
+    fake.chmod(0o755)
+    found = find_sandbox(tmp_path, programs=[str(fake)])
+    assert found.level is Level.BUBBLEWRAP
+    assert "--disable-userns" not in found.program
+
+
+def test_without_a_place_for_its_list_there_is_no_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = find_sandbox(tmp_path / "file/state", programs=["/bin/true"])
+    assert found.level is Level.NONE
+    assert found.reason.endswith("cannot be written: Not a directory; a sandbox keeps a list there")
+
+
+def test_a_workspace_that_holds_a_home_is_not_confined(bubblewrap: Sandbox) -> None:
+    home = Path(os.path.expanduser("~"))
+    assert [bubblewrap.confines(place) for place in (home, home.parent, home / "project")] == [False, False, True]
+    assert not Sandbox(Level.NONE).confines(home / "project")
+
+
+def test_what_lies_deeper_is_laid_over_what_lies_above_and_the_last_word_counts() -> None:
+    mounts = [Mount("/a/b/c", Way.READ), Mount("/a/b", Way.WRITE), Mount("/a", Way.EMPTY), Mount("/a/b/c", Way.BLANK)]
+    words = Sandbox(Level.BUBBLEWRAP, program=("bwrap",), state=Path("/s")).words(mounts)
+    assert words[words.index("/proc") + 1 :] == [
+        *("--perms", "0555", "--size", "4096", "--tmpfs", "/a"),
+        *("--bind", "/a/b", "/a/b"),
+        *("--ro-bind", "/s/blank", "/a/b/c"),
+    ]
