@@ -86,7 +86,8 @@ class Ground:
     def git(self, folder: str, *words: str) -> None:
         """Run git outside, as a user would, whatever it then runs."""
         who = ("-c", "user.name=u", "-c", "user.email=u@example.org")
-        environ = {**os.environ, **_GIT, "HOME": str(self.home)}
+        # Not a repository that the ground may lie in: there it would be a real commit.
+        environ = {**os.environ, **_GIT, "HOME": str(self.home), "GIT_CEILING_DIRECTORIES": str(self.top)}
         subprocess.run(
             ["git", *who, *words], cwd=self.top / folder, env=environ, capture_output=True, timeout=60, check=False
         )
