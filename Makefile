@@ -54,13 +54,15 @@ $(STAMP): requirements.txt pyproject.toml
 	@{ $(PY) --version && $(UV) --version; } >/dev/null 2>&1 || $(MAKE) --no-print-directory .venv/uv.txt
 	$(UV) pip sync --quiet --python $(PY) --require-hashes --compile-bytecode requirements.txt
 	$(UV) pip install --quiet --python $(PY) --no-deps --no-build-isolation --editable .
-	@command -v strace >/dev/null || echo "strace is missing: installing it, where that is allowed, for the fault tests"
-	@command -v strace >/dev/null || { $(INSTALL_STRACE); } >/dev/null 2>&1 \
-		|| echo "strace is not installed: tests that inject faults into system calls will be skipped"
+	@$(HAS_TOOLS) || echo "strace or bubblewrap is missing: installing them, where that is allowed"
+	@$(HAS_TOOLS) || { $(INSTALL_TOOLS); } >/dev/null 2>&1 \
+		|| echo "strace or bubblewrap is not installed: tests that need them are skipped, commands run unconfined"
 	@touch $@
 
-INSTALL_STRACE = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
-	&& timeout 120 apt-get update && timeout 120 apt-get install -y --no-install-recommends strace
+# For the tests that inject faults into system calls, and for the sandbox.
+HAS_TOOLS = { command -v strace && command -v bwrap; } >/dev/null
+INSTALL_TOOLS = test "$$(id -u)" = 0 && command -v apt-get && export DEBIAN_FRONTEND=noninteractive \
+	&& timeout 120 apt-get update && timeout 120 apt-get install -y --no-install-recommends strace bubblewrap
 
 # The installer in the locked version: by a uv that is already there, else by the pip of a new environment.
 .PHONY: .venv/uv.txt
