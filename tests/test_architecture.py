@@ -25,7 +25,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
     "core": frozenset({"core", "errors"}),
     "ports": frozenset({"core", "errors"}),
-    "config": frozenset({"core", "errors"}),
+    "config": frozenset({"config", "core", "errors"}),
     "runtime": frozenset({"runtime", "core", "ports", "errors"}),
     **{adapter: frozenset({adapter, "core", "ports", "errors"}) for adapter in ADAPTERS},
     "testing": frozenset({"testing", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from deskmate import config as settings
+from deskmate.config import choose_fallback, loading
+from deskmate.config import tables as settings
 from deskmate.core.policy import Attempt, Effect, Mode, judge
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.commands import deskmate
@@ -43,17 +44,17 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
 
 def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path: Path) -> None:
     text = page("settings.md")
-    tables = {"The file": settings._Written, "Prices": settings.Prices}
+    tables = {"The file": settings.Written, "Prices": settings.Prices}
     assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
     assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]
     assert names_in(section(text, "Models")) == [*settings.DEFAULT_MODELS, *settings.ModelSettings.model_fields]
-    assert names_in(section(text, "The environment")) == [*settings._VARIABLES]
+    assert names_in(section(text, "The environment")) == [*loading._VARIABLES]
     assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*settings.DEFAULT_MODELS.values()]
     (example,) = (snippet for snippet in snippets(text) if snippet.language == "toml")
     file = settings.config_folder({"HOME": str(tmp_path)}) / "settings.toml"
     file.parent.mkdir(parents=True)
     file.write_text(example.text, encoding="utf-8")
-    assert settings.choose_fallback(settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
+    assert choose_fallback(loading.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
 
 
 def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -> None:

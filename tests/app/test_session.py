@@ -145,14 +145,16 @@ async def test_what_is_permitted_meanwhile_answers_what_waits(room: Room) -> Non
 @pytest.mark.behaviour("permission")
 async def test_always_also_lets_go_what_waits_and_is_like_it(room: Room) -> None:
     def twice(asked: Asked) -> Say:
-        return Say("Both.") if asked.results else Say("I touch two.", [TOUCH, Use("bash", {"command": "touch too"})])
+        return Say("Both.") if asked.results else Say("I make two.", [make, make])
+
+    make = Use("bash", {"command": "mktemp -p ."})
 
     async with sitting(room, twice, "Touch them.") as sat:
         await sat.until(lambda session: len(session.questions) == 2)
         first, second = sat.session.questions
         await sat.session.answer(first, "always")
         await sat.idle()
-        assert ((room.place / "done").exists(), (room.place / "too").exists()) == (True, True)
+        assert len(list(room.place.glob("tmp.*"))) == 2
         await sat.until(lambda session: not session.questions)
         for late in (first, second):
             with pytest.raises(Refused, match="not open any more"):

@@ -169,4 +169,4 @@ async def test_a_rule_that_the_user_dropped_or_added_in_a_team_is_so_at_home(roo
         await asks(sat, "second")
         await session.answer(session.questions[0], "always")
         await goes(sat, "delete", "main")
-        assert session.permitted.rules == rules
+        assert session.permitted.rules == ("allow bash(touch second)",)

@@ -125,7 +125,7 @@ def _skip(view: View) -> Action | None:
 def _waits(view: View, call: OpenCall) -> bool:
     """Tell whether a call waits for a person's word: not where none will come, or what is permitted now settles it."""
     asked = call.request is not None and call.allowed is None
-    return asked and _verdict(view, call).effect is Effect.ASK
+    return asked and verdict_on(view, call).effect is Effect.ASK
 
 
 def _call(view: View) -> Action | None:

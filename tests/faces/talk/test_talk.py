@@ -25,7 +25,7 @@ ASKED = [
     "question 1: lead asks: may I use bash?",
     "    command: ls",
     "    because bash runs a command outside a sandbox",
-    "answer with /yes 1, /always 1 (adds the rule: allow bash) or /no 1 WORDS",
+    "answer with /yes 1, /always 1 (adds the rule: allow bash(ls)) or /no 1 WORDS",
 ]
 
 
@@ -206,10 +206,11 @@ async def test_a_question_that_was_not_shown_is_answered_by_its_number_alone(roo
 async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: Room) -> None:
     async with typing(room) as typist:
         await asked(typist)
-        assert await typist.types("/always 1") == ["always to lead: bash ls; from now on: allow bash"]
-        assert await typist.types("/mode") == ["mode: default", "rule: allow bash"]
-        assert await typist.types("/mode drop allow bas") == ["there is no rule 'allow bas' to drop; rules: allow bash"]
-        assert await typist.types("/mode drop allow bash") == ["no longer a rule: allow bash"]
+        assert await typist.types("/always 1") == ["always to lead: bash ls; from now on: allow bash(ls)"]
+        assert await typist.types("/mode") == ["mode: default", "rule: allow bash(ls)"]
+        unknown = "there is no rule 'allow bas' to drop; rules: allow bash(ls)"
+        assert await typist.types("/mode drop allow bas") == [unknown]
+        assert await typist.types("/mode drop allow bash(ls)") == ["no longer a rule: allow bash(ls)"]
         assert await typist.types("/mode") == ["mode: default"]
 
 

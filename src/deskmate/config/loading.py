@@ -1,0 +1,147 @@
+"""Loading: settings read from the user's file, the environment and flags, and what is wrong with them said."""
+
+import difflib
+import os
+import shlex
+import stat
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from deskmate.config.tables import (
+    DEFAULT_MODELS,
+    ModelSettings,
+    Permission,
+    Prices,
+    Provider,
+    Settings,
+    Table,
+    Written,
+    config_folder,
+)
+from deskmate.errors import BadSettings
+
+_VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "DESKMATE_MODEL": ("model",),
+    "ANTHROPIC_API_KEY": ("anthropic", "key"),
+    "ANTHROPIC_BASE_URL": ("anthropic", "base_url"),
+    "OPENAI_API_KEY": ("openai", "key"),
+    "OPENAI_BASE_URL": ("openai", "base_url"),
+}
+Layer: TypeAlias = dict[str, Any]
+Place: TypeAlias = Callable[[tuple[str, ...]], str]
+
+
+def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
+    """Return the settings of the user's file, with the environment over it and flags over both.
+
+    Flags go by the names of the fields. Raises BadSettings, naming the place and what is expected there.
+    """
+    file = config_folder(environ) / "settings.toml"
+    written, readable = _read(file)
+    layers: tuple[tuple[Layer, Place], ...] = (
+        (written, lambda keys: f"'{'.'.join(keys)}' in {file}"),
+        (_from_environment(environ), lambda keys: f"{_variable(keys)} in the environment"),
+        (dict(flags or {}), lambda keys: f"the flag --{keys[0].replace('_', '-')}"),
+    )
+    merged: Layer = {}
+    for layer, place in layers:
+        _check(layer, place)
+        merged = _over(merged, layer)
+    warnings = _warnings(written, file) if readable else ()
+    return Settings.model_validate(
+        {**merged, "file": file, "warnings": warnings, "colour": not environ.get("NO_COLOR")}
+    )
+
+
+def _read(file: Path) -> tuple[Layer, bool]:
+    """Return what a file holds, nothing where there is none, and whether others may read it."""
+    try:
+        with file.open("rb") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            text = opened.read().decode("utf-8-sig")
+    except FileNotFoundError:
+        return {}, False
+    except OSError as error:
+        raise BadSettings(f"{file} cannot be read: {error.strerror}; make it a file that you may read") from error
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on; save it as UTF-8") from None
+    try:
+        return tomllib.loads(text), bool(mode & (stat.S_IRGRP | stat.S_IROTH))
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{file} is no TOML: {error}; correct it there") from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    layer: Layer = {}
+    for variable, keys in _VARIABLES.items():
+        # An empty variable is how a shell takes one back.
+        if value := environ.get(variable):
+            layer = _over(layer, _nested(keys, value))
+    return layer
+
+
+def _nested(keys: tuple[str, ...], value: str) -> Layer:
+    first, *rest = keys
+    return {first: _nested(tuple(rest), value) if rest else value}
+
+
+def _variable(keys: tuple[str, ...]) -> str:
+    return next(variable for variable, set_ in _VARIABLES.items() if set_ == keys)
+
+
+def _over(below: Layer, above: Layer) -> Layer:
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _over(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _warnings(written: Layer, file: Path) -> tuple[str, ...]:
+    if any("key" in written.get(provider, {}) for provider in DEFAULT_MODELS):
+        return (f"{file} holds a key and others may read it; run: chmod 600 {shlex.quote(str(file))}",)
+    return ()
+
+
+# -- what is wrong with it ------------------------------------------------------------------------
+
+
+def _check(layer: Layer, place: Place) -> None:
+    try:
+        Written.model_validate(layer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        keys = tuple(str(key) for key in first["loc"])
+        # Without its cause, which would show what stands there: that may be a key.
+        raise BadSettings(_complaint(first["type"], keys, place, first["msg"])) from None
+
+
+def _complaint(kind: str, keys: tuple[str, ...], place: Place, why: str) -> str:
+    if keys[0] == "permission" and len(keys) > 2:
+        return f"rule {int(keys[2]) + 1} of {place(keys[:2])}: {why.removeprefix('Value error, ')}"
+    if keys[:-1] == ("models",):
+        return f"{place(keys)} must be a table with `window`, `output` or `prices`"
+    fields = _table_at(keys[:-1]).model_fields
+    if kind == "extra_forbidden":
+        near = difflib.get_close_matches(keys[-1], fields, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(fields)}"
+        return f"{place(keys)} is no setting; {hint}"
+    return f"{place(keys)} must be {fields[keys[-1]].description}"
+
+
+def _table_at(keys: tuple[str, ...]) -> type[Table]:
+    match keys:
+        case ():
+            return Written
+        case ("permission",):
+            return Permission
+        case ("models", _):
+            return ModelSettings
+        case ("models", _, "prices"):
+            return Prices
+        case _:
+            return Provider

@@ -1,0 +1,208 @@
+"""Tables: what can be set, field by field, checked as it is read.
+
+`loading` reads them, `choosing` picks a model by them; `core.policy` names modes and rules below, `core.spending` caps.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+
+from deskmate.core.policy import Effect, Mode, Rule, known_rule
+from deskmate.core.spending import Caps
+
+# Looked at in 2026-11: what a provider's key gets where no model is named.
+DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
+# What the names of the store's slots can count.
+MOST_CALLS = 10_000
+
+
+_GUESSES = ((re.compile(r"claude"), "anthropic"), (re.compile(r"gpt|o[0-9]"), "openai"))
+
+
+def _key(key: SecretStr) -> SecretStr:
+    bare = key.get_secret_value().strip()
+    if not re.fullmatch(r"[!-~]+", bare):
+        raise ValueError
+    return SecretStr(bare)
+
+
+def _base_url(url: str) -> str:
+    parts = urlsplit(url.strip())
+    # Who writes a password into the address would see it again in every message that names the address.
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        raise ValueError
+    return url.strip().rstrip("/")
+
+
+def _name(model: str) -> str:
+    if not re.fullmatch(r"[!-~]+", model):
+        raise ValueError
+    return model
+
+
+def _by_full_name(models: dict[str, "ModelSettings"]) -> dict[str, "ModelSettings"]:
+    named = {full_name(model): of for model, of in models.items()}
+    if None in named or len(named) < len(models):
+        raise ValueError
+    return {model: of for model, of in named.items() if model is not None}
+
+
+def _rule(text: str) -> str:
+    known_rule(Effect.ASK, text)
+    return text
+
+
+Name: TypeAlias = Annotated[str, AfterValidator(_name)]
+Rules: TypeAlias = list[Annotated[str, AfterValidator(_rule)]]
+Tokens: TypeAlias = Annotated[int, Field(ge=1)]
+Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Table(BaseModel):
+    """A table of the settings file. A field's description is what is said to be expected of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
+
+
+class Provider(Table):
+    """Where a provider is and what opens it."""
+
+    key: Annotated[SecretStr, AfterValidator(_key)] | None = Field(None, description="a key without spaces")
+    base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
+        None, description="an address such as http://localhost:11434/v1, without a password or a query"
+    )
+
+    @property
+    def reachable(self) -> bool:
+        """Whether it can be asked at all: servers of one's own often want no key."""
+        return self.key is not None or self.base_url is not None
+
+
+class Prices(Table):
+    """Dollars for a million tokens."""
+
+    input: Dollars = Field(description="dollars for a million tokens")
+    output: Dollars = Field(description="dollars for a million tokens")
+    cache_read: Dollars = Field(0, description="dollars for a million tokens")
+    cache_write: Dollars = Field(0, description="dollars for a million tokens")
+
+
+class ModelSettings(Table):
+    """What the user knows better about one model."""
+
+    window: Tokens | None = Field(None, description="a whole number of tokens, such as 200000")
+    output: Tokens | None = Field(None, description="a whole number of tokens, such as 8000")
+    prices: Prices | None = Field(None, description="a table with `input` and `output`, dollars for a million tokens")
+
+
+class Permission(Table):
+    """Rules for what agents may do."""
+
+    allow: Rules = Field([], description='a list of rules, such as ["bash(git diff *)"]')
+    ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
+    deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
+
+
+class Written(Table):
+    """All that a settings file may hold."""
+
+    model: Name | None = Field(None, description='a model such as "anthropic:claude-sonnet-5-5"')
+    fallback_model: Name | None = Field(None, description='a model such as "openai:gpt-5.5"')
+    anthropic: Provider = Field(Provider(), description="a table with `key` or `base_url`")
+    openai: Provider = Field(Provider(), description="a table with `key` or `base_url`")
+    permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
+    permission: Permission = Field(Permission(), description="a table with `allow`, `ask` or `deny`")
+    delegate: bool | None = Field(None, description="true or false")
+    max_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
+    max_time: Above | None = Field(None, description="a number of seconds above 0")
+    max_members: Annotated[int, Field(ge=0)] = Field(100, description="a whole number of teammates, or 0")
+    max_calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = Field(
+        None, description=f"a whole number from 1 to {MOST_CALLS}"
+    )
+    max_member_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
+    max_steps: Annotated[int, Field(ge=1)] = Field(200, description="a whole number of at least 1")
+    thinking_tokens: Annotated[int, Field(ge=1024)] | None = Field(None, description="a whole number of at least 1024")
+    launcher: Literal["inline", "process"] = Field("inline", description="inline or process")
+    models: Annotated[dict[str, ModelSettings], AfterValidator(_by_full_name)] = Field(
+        {}, description='a table by model, such as [models."openai:llama3.1"]'
+    )
+
+
+class Settings(Written):
+    """What the user configured, checked.
+
+    `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
+    it, there or not. `warnings`: what they should be told. `colour`: whether they want any.
+    """
+
+    file: Path
+    warnings: tuple[str, ...] = ()
+    colour: bool = True
+
+    @property
+    def prices(self) -> dict[str, tuple[float, float, float, float]]:
+        """The user's own prices: dollars for a million tokens of input, output, cache reads and cache writes."""
+        return {
+            model: (of.prices.input, of.prices.output, of.prices.cache_read, of.prices.cache_write)
+            for model, of in self.models.items()
+            if of.prices is not None
+        }
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The user's own rules."""
+        return tuple(Rule.parse(effect, text) for effect in Effect for text in getattr(self.permission, effect))
+
+    @property
+    def caps(self) -> Caps:
+        """The caps on what a team spends."""
+        return Caps(
+            cost=self.max_cost,
+            tokens=self.max_tokens,
+            seconds=self.max_time,
+            members=self.max_members,
+            calls=self.max_calls,
+            member_cost=self.max_member_cost,
+            member_tokens=self.max_member_tokens,
+            steps=self.max_steps,
+        )
+
+    @property
+    def skills_folder(self) -> Path:
+        """The folder of the user's own skills, there or not."""
+        return self.file.parent / "skills"
+
+    @staticmethod
+    def error_log(environ: Mapping[str, str]) -> Path:
+        """Return the file for errors of Deskmate itself, there or not. Settings that can be used are not needed."""
+        return _own_folder(environ, "XDG_STATE_HOME", ".local/state") / "error.log"
+
+    def provider_of(self, model: str) -> Provider:
+        """Return where a `provider:model` is asked."""
+        return {"anthropic": self.anthropic, "openai": self.openai}[model.partition(":")[0]]
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of the user's settings, there or not."""
+    return _own_folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def _own_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
+    home = Path(environ.get("HOME") or "/")
+    chosen = Path(environ.get(variable, ""))
+    return (chosen if chosen.is_absolute() else home / usual) / "deskmate"
+
+
+def full_name(model: str) -> str | None:
+    """Return a model's name as `provider:model`, its provider guessed where that is safe; None where it is not."""
+    provider, colon, rest = model.partition(":")
+    if colon and provider in DEFAULT_MODELS:
+        return model if rest else None
+    return next((f"{provider}:{model}" for pattern, provider in _GUESSES if pattern.match(model)), None)
