@@ -14,6 +14,7 @@ from deskmate.config import (
     choose_model,
     config_folder,
     load,
+    state_folder,
 )
 from deskmate.core.policy import Mode
 from deskmate.core.spending import Caps
@@ -67,7 +68,9 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 def test_without_a_file_all_is_at_its_default(home: dict[str, str], tmp_path: Path) -> None:
     settings = load(home)
-    assert settings == Settings(file=tmp_path / ".config/deskmate/settings.toml")
+    assert settings == Settings(
+        file=tmp_path / ".config/deskmate/settings.toml", state=tmp_path / ".local/state/deskmate"
+    )
     assert (settings.permission_mode, settings.max_steps, settings.max_cost) == (None, 200, None)
 
 
@@ -75,6 +78,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
     file.write_text(EVERYTHING)
     assert load(home) == Settings(
         file=file,
+        state=Path(home["HOME"], ".local/state/deskmate"),
         model="claude-opus-4-1",
         fallback_model="openai:gpt-5.5",
         anthropic=Provider(key=SecretStr("sk-file")),
@@ -164,15 +168,15 @@ def test_the_folder_is_the_users_own_and_never_a_relative_one(environ: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("environ", "file"),
+    ("environ", "folder"),
     [
-        ({"HOME": "/home/ann"}, "/home/ann/.local/state/deskmate/error.log"),
-        ({"HOME": "/home/ann", "XDG_STATE_HOME": "/state"}, "/state/deskmate/error.log"),
-        ({"HOME": "/home/ann", "XDG_STATE_HOME": "here"}, "/home/ann/.local/state/deskmate/error.log"),
+        ({"HOME": "/home/ann"}, "/home/ann/.local/state/deskmate"),
+        ({"HOME": "/home/ann", "XDG_STATE_HOME": "/state"}, "/state/deskmate"),
+        ({"HOME": "/home/ann", "XDG_STATE_HOME": "here"}, "/home/ann/.local/state/deskmate"),
     ],
 )
-def test_the_error_log_is_in_a_folder_of_the_users_own(environ: dict[str, str], file: str) -> None:
-    assert Settings.error_log(environ) == Path(file)
+def test_what_is_our_own_is_kept_in_a_folder_of_the_users(environ: dict[str, str], folder: str) -> None:
+    assert (state_folder(environ), load(environ).state) == (Path(folder), Path(folder))
 
 
 def test_nothing_is_read_from_the_folder_one_stands_in(

@@ -47,7 +47,7 @@ async def home(place: Path, name: str = "main", settings: Settings | None = None
     try:
         async with store.hold(LEAD, "a test"):
             joint = JointStore(store, name)
-            settings = settings or Settings(file=Path("settings.toml"))
+            settings = settings or Settings(file=Path("settings.toml"), state=Path("state"))
             office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
             async with Teams(place, name, store, joint, office) as teams:
                 if not (await office.roster.refresh()).team:

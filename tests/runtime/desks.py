@@ -139,7 +139,7 @@ class Floor:
         return Furniture(
             team="team",
             models=lambda _: self.model,
-            settings=Settings(file=Path("settings.toml"), models=_PRICES),
+            settings=Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES),
             office=self.office,
             workspace=self.workspace,
             environment=Environment(workspace=self.workspace.root),

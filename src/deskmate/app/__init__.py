@@ -27,7 +27,7 @@ from deskmate.core.names import LEAD, USER
 if TYPE_CHECKING:
     from deskmate.app.playing import Part, play
     from deskmate.app.running import Outcome, Wanted, resume, run
-    from deskmate.config import Settings, choose_model, load
+    from deskmate.config import Settings, choose_model, load, state_folder
     from deskmate.core.entries import Entry
     from deskmate.core.policy import Attempt, Mode
     from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
@@ -82,6 +82,7 @@ __all__ = [
     "play",
     "resume",
     "run",
+    "state_folder",
     "to_line",
 ]
 
@@ -95,6 +96,7 @@ _WHERE = {
     "Settings": "config",
     "choose_model": "config",
     "load": "config",
+    "state_folder": "config",
     "Entry": "core.entries",
     "Attempt": "core.policy",
     "Mode": "core.policy",

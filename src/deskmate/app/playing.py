@@ -118,7 +118,7 @@ def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
 
 def _written(settings: Settings) -> dict[str, Any]:
     """Return settings as a file would have them."""
-    own = {"file", "warnings", "colour"}
+    own = {"file", "state", "warnings", "colour"}
     written = settings.model_dump(mode="json", exclude=own, exclude_none=True)
     for provider, model in DEFAULT_MODELS.items():
         if key := settings.provider_of(model).key:

@@ -122,7 +122,7 @@ def _commit(folder: Path) -> None:
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    settings = Settings(file=folder / "settings.toml", permission=Permission(allow=list(ALLOWED)))
+    settings = Settings(file=folder / "settings.toml", state=folder, permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
     settings = settings.model_copy(update={"models": free})
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:

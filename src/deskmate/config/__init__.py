@@ -16,6 +16,7 @@ from deskmate.config.tables import (
     Settings,
     config_folder,
     full_name,
+    state_folder,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "config_folder",
     "full_name",
     "load",
+    "state_folder",
 ]

@@ -21,6 +21,7 @@ from deskmate.config.tables import (
     Table,
     Written,
     config_folder,
+    state_folder,
 )
 from deskmate.errors import BadSettings
 
@@ -52,9 +53,8 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
         _check(layer, place)
         merged = _over(merged, layer)
     warnings = _warnings(written, file) if readable else ()
-    return Settings.model_validate(
-        {**merged, "file": file, "warnings": warnings, "colour": not environ.get("NO_COLOR")}
-    )
+    own = {"file": file, "state": state_folder(environ), "warnings": warnings, "colour": not environ.get("NO_COLOR")}
+    return Settings.model_validate({**merged, **own})
 
 
 def _read(file: Path) -> tuple[Layer, bool]:

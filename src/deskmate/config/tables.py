@@ -139,10 +139,12 @@ class Settings(Written):
     """What the user configured, checked.
 
     `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
-    it, there or not. `warnings`: what they should be told. `colour`: whether they want any.
+    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `warnings`: what they should be
+    told. `colour`: whether they want any.
     """
 
     file: Path
+    state: Path
     warnings: tuple[str, ...] = ()
     colour: bool = True
 
@@ -179,11 +181,6 @@ class Settings(Written):
         """The folder of the user's own skills, there or not."""
         return self.file.parent / "skills"
 
-    @staticmethod
-    def error_log(environ: Mapping[str, str]) -> Path:
-        """Return the file for errors of Deskmate itself, there or not. Settings that can be used are not needed."""
-        return _own_folder(environ, "XDG_STATE_HOME", ".local/state") / "error.log"
-
     def provider_of(self, model: str) -> Provider:
         """Return where a `provider:model` is asked."""
         return {"anthropic": self.anthropic, "openai": self.openai}[model.partition(":")[0]]
@@ -192,6 +189,11 @@ class Settings(Written):
 def config_folder(environ: Mapping[str, str]) -> Path:
     """Return the folder of the user's settings, there or not."""
     return _own_folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of what Deskmate keeps for itself, there or not."""
+    return _own_folder(environ, "XDG_STATE_HOME", ".local/state")
 
 
 def _own_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:

@@ -17,9 +17,9 @@ from deskmate.faces.cli.texts import one_line
 def keep(words: str, error: BaseException) -> Path:
     """Append an error and its traceback; return the file. Raises OSError where it cannot be written."""
     # Only now: it takes its time, and most commands have nothing to keep.
-    from deskmate.app import Settings
+    from deskmate.app import state_folder
 
-    file = Settings.error_log(os.environ)
+    file = state_folder(os.environ) / "error.log"
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} process {os.getpid()}: {words}\n"
     text = head + "".join(traceback.format_exception(error)) + "\n"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from deskmate.app import Settings
+from deskmate.app import state_folder
 
 KEPT = 1000
 _PRIVATE = 0o600
@@ -22,8 +22,8 @@ class History:
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> "History":
-        """Return the one beside the user's error log."""
-        return cls(Settings.error_log(environ).with_name("history.jsonl"))
+        """Return the one that Deskmate keeps for the user."""
+        return cls(state_folder(environ) / "history.jsonl")
 
     def read(self) -> list[str]:
         """Return the last texts, the oldest first; what is no text is left out."""
