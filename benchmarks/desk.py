@@ -27,6 +27,7 @@ from deskmate.runtime.office import Office
 from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 TEAM = "bench"
 
@@ -76,7 +77,7 @@ async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterato
             await office.roster.permit(policy)
         chosen = settings.model_copy(update={"model": f"openai:{model}"})
         async with connected(chosen) as client:
-            yield Desk(office, await furnished(folder, TEAM, chosen, office, client))
+            yield Desk(office, await furnished(folder, TEAM, chosen, office, client, Sandbox(Level.NONE)))
 
 
 def _with_one_tool(kit: Kit) -> Kit:

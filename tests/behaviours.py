@@ -97,4 +97,9 @@ FACES: dict[str, str] = {
     "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }
 
-BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **FACES}
+# Safety: what agents cannot do, whatever they read.
+SAFETY: dict[str, str] = {
+    "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",
+}
+
+BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **FACES, **SAFETY}

@@ -21,6 +21,7 @@ from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 
 def made(root: Path, *paths: str) -> Path:
@@ -204,7 +205,9 @@ async def test_an_agent_is_given_the_notes_of_the_folder_that_was_meant(
     office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
     settings = load({"HOME": str(root), "ANTHROPIC_API_KEY": "sk-test"}, {})
     async with connected(settings) as client:
-        furniture = await furnished(root / "w", "main", settings, office, client, folder=root / "w/a")
+        furniture = await furnished(
+            root / "w", "main", settings, office, client, Sandbox(Level.NONE), folder=root / "w/a"
+        )
         text = brief(furniture.started().made_of)
     assert "of w/a/AGENTS.md" in text
     assert "elsewhere" not in text

@@ -122,7 +122,8 @@ async def test_always_adds_the_rule_that_was_shown_and_it_can_be_taken_back(room
 
 async def test_a_question_whose_answer_could_not_be_sent_is_open_still(room: Room) -> None:
     async with sitting(room, touches, "Touch it.") as sat:
-        await sat.until(lambda session: session.questions)
+        # Asked first, then told on the roster.
+        await sat.until(lambda session: session.questions and sat.status(LEAD) == "waiting")
         before = sat.session.questions
         with pytest.raises(BadInput):
             await sat.session.answer(before[0], "no", "x" * 300_000)

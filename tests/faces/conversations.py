@@ -71,10 +71,12 @@ class Place:
 
 @contextmanager
 def held(place: Path, script: Callable[[Asked], Say] = play) -> Iterator[Place]:
-    """Have a place for conversations with models that play a script."""
+    """Have a place for conversations with models that play a script, of a user who has no sandbox."""
     folder, home = place / "work", place / "home"
     folder.mkdir()
-    home.mkdir()
+    settings = home / ".config/deskmate/settings.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("sandbox = false\n")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(FakeProvider(script)) as provider:
         keys: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": provider.url}
         yield Place(folder, environment(home, DESKMATE_MODEL="anthropic:claude-sonnet-4-5", **keys))

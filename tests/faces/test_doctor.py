@@ -49,7 +49,7 @@ def test_each_thing_is_a_line_that_begins_with_how_it_is(place: Path, env: Env) 
     assert (ended.code, ended.stderr) == (0, "")
     found = rows(ended)
     assert list(found) == [
-        *("python", "deskmate", "git", "ripgrep", "sandbox", "settings", "model"),
+        *("python", "deskmate", "git", "ripgrep", "settings", "model", "sandbox"),
         *("workspace", "file system", "locks", "notices", "disk", "team"),
     ]
     assert found["python"][0][1].startswith(sys.version.split()[0])
@@ -84,22 +84,39 @@ def test_looking_leaves_a_team_as_it_was(place: Path, env: Env) -> None:
 def test_nobody_needs_a_home_or_a_path(place: Path, env: Env) -> None:
     ended = at(place, "doctor", env={**env, "HOME": None, "PATH": str(place)})
     assert (ended.code, ended.stderr) == (0, "")
-    assert [rows(ended)[what][0][0] for what in ("git", "ripgrep", "sandbox")] == ["warn"] * 3
+    assert [rows(ended)[what][0][0] for what in ("git", "ripgrep")] == ["warn"] * 2
     assert rows(ended)["git"][0][1].endswith("install git")
 
 
 def test_a_program_that_does_not_run_counts_as_missing_and_one_that_runs_tells_its_version(
     tmp_path: Path, env: Env
 ) -> None:
-    for name, words in {"git": "echo git 1; exit 3", "rg": "echo ripgrep 14", "bwrap": "echo bubblewrap 9"}.items():
+    for name, words in {"git": "echo git 1; exit 3", "rg": "echo ripgrep 14"}.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{words}\n")
         (tmp_path / name).chmod(0o700)
     found = checks(tmp_path, {**env, "PATH": str(tmp_path)})
     assert found["git"].state == "warn"
     assert found["ripgrep"] == Check("ripgrep", "ok", "ripgrep 14")
-    assert found["sandbox"].state == "warn"
-    assert "run unconfined" in found["sandbox"].words
-    assert "bubblewrap 9 is there, and Deskmate does not use it yet" in found["sandbox"].words
+
+
+def test_how_commands_are_confined_is_told(tmp_path: Path, env: Env) -> None:
+    settings = tmp_path / "home/.config/deskmate/settings.toml"
+    settings.parent.mkdir(parents=True)
+    work = tmp_path / "work"
+    work.mkdir()
+    env = {**env, "HOME": str(tmp_path / "home")}
+    found = checks(work, env)["sandbox"]
+    assert (found.state, found.words.partition(";")[0]) == (
+        "ok",
+        "bubblewrap: commands write only in the workspace, without a network",
+    )
+    assert "holds your home: commands are asked about as without it" in checks(tmp_path, env)["sandbox"].words
+    settings.write_text("sandbox = false\n")
+    found = checks(work, env)["sandbox"]
+    assert (found.state, found.words.endswith("(it is switched off by --no-sandbox or in the settings)")) == (
+        "warn",
+        True,
+    )
 
 
 # -- settings ---------------------------------------------------------------------------------------

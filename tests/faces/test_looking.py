@@ -76,6 +76,7 @@ def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
         "home": None,
         "live": False,
         "holder": "",
+        "sandbox": None,
         "tasks": {"open": 3, "done": 0},
         "calls": 3,
         "usage": THRICE,

@@ -291,8 +291,9 @@ def test_the_last_team_is_gone_on_with_where_that_is_wanted_and_else_a_new_one_f
 
 @pytest.mark.behaviour("cli")
 def test_flags_above_the_settings_hold_for_the_conversation(place: Place) -> None:
-    end = place.piped("/mode\n/model\n", "--permission-mode", "plan", "--model", "anthropic:claude-opus-4-5")
-    assert end.stderr.splitlines()[:2] == ["mode: plan", "anthropic:claude-opus-4-5 is asked"]
+    flags = ("--permission-mode", "plan", "--model", "anthropic:claude-opus-4-5", "--no-sandbox")
+    end = place.piped("/mode\n/model\n", *flags)
+    assert end.stderr.splitlines()[:3] == ["mode: plan", "commands: no sandbox", "anthropic:claude-opus-4-5 is asked"]
 
 
 @pytest.mark.behaviour("cli")

@@ -21,6 +21,7 @@ from deskmate.runtime.office import Office
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Script, Use
+from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.scenarios.playing import TEAM, Room
 
 ALICE = "alice"
@@ -142,5 +143,5 @@ async def floor(room: Room, provider: FakeProvider, **flags: object) -> AsyncIte
         await office.roster.permit(PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=0.0))
         await office.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
         client = await stack.enter_async_context(connected(settings))
-        furniture = await furnished(room.place, TEAM, settings, office, client)
+        furniture = await furnished(room.place, TEAM, settings, office, client, Sandbox(Level.NONE))
         yield Floor(office, in_processes(furniture, room.place), happenings)

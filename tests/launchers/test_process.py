@@ -153,7 +153,8 @@ async def test_a_killed_process_is_started_again_and_goes_on(room: Room) -> None
 @pytest.mark.behaviour("resume", "P2")
 async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -> None:
     async with FakeProvider(story(builds("echo $$ > shell; echo $PPID > pid; exec sleep 600"))) as provider:
-        words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
+        # By its number a process can be found from outside only without a sandbox.
+        words = ["run", "build it", "--permission-mode", "dontAsk", "--no-sandbox", "--launcher", "process"]
         process = subprocess.Popen(
             typed("-C", str(room.place), *words),
             stdin=subprocess.DEVNULL,
@@ -174,7 +175,8 @@ async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -
 @pytest.mark.behaviour("P2")
 async def test_nothing_outlives_a_killed_lead_though_nobody_resumes_it(room: Room) -> None:
     async with FakeProvider(story(builds("trap '' TERM; echo $$ > shell; echo $PPID > pid; sleep 600"))) as provider:
-        words = ["run", "build it", "--permission-mode", "dontAsk", "--launcher", "process"]
+        # By its number a process can be found from outside only without a sandbox.
+        words = ["run", "build it", "--permission-mode", "dontAsk", "--no-sandbox", "--launcher", "process"]
         process = subprocess.Popen(
             typed("-C", str(room.place), *words),
             stdin=subprocess.DEVNULL,

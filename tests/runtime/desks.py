@@ -40,6 +40,7 @@ from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
+from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.runtime import SOON, until
 from tests.tools import MemoryWorkspace
 
@@ -137,6 +138,7 @@ class Floor:
     @property
     def furniture(self) -> Furniture:
         return Furniture(
+            sandbox=Sandbox(Level.NONE),
             team="team",
             models=lambda _: self.model,
             settings=Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES),

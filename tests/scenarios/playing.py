@@ -34,6 +34,7 @@ from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 TEAM = "main"
 SOON = 60
@@ -131,7 +132,7 @@ class Room:
         return cls(place, home)
 
     def settings(self, provider: FakeProvider, format_: Format, **flags: object) -> Settings:
-        """Return the settings of a user whose models are all at that provider."""
+        """Return the settings of a user whose models are all at that provider, and who has no sandbox."""
         environ = {
             "HOME": str(self.home),
             "DESKMATE_MODEL": MODELS[format_],
@@ -140,7 +141,7 @@ class Room:
             "OPENAI_API_KEY": "sk-test",
             "OPENAI_BASE_URL": f"{provider.url}/v1",
         }
-        return load(environ, {"permission_mode": "dontAsk", **flags})
+        return load(environ, {"permission_mode": "dontAsk", "sandbox": False, **flags})
 
     def wanted(self, provider: FakeProvider, format_: Format, goal: str | None, **flags: object) -> Wanted:
         """Return what a face would want of the app."""
@@ -175,7 +176,7 @@ class Room:
                 await office.roster.permit(policy)
                 await Mailbox(USER, pen, office.roster).send(LEAD, Plain(content=GOAL))
                 async with connected(settings) as client:
-                    furniture = await furnished(self.place, TEAM, settings, office, client)
+                    furniture = await furnished(self.place, TEAM, settings, office, client, Sandbox(Level.NONE))
                     agent = await Agent.seat(office, furniture.started(), furniture.lead)
                     return await agent.play(until_rest=True)
 

@@ -6,17 +6,20 @@ below do it.
 
 import secrets
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import anyio
+from anyio import to_thread
 
+from deskmate.app.confining import sandbox_of
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
+from deskmate.config import load
 from deskmate.core.claims import refusal
 from deskmate.core.members import recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
@@ -112,10 +115,13 @@ async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskCha
         return desk.changed(await desk.board.delete(USER, id_), freed)
 
 
-async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
+async def complete_task(
+    folder: Path | None, team: str | None, task: str, tell: Tell, environ: Mapping[str, str]
+) -> TaskChanged:
     """Mark a task as done; raise TaskRefused where it is not.
 
     What verifies it runs in the folder that was given, the current one if none was; `tell` hears of it and its output.
+    An agent may have written it: it is confined as those are.
     """
     id_ = parse_id(task)
     with _opened(folder, team) as desk:
@@ -128,7 +134,14 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
             # Nothing runs for a task that could not be completed even if all went well.
             if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
                 raise TaskRefused(why)
-            receipt = await _verified(desk.reading, found, receipt, at, tell)
+            sandbox = await to_thread.run_sync(sandbox_of, load(environ))
+            workspace = LocalWorkspace(
+                desk.reading.workspace,
+                desk.reading.team,
+                USER,
+                sandbox=replace(sandbox, writable=(*sandbox.writable, at)),
+            )
+            receipt = await _verified(workspace, found, receipt, at, tell)
         freed = freed_by(await desk.board.refresh(), id_)
         return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
 
@@ -145,9 +158,8 @@ def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
-async def _verified(reading: Reading, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
+async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
     tell(f"in {at}: {receipt.command}")
-    workspace = LocalWorkspace(reading.workspace, reading.team, USER)
     # The team's workspace is where outputs are kept; the command runs where the user stands.
     command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
     try:

@@ -16,6 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from deskmate.app.confining import sandbox_of
 from deskmate.app.reading import telling, workspace_at
 from deskmate.config import Settings, choose_fallback, choose_model, load
 from deskmate.errors import BadSettings, DeskmateError, StoreError
@@ -23,6 +24,7 @@ from deskmate.stores.files import Files
 from deskmate.stores.folders import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
 from deskmate.stores.jsonl import NET_SECONDS, TEAMS
 from deskmate.stores.watches import Watch, best_watch
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 State: TypeAlias = Literal["ok", "warn", "bad"]
 
@@ -69,7 +71,6 @@ def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
         _deskmate(),
         _git(_version_of("git", environ)),
         _ripgrep(_version_of("rg", environ)),
-        _sandbox(_version_of("bwrap", environ)),
     )
 
 
@@ -113,24 +114,31 @@ def _ripgrep(found: str | None) -> Check:
     return Check("ripgrep", "warn", missed, "to search better, install ripgrep")
 
 
-def _sandbox(found: str | None) -> Check:
-    words = "commands run unconfined: one that is permitted can do all that you can"
-    there = f"{found} is there" if found else "bubblewrap is not there"
-    unused = f"{there}, and Deskmate does not use it yet"
-    return Check("sandbox", "warn", f"{words} ({unused})", "permit what you would run yourself")
-
-
 # -- settings -------------------------------------------------------------------------------------
 
 
-def check_settings(environ: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check the user's settings, and whether they name a model that can be asked."""
+def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Check, ...]:
+    """Check the user's settings, whether a model can be asked by them, and how commands are confined in a place."""
     try:
         settings = load(environ)
     except BadSettings as error:
         return (told("settings", error),)
     words = str(settings.file) if settings.file.exists() else f"no file {settings.file}, and none is needed"
-    return (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
+    checks = (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
+    return (*checks, _sandbox(sandbox_of(settings), place))
+
+
+def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
+    why, _, step = sandbox.reason.partition("; ")
+    if sandbox.level is Level.NONE:
+        free = "commands run unconfined: one that is permitted can do all that you can, and forge what its team wrote"
+        return Check("sandbox", "warn", f"{free} ({why})", step or "permit only what you would run yourself")
+    if place is not None and not sandbox.confines(place):
+        home = f"{sandbox.level}, but {place} holds your home: commands are asked about as without it"
+        return Check("sandbox", "warn", home, "choose a folder below it with -C PATH")
+    network = "with the network" if sandbox.network else "without a network"
+    words = f"{sandbox.level}: commands write only in the workspace, {network}"
+    return Check("sandbox", "ok", "; but ".join(filter(None, [words, sandbox.reason])))
 
 
 def _warnings(settings: Settings) -> Iterator[Check]:

@@ -41,6 +41,7 @@ from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.tools import spec, tools_for
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 OUTPUT_TOKENS = 32_000
 
@@ -61,6 +62,7 @@ class Furniture:
     environment: Environment
     notes: tuple[str, str]
     skills: dict[str, Skill]
+    sandbox: Sandbox
     teams: Teams | None = None
     tools: tuple[Tool, ...] = ()
 
@@ -108,7 +110,7 @@ class Furniture:
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return the workspace of a member: what it runs is listed in the folder of its team, for the lead at home."""
         team = self.team if name == LEAD else self.office.roster.state.team
-        return LocalWorkspace(Path(self.workspace.root), team, name)
+        return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox)
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will be played; raise Refused where the model it is to have cannot be asked."""
@@ -154,6 +156,7 @@ class Furniture:
             hires=self.hires,
             teams=self.teams if kind is Kind.LEAD else None,
             rules=self.settings.rules,
+            confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 
     def _makings(self, name: str, kind: Kind, kit: Kit, role: str = "") -> dict[str, object]:
@@ -224,6 +227,7 @@ async def furnished(
     settings: Settings,
     office: Office,
     client: httpx2.AsyncClient,
+    sandbox: Sandbox,
     folder: Path | None = None,
     teams: Teams | None = None,
 ) -> Furniture:
@@ -231,7 +235,7 @@ async def furnished(
 
     For who holds the lead's seat. `folder`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
     """
-    furniture = replace(furniture_of(place, team, settings, office, client, folder), teams=teams)
+    furniture = replace(furniture_of(place, team, settings, office, client, sandbox, folder), teams=teams)
     await furniture.sweep(LEAD)
     return furniture
 
@@ -242,6 +246,7 @@ def furniture_of(
     settings: Settings,
     office: Office,
     client: httpx2.AsyncClient,
+    sandbox: Sandbox,
     folder: Path | None = None,
 ) -> Furniture:
     """Return what the agents of a team are given.
@@ -253,10 +258,11 @@ def furniture_of(
         models=cache(partial(_asked, settings, client, office.pen.clock)),
         settings=settings,
         office=office,
-        workspace=LocalWorkspace(place, team, LEAD),
-        environment=environment_of(place, attended=office.roster.state.attended),
+        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox),
+        environment=environment_of(place, sandbox, attended=office.roster.state.attended),
         notes=notes_for(folder or place, place),
         skills=skills_in(settings.skills_folder),
+        sandbox=sandbox,
     )
 
 
@@ -307,7 +313,7 @@ def _limits(name: str, settings: Settings, thinking: int = 0) -> Limits:
     return Limits(limits.window, output)
 
 
-def environment_of(place: Path, *, attended: bool) -> Environment:
+def environment_of(place: Path, sandbox: Sandbox, *, attended: bool) -> Environment:
     """Return what an agent is told of where it works."""
     return Environment(
         workspace=str(place),
@@ -316,4 +322,6 @@ def environment_of(place: Path, *, attended: bool) -> Environment:
         date=time.strftime("%Y-%m-%d"),
         branch=branch_of(place),
         attended=attended,
+        confined=sandbox.level is not Level.NONE,
+        network=sandbox.network,
     )

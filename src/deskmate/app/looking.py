@@ -41,7 +41,8 @@ class SeenMember:
 class SeenTeam:
     """A team at a glance. `live`: whether somebody plays it, None where that cannot be told; `holder`: who does.
 
-    `written`: when a record was last added, 0 for never.
+    `sandbox`: how far commands are confined, nothing where it was never played. `written`: when a record was last
+    added, 0 for never.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SeenTeam:
     home: str | None
     live: bool | None
     holder: str
+    sandbox: str
     members: tuple[SeenMember, ...]
     open_tasks: int
     done_tasks: int
@@ -177,6 +179,7 @@ def _team(reading: Reading) -> SeenTeam:
         home=roster.home,
         live=live,
         holder=holder,
+        sandbox=roster.sandbox,
         members=tuple(see_member(member, board, spent) for member in roster.members.values()),
         open_tasks=sum(task.is_open for task in board.tasks.values()),
         done_tasks=sum(task.status is Status.COMPLETED for task in board.tasks.values()),

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from deskmate.app.confining import sandbox_of
 from deskmate.app.furnishing import Furniture, connected, furniture_of, office_in
 from deskmate.app.places import current_folder, known_team, open_store, spent_elsewhere, workspace_of
 from deskmate.config import DEFAULT_MODELS, Settings, load
@@ -78,7 +80,8 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
                 raise Refused(f"there is no teammate '{part.name}' in team '{team}'; there is {there}")
-            furniture = furniture_of(place, team, settings, office, client, part.folder)
+            sandbox = await to_thread.run_sync(sandbox_of, settings)
+            furniture = furniture_of(place, team, settings, office, client, sandbox, part.folder)
             await furniture.play(part.name, wait=part.wait)
             tasks.cancel_scope.cancel()
 

@@ -38,6 +38,7 @@ from deskmate.ports import Clock, Model
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Level, Sandbox
 
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
@@ -125,21 +126,25 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
     settings = Settings(file=folder / "settings.toml", state=folder, permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
     settings = settings.model_copy(update={"models": free})
+    # The same on every machine: what runs is ours, and that a command asks is part of what is shown.
+    sandbox = Sandbox(Level.NONE)
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
         office = teams.office
         at = office.pen.clock.timestamp()
         # Attended: what is not allowed is asked, and waits.
-        await office.roster.permit(PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, at=at))
+        policy = PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, sandbox=sandbox.level, at=at)
+        await office.roster.permit(policy)
         await tell(office, GOAL)
         furniture = Furniture(
             team=teams.home,
             models=partial(_model, office.pen.clock, fast),
             settings=settings,
             office=office,
-            workspace=LocalWorkspace(folder, teams.home, LEAD),
-            environment=environment_of(folder, attended=True),
+            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox),
+            environment=environment_of(folder, sandbox, attended=True),
             notes=("AGENTS.md", ""),
             skills={},
+            sandbox=sandbox,
             teams=teams,
         )
         async with session_with(furniture, teams, folder) as session:

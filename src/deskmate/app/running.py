@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Literal
 
 import httpx2
+from anyio import to_thread
 
+from deskmate.app.confining import refuse_unconfined, sandbox_of
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
 from deskmate.app.playing import in_processes
 from deskmate.app.teams import Teams, permit
 from deskmate.config import Settings
 from deskmate.core.actions import Rest, Stop
-from deskmate.core.members import PolicySet
+from deskmate.core.members import EMPTY, PolicySet
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD, USER, new_name
 from deskmate.core.policy import Mode
@@ -37,6 +39,7 @@ from deskmate.runtime.team import Team
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
+from deskmate.workspaces.sandbox import Sandbox
 
 GO_ON = "Go on where you stopped."
 
@@ -103,11 +106,14 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     place, settings = workspace_of(wanted.folder), wanted.settings
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(settings)
+    sandbox = await to_thread.run_sync(sandbox_of, settings)
+    if not attended:
+        refuse_unconfined(place, settings, sandbox, EMPTY)
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
-        await _permit(teams.office, wanted, settings.permission_mode or Mode.DEFAULT, attended=attended)
+        await _permit(teams.office, wanted, settings.permission_mode or Mode.DEFAULT, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(teams.office, wanted.goal)
-        yield await _furnished(place, wanted, client, teams), teams
+        yield await _furnished(place, wanted, client, sandbox, teams), teams
 
 
 @asynccontextmanager
@@ -116,21 +122,28 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
     place, settings = workspace_of(wanted.folder), wanted.settings
     name = home_of(place, known_team(place, wanted.team) if wanted.team else latest_team(place))
     check_model(settings)
+    sandbox = await to_thread.run_sync(sandbox_of, settings)
     opened = _home(place, name, settings, feed, create=False)
     async with connected(settings, to_any=attended) as client, opened as teams:
         office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _permit(office, wanted, settings.permission_mode, attended=attended)
+        if not attended:
+            refuse_unconfined(place, settings, sandbox, office.roster.state)
+        await _permit(office, wanted, settings.permission_mode, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(office, wanted.goal)
         if await teams.reopen():
-            await _permit(office, wanted, settings.permission_mode, attended=attended)
-        yield await _furnished(place, wanted, client, teams), teams
+            if not attended:
+                refuse_unconfined(place, settings, sandbox, office.roster.state)
+            await _permit(office, wanted, settings.permission_mode, sandbox, attended=attended)
+        yield await _furnished(place, wanted, client, sandbox, teams), teams
 
 
-async def _furnished(place: Path, wanted: Wanted, client: httpx2.AsyncClient, teams: Teams) -> Furniture:
-    given = await furnished(place, teams.home, wanted.settings, teams.office, client, wanted.folder, teams)
+async def _furnished(
+    place: Path, wanted: Wanted, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
+) -> Furniture:
+    given = await furnished(place, teams.home, wanted.settings, teams.office, client, sandbox, wanted.folder, teams)
     return replace(given, tools=wanted.tools)
 
 
@@ -165,13 +178,18 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         yield await stack.enter_async_context(Teams(place, team, store, joint, office))
 
 
-async def _permit(office: Office, wanted: Wanted, mode: Mode | None, *, attended: bool) -> None:
-    """Record whether a person attends and, where that is said, the mode and whether the lead delegates."""
-    at, delegate = office.pen.clock.timestamp(), wanted.settings.delegate
-    rules = tuple(f"allow {tool.name}" for tool in wanted.tools)
-    await permit(
-        office.roster, PolicySet(by=LEAD, mode=mode, add_rules=rules, attended=attended, delegate=delegate, at=at)
+async def _permit(office: Office, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool) -> None:
+    """Record whether a person attends, how commands are confined and, where that is said, the mode and delegating."""
+    policy = PolicySet(
+        by=LEAD,
+        mode=mode,
+        add_rules=tuple(f"allow {tool.name}" for tool in wanted.tools),
+        attended=attended,
+        delegate=wanted.settings.delegate,
+        sandbox=sandbox.level,
+        at=office.pen.clock.timestamp(),
     )
+    await permit(office.roster, policy)
 
 
 async def tell(office: Office, words: str | None) -> None:

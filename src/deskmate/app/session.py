@@ -45,11 +45,16 @@ Answer: TypeAlias = Literal["yes", "always", "no"]
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """What is permitted: the mode of the team, those of members that have another, the rules."""
+    """What is permitted: the mode of the team, those of members that have another, the rules.
+
+    `own`: rules of the user's settings, which hold in every team. `sandbox`: how far commands are confined.
+    """
 
     mode: Mode
     modes: dict[str, Mode]
     rules: tuple[str, ...]
+    own: tuple[str, ...]
+    sandbox: str
 
 
 @asynccontextmanager
@@ -198,8 +203,10 @@ class Session:
     def permitted(self) -> Permitted:
         """What is permitted now."""
         roster = self._office.roster.state
-        rules = tuple(f"{rule.effect} {rule}" for rule in roster.rules)
-        return Permitted(roster.mode, dict(roster.modes), rules)
+        rules, own = (
+            tuple(f"{rule.effect} {rule}" for rule in some) for some in (roster.rules, self._furniture.settings.rules)
+        )
+        return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox)
 
     async def lead_rests(self) -> bool:
         """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that.

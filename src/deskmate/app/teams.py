@@ -150,6 +150,7 @@ class Teams:
             add_rules=tuple(f"{rule.effect} {rule}" for rule in home.rules),
             attended=home.attended,
             delegate=home.delegate,
+            sandbox=home.sandbox or None,
             at=self._now(),
         )
 

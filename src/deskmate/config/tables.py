@@ -56,6 +56,14 @@ def _rule(text: str) -> str:
     return text
 
 
+def _folder(path: str) -> str:
+    # Anything else would depend on where one stands.
+    if not path.startswith(("/", "~/")):
+        raise ValueError
+    return path
+
+
+Folders: TypeAlias = list[Annotated[str, AfterValidator(_folder)]]
 Name: TypeAlias = Annotated[str, AfterValidator(_name)]
 Rules: TypeAlias = list[Annotated[str, AfterValidator(_rule)]]
 Tokens: TypeAlias = Annotated[int, Field(ge=1)]
@@ -117,6 +125,10 @@ class Written(Table):
     openai: Provider = Field(Provider(), description="a table with `key` or `base_url`")
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
     permission: Permission = Field(Permission(), description="a table with `allow`, `ask` or `deny`")
+    sandbox: bool = Field(True, description="true or false")
+    network: bool = Field(False, description="true or false")
+    writable: Folders = Field([], description='a list of folders, such as ["~/.cache/go-build"]')
+    hidden: Folders = Field([], description='a list of folders or files, such as ["~/letters"]')
     delegate: bool | None = Field(None, description="true or false")
     max_cost: Above | None = Field(None, description="a number of dollars above 0")
     max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")

@@ -24,7 +24,10 @@ _TEAMMATE = frozenset({Kind.TEAMMATE})
 
 
 class Environment(BaseModel):
-    """Where an agent works. `branch`: None outside of a git repository. `attended`: a person is there to answer."""
+    """Where an agent works. `branch`: None outside of a git repository. `attended`: a person is there to answer.
+
+    `confined`: commands run in a sandbox, with a `network` or without.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -34,6 +37,8 @@ class Environment(BaseModel):
     date: str = "unknown"
     branch: str | None = None
     attended: bool = True
+    confined: bool = False
+    network: bool = True
 
 
 class _Makings(BaseModel):
@@ -258,7 +263,18 @@ def _environment(where: Environment) -> str:
     person = (
         "The user is there." if where.attended else "Nobody attends this run: decide by yourself, ask no questions."
     )
-    return _line(f"Environment: {where.platform}, shell {where.shell}, {branch}. Date: {where.date}. {person}")
+    facts = f"Environment: {where.platform}, shell {where.shell}, {branch}. Date: {where.date}. {person}"
+    return _line(" ".join(filter(None, [facts, _confinement(where)])))
+
+
+def _confinement(where: Environment) -> str:
+    if not where.confined:
+        return ""
+    network = "" if where.network else " and have no network"
+    return (
+        f"Commands run in a sandbox: they write only in the workspace and in a /tmp that is new at each{network}; "
+        "git's settings and hooks cannot be changed."
+    )
 
 
 def _notes(parts: _Makings) -> str:

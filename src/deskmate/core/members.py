@@ -137,7 +137,7 @@ class Left(Fact):
 class PolicySet(Fact):
     """The lead's process or the user changed what is permitted, for the team or for one member.
 
-    `delegate`: whether the lead leaves the work itself to others.
+    `delegate`: whether the lead leaves the work itself to others. `sandbox`: how far commands are confined from now on.
     """
 
     type: Literal["policy_set"] = "policy_set"
@@ -148,6 +148,7 @@ class PolicySet(Fact):
     remove_rules: tuple[RuleText, ...] = ()
     attended: bool | None = None
     delegate: bool | None = None
+    sandbox: str | None = None
     at: float
 
 
@@ -218,6 +219,7 @@ class Roster:
     rules: tuple[Rule, ...] = ()
     attended: bool = False
     delegate: bool = False
+    sandbox: str = ""
     number: int = 0
     causes: Seen[int] = field(default_factory=Seen)
     damaged: frozenset[int] = frozenset()
@@ -388,6 +390,8 @@ def _permit(roster: Roster, event: PolicySet) -> Roster:
         roster = replace(roster, attended=event.attended)
     if event.delegate is not None:
         roster = replace(roster, delegate=event.delegate)
+    if event.sandbox is not None:
+        roster = replace(roster, sandbox=event.sandbox)
     if event.mode and event.member:
         return replace(roster, modes={**roster.modes, event.member: event.mode})
     return replace(roster, mode=event.mode) if event.mode else roster

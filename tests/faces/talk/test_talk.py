@@ -189,7 +189,7 @@ async def test_a_question_is_shown_whole_and_yes_lets_the_call_run(room: Room) -
         assert await typist.types("/yes") == ["yes to lead: bash ls"]
         await typist.until(lambda session: session.members[0].words == "Done.")
         assert await typist.types("/questions") == ["nothing waits for your word"]
-        assert typist.session.permitted == Permitted(Mode.DEFAULT, {}, ())
+        assert typist.session.permitted == Permitted(Mode.DEFAULT, {}, (), (), "none")
 
 
 @pytest.mark.parametrize("line", ["/yes", "/always", "/no", "/no not now"])
@@ -207,11 +207,11 @@ async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: R
     async with typing(room) as typist:
         await asked(typist)
         assert await typist.types("/always 1") == ["always to lead: bash ls; from now on: allow bash(ls)"]
-        assert await typist.types("/mode") == ["mode: default", "rule: allow bash(ls)"]
+        assert await typist.types("/mode") == ["mode: default", "commands: no sandbox", "rule: allow bash(ls)"]
         unknown = "there is no rule 'allow bas' to drop; rules: allow bash(ls)"
         assert await typist.types("/mode drop allow bas") == [unknown]
         assert await typist.types("/mode drop allow bash(ls)") == ["no longer a rule: allow bash(ls)"]
-        assert await typist.types("/mode") == ["mode: default"]
+        assert await typist.types("/mode") == ["mode: default", "commands: no sandbox"]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ async def test_modes_of_team_and_members_are_changed_and_shown(room: Room) -> No
         await hired(typist)
         assert await typist.types("/mode acceptEdits") == ["the team works in mode acceptEdits from now on"]
         assert await typist.types("/mode plan alice") == ["alice works in mode plan from now on"]
-        assert await typist.types("/mode") == ["mode: acceptEdits", "alice: plan"]
+        assert await typist.types("/mode") == ["mode: acceptEdits", "commands: no sandbox", "alice: plan"]
 
 
 async def test_the_model_is_shown_and_exchanged(room: Room) -> None:

@@ -94,7 +94,7 @@ async def team(folder: Path, *members: tuple[str, str]) -> AsyncIterator[tuple[H
 async def session_at(folder: Path) -> AsyncIterator[Session]:
     """Open a session of the team that is there, with nobody played."""
     environ = {"HOME": str(folder), "DESKMATE_MODEL": "anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY": "sk-test"}
-    wanted = Wanted(folder, None, "main", load(environ, {}))
+    wanted = Wanted(folder, None, "main", load(environ, {"sandbox": False}))
     async with reopened(wanted, Feed(), attended=True) as (furniture, teams):
         session = Session(furniture, teams, await Agent.seat(furniture.office, furniture.started(), furniture.lead))
         await session.look()

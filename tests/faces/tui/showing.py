@@ -87,6 +87,6 @@ async def played(
         "ANTHROPIC_BASE_URL": provider.url,
     }
     feed = Feed()
-    wanted = Wanted(folder, words, None, load(environ, {}))
+    wanted = Wanted(folder, words, None, load(environ, {"sandbox": False}))
     async with attended(wanted, feed) as session, on_screen(session, feed, size, **options) as screen:
         yield screen

@@ -59,7 +59,9 @@ class Stage:
         script = parts if callable(parts) else (lambda asked: parts[who(asked)](asked))
         async with FakeProvider(script, faults=faults) as provider:
             self.connect(provider)
-            settings = load(os.environ, {"permission_mode": "dontAsk", "launcher": self.launcher, **flags})
+            settings = load(
+                os.environ, {"permission_mode": "dontAsk", "sandbox": False, "launcher": self.launcher, **flags}
+            )
             with anyio.fail_after(SOON):
                 outcome = await run(Wanted(self.place, GOAL, None, settings), feed)
         assert provider.complaints == []

@@ -152,7 +152,7 @@ async def test_killed_while_the_team_is_open_either_name_or_none_brings_back_bot
         playing.append(process)
         with anyio.fail_after(SOON):
             assert await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True) == -signal.SIGKILL
-        settings = load(os.environ, {"launcher": stage.launcher})
+        settings = load(os.environ, {"sandbox": False, "launcher": stage.launcher})
         with anyio.fail_after(SOON):
             outcome = await resume(Wanted(stage.place, None, name, settings), Feed())
     assert (outcome.team, outcome.text, provider.complaints) == ("main", FINAL, [])

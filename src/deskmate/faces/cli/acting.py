@@ -3,6 +3,7 @@
 `commands` stands above; `deskmate.app` does it, under the name of the user.
 """
 
+import os
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -49,7 +50,7 @@ def assign(folder: Path | None, team: str | None, task: str, name: str) -> int:
 
 def done(folder: Path | None, team: str | None, task: str) -> int:
     """Mark a task as done, once what verifies it succeeds."""
-    return _put_task("done", _wait_for(partial(acting.complete_task, folder, team, task, note)))
+    return _put_task("done", _wait_for(partial(acting.complete_task, folder, team, task, note, os.environ)))
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:

@@ -72,6 +72,11 @@ def _options(command: Command) -> Command:
             help="Let the lead leave the work itself to teammates: it has no tools for files and commands then.",
         ),
         click.option(
+            "--sandbox/--no-sandbox",
+            default=None,
+            help="Confine commands to the workspace, as far as this machine can; unless said otherwise, they are.",
+        ),
+        click.option(
             "--launcher",
             type=click.Choice(LAUNCHERS),
             help="Play new teammates inline, in this process, or each in a process of its own.",

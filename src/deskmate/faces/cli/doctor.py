@@ -32,7 +32,7 @@ def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print how all is and what to do; return 1 where something is bad, 3 where the workspace cannot be used."""
     workspace = check_workspace(folder)
     found = check_teams(workspace.place, team) if workspace.place else ()
-    checks = (*check_machine(os.environ), *check_settings(os.environ), *workspace.checks)
+    checks = (*check_machine(os.environ), *check_settings(os.environ, workspace.place), *workspace.checks)
     rows = (*checks, *(check for one in found for check in one.checks))
     if as_json:
         fields = {"checks": [asdict(check) for check in checks], "teams": [_team_fields(one) for one in found]}

@@ -19,6 +19,11 @@ def status_of(member: SeenMember) -> str:
     return f"{member.word}: {member.detail}" if member.detail else member.word
 
 
+def sandbox_of(level: str) -> str:
+    """Return in words how far commands are confined, nothing where that was never said."""
+    return {"": "", "none": "no sandbox"}.get(level, f"sandbox {level}")
+
+
 def role_of(member: SeenMember) -> str:
     """Return a member's role, nothing where that only repeats its name."""
     return member.role if member.role != member.name else ""

@@ -12,7 +12,7 @@ from deskmate.app import Sum
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
 from deskmate.faces.cli import outputs
-from deskmate.faces.cli.listings import board_lines, cost_lines, dollars, inbox_lines, role_of, status_of
+from deskmate.faces.cli.listings import board_lines, cost_lines, dollars, inbox_lines, role_of, sandbox_of, status_of
 from deskmate.faces.cli.tables import Cell, Sheet, ago, put, sheet_for
 from deskmate.faces.cli.texts import one_line, width
 
@@ -35,17 +35,18 @@ def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
     playing = {True: f"live ({team.holder})", False: "not played", None: "not known whether played"}[team.live]
     done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
     written = f"written {ago(now - team.written)} ago" if team.written else "never written"
-    head = _fitting(f"{team.name}{home}", [playing, done, dollars(team.spent), written], sheet.cells)
+    confined = sandbox_of(team.sandbox)
+    head = _fitting(f"{team.name}{home}", [playing, confined, done, dollars(team.spent), written], sheet.cells)
     rows = [_member_row(member, now) for member in team.members]
     return [*sheet.table([[head]], gives=0), *sheet.table(rows, gives=2, indent="  ")]
 
 
 def _fitting(name: str, parts: list[str], cells: int | None) -> str:
     """Return the head of a team, without what matters least where the window is too narrow for it."""
-    playing, done, cost, _ = parts
+    playing, confined, done, cost, _ = parts
     short = playing.partition(" (")[0]
-    heads = (parts, [playing, done, cost], [short, done, cost], [short, cost], [cost])
-    words = [one_line(f"{name}: {', '.join(head)}") for head in heads]
+    heads = (parts, [playing, confined, done, cost], [short, confined, done, cost], [short, done, cost], [short, cost])
+    words = [one_line(f"{name}: {', '.join(filter(None, head))}") for head in (*heads, [cost])]
     return next((one for one in words if cells is None or width(one) <= cells), words[-1])
 
 
@@ -65,6 +66,7 @@ def _team_fields(team: SeenTeam) -> Fields:
         "home": team.home,
         "live": team.live,
         "holder": team.holder,
+        "sandbox": team.sandbox or None,
         "members": members,
         "tasks": {"open": team.open_tasks, "done": team.done_tasks},
         **_sum_fields(team.spent),

@@ -16,6 +16,7 @@ import anyio
 from deskmate.app import LEAD, Feed, Settings
 from deskmate.app.session import Session, attended
 from deskmate.faces.cli.error_log import logging_to
+from deskmate.faces.cli.listings import sandbox_of
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
@@ -119,8 +120,9 @@ class _Conversation:
 
     async def type(self, keyboard: Keyboard, session: Session, talk: Talk, feed: Feed) -> int:
         """Carry out what is typed until somebody leaves."""
-        mode = session.permitted.mode.value
-        self._progress.note(f"{session.model}, permission mode {mode}, team {session.team}; /help, and /quit to leave")
+        mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
+        words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
+        self._progress.note(f"{words}; /help, and /quit to leave")
         self._watch(session, talk)
         history = History.of_user(os.environ)
         with keyboard.open(self._past(history), partial(_here, session)) as typed:

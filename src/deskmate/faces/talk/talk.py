@@ -16,7 +16,7 @@ from deskmate import DeskmateError, Refused
 from deskmate.app import LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
-from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines, sandbox_of
 from deskmate.faces.cli.tables import Cell, Line, Sheet
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.talk.asking import asker, question_lines, subject
@@ -216,7 +216,9 @@ class Talk:
         permitted = self._session.permitted
         own = [f"{name}: {mode.value}" for name, mode in permitted.modes.items()]
         rules = [f"rule: {rule}" for rule in permitted.rules]
-        return [line for text in [f"mode: {permitted.mode.value}", *own, *rules] for line in _plain(text)]
+        rules += [f"rule of your settings: {rule}" for rule in permitted.own]
+        head = [f"mode: {permitted.mode.value}", f"commands: {sandbox_of(permitted.sandbox)}"]
+        return [line for text in [*head, *own, *rules] for line in _plain(text)]
 
     def _model(self, name: str) -> Lines:
         if not name:

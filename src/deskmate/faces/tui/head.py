@@ -5,6 +5,7 @@ from textual.widget import Widget
 
 from deskmate.app import Sum
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import sandbox_of
 from deskmate.faces.tui.lines import words
 
 
@@ -37,7 +38,8 @@ def head_of(session: Session) -> Text:
     if asked:
         head.append(f"  {asked} question{'' if asked == 1 else 's'}", "bold yellow")
     head.append(f"  {spent_in_words(session.spent)}")
-    head.append(f"  {session.permitted.mode.value}  {words(session.model)}", "dim")
+    permitted = session.permitted
+    head.append(f"  {permitted.mode.value}, {sandbox_of(permitted.sandbox)}  {words(session.model)}", "dim")
     head.append(f"  {words(session.workspace.name)}", "dim")
     return head
 
