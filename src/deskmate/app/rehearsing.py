@@ -193,7 +193,9 @@ class Rehearsal:
         await self.session.look()
         if question not in self.session.questions:
             return
+        if question.rule is None and answer == "always":
+            answer = "yes"
         # Who left meanwhile waits for no answer.
         with suppress(UnknownRecipient):
-            await self.session.answer(question, answer if question.rule or answer != "always" else "yes")
+            await self.session.answer(question, answer)
         person.told(question, answer, not scope.cancelled_caught)
