@@ -18,7 +18,7 @@ from deskmate.app.session import Session
 from deskmate.core.entries import Call, Said, Started
 from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest, PlanRequest
-from deskmate.faces.tui.questions import Answered, QuestionsPanel, Seen
+from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands
@@ -60,12 +60,12 @@ class Asking(Host):
     def action_escape(self) -> None:
         self.escapes += 1
 
-    async def on_answered(self, message: Answered) -> None:
+    async def on_questions_panel_answered(self, message: QuestionsPanel.Answered) -> None:
         self.answers.append((message.question.member, message.answer, message.words))
         await self.session.answer(message.question, message.answer, message.words)
         self.questions.show(self.session, NOW)
 
-    def on_seen(self, message: Seen) -> None:
+    def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         self.told.append(message.question.member)
 
     async def seen(self, pilot: Pilot[None]) -> None:
@@ -114,8 +114,11 @@ async def made(folder: Path, deed: Deed, *members: tuple[str, str]) -> Path:
 
 async def ask(
     hands: Hands, who: str, tool: str, arguments: dict[str, Any], reason: str = "", rule: str | None = None
-) -> None:
-    """Have somebody ask the user for a permission, as an agent does: said and journaled before it is sent."""
+) -> str:
+    """Have somebody ask the user for a permission, as an agent does: said and journaled before it is sent.
+
+    Return the id of the request.
+    """
     id_ = await _called(hands, who, Call(tool=tool, arguments=arguments))
     request = PermissionRequest(request_id=id_, tool=tool, arguments=arguments, reason=reason, rule=rule)
     await hands.mailbox(who).send("user", request)

@@ -11,7 +11,7 @@ from deskmate.app.listening import Letter
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import letter_lines
 from deskmate.faces.cli.printing import Progress
-from deskmate.faces.cli.tables import Cell, Line
+from deskmate.faces.cli.tables import Cell, CleanLine
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.talk import Talk
 
@@ -52,7 +52,7 @@ class Teller:
             case _:
                 self._progress.hear(happening)
 
-    def put(self, lines: Iterable[Line]) -> None:
+    def put(self, lines: Iterable[CleanLine]) -> None:
         """Print lines that are the program's own."""
         self._progress.put(lines)
 

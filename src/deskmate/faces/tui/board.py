@@ -1,6 +1,6 @@
 """The board panel: what is to be done, what blocks what, who is at it, and what is done. `outline` sets it out.
 
-The app above places it and tells it to show what the session has.
+`team_screen` above places it and tells it to show what the session has.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class BoardPanel(Rows):
     NOTHING = "no tasks yet"
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(self.head, self.below, id=id)
         self.border_title = "board"
         self._tasks: tuple[SeenTask, ...] = ()
         self._look = Look({}, {}, 0.0)
