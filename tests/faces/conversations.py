@@ -58,19 +58,18 @@ class Place:
         home.mkdir()
         return Place(folder, {**self.env, "HOME": str(home), **env})
 
-    def piped(self, stdin: str | bytes, *args: str, **env: str) -> Ended:
+    def piped(self, stdin: str | bytes, *args: str) -> Ended:
         """Converse through pipes."""
-        words = stdin.encode() if isinstance(stdin, str) else stdin
-        return self._ran([*DESKMATE, *args], {**self.env, **env}, words)
+        return self._ran([*DESKMATE, *args], stdin.encode() if isinstance(stdin, str) else stdin)
 
     def in_shell(self, line: str) -> Ended:
         """Have a line run by a shell that knows the whole program as `deskmate`."""
         known = f'deskmate() {{ {shlex.join(DESKMATE)} "$@"; }}'
-        return self._ran(["sh", "-c", f"{known}\n{line}"], self.env, b"")
+        return self._ran(["sh", "-c", f"{known}\n{line}"])
 
-    def _ran(self, args: Sequence[str], env: Mapping[str, str], stdin: bytes) -> Ended:
+    def _ran(self, args: Sequence[str], stdin: bytes = b"") -> Ended:
         ran = subprocess.run(
-            args, cwd=self.folder, env=env, input=stdin, capture_output=True, timeout=SECONDS, check=False
+            args, cwd=self.folder, env=self.env, input=stdin, capture_output=True, timeout=SECONDS, check=False
         )
         return Ended(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
 

@@ -46,19 +46,18 @@ async def written(team: Hands, clock: FakeClock) -> None:
     await team.mailbox("carol").send("alice", Undeliverable(reason="dave has left", original=lost))
 
 
-def numbered(*numbers: int, sender: str = "lead") -> list[Plain]:
-    return [Plain(content=f"letter {sender} {n}") for n in numbers]
+async def write(team: Hands, *numbers: int) -> None:
+    for n in numbers:
+        await team.mailbox("lead").send("bob", Plain(content=f"letter {n}"))
 
 
 async def forty(team: Hands, clock: FakeClock) -> None:
-    for message in numbered(*range(40)):
-        await team.mailbox("lead").send("bob", message)
+    await write(team, *range(40))
 
 
-async def write_more(folder: Path, *numbers: int, sender: str = "lead") -> None:
+async def write_more(folder: Path, *numbers: int) -> None:
     async with hands(folder) as team:
-        for message in numbered(*numbers, sender=sender):
-            await team.mailbox(sender).send("bob", message)
+        await write(team, *numbers)
 
 
 def mail(shown: Alone) -> list[str]:
