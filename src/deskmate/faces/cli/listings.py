@@ -24,6 +24,11 @@ def role_of(member: SeenMember) -> str:
     return member.role if member.role != member.name else ""
 
 
+def colours_of(members: Iterable[SeenMember]) -> dict[str, str]:
+    """Return the colours of members by name; who has none is left out."""
+    return {member.name: member.colour for member in members if member.colour}
+
+
 def sender_of(name: str) -> str:
     """Return the member that is meant by a name, for a subagent who sent it."""
     return name.partition(":")[0]

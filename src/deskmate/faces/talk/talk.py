@@ -16,7 +16,7 @@ from deskmate import DeskmateError, Refused
 from deskmate.app import LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
-from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines
+from deskmate.faces.cli.listings import board_lines, colours_of, cost_lines, inbox_lines, member_lines
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.talk.asking import asker, question_lines, subject
@@ -146,7 +146,7 @@ class Talk:
 
     @property
     def _colours(self) -> dict[str, str]:
-        return {member.name: member.colour for member in self._session.members if member.colour}
+        return colours_of(self._session.members)
 
     # -- what is changed --------------------------------------------------------------------------
 

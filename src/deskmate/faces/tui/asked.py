@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from deskmate.app import Question
 from deskmate.app.looking import SeenMember, SeenTask
-from deskmate.faces.cli.listings import role_of, sender_of
+from deskmate.faces.cli.listings import colours_of, role_of, sender_of
 from deskmate.faces.cli.printing import TELLING
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.talk.asking import value_text
@@ -42,7 +42,7 @@ class People:
 
     def style(self, name: str) -> str:
         """Return how the name of an asker looks."""
-        return style_of(sender_of(name), {one.name: one.colour for one in self.members.values()})
+        return style_of(sender_of(name), colours_of(self.members.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from deskmate.app.looking import SeenTask
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import colours_of
 from deskmate.faces.tui.lines import Line
 from deskmate.faces.tui.outline import Look, below, head, outline
 from deskmate.faces.tui.rows import Rows
@@ -31,13 +32,12 @@ class BoardPanel(Rows):
     def show(self, session: Session, now: float) -> None:
         """Show the board as it is now."""
         tasks = session.tasks
-        colours = {member.name: member.colour for member in session.members}
         if tasks != self._tasks:
             self._tasks = tasks
             self._depths = dict(outline(tasks))
             self._done = [task.id for task in tasks if task.status == "completed"]
             self.border_title = f"board {len(self._done)}/{len(tasks)}" if tasks else "board"
-        self._look = Look({task.id: task for task in tasks}, colours, now)
+        self._look = Look({task.id: task for task in tasks}, colours_of(session.members), now)
         self._lay()
 
     def _lay(self) -> None:

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from deskmate.app.listening import Letter
 from deskmate.app.session import Session
-from deskmate.faces.cli.listings import sender_of
+from deskmate.faces.cli.listings import colours_of, sender_of
 from deskmate.faces.tui.lines import Line, cut, folded, paragraphs, words
 from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
@@ -50,7 +50,7 @@ class PostPanel(Rows):
     def show(self, session: Session, now: float) -> None:
         """Show the mail as it is now."""
         self._letters = together(session.letters)
-        self._colours = {member.name: member.colour for member in session.members}
+        self._colours = colours_of(session.members)
         self._now = now
         self._lay()
 

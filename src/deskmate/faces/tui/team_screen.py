@@ -18,6 +18,7 @@ from textual.widgets import Input
 from deskmate import DeskmateError
 from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import colours_of
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.tui.board import BoardPanel
 from deskmate.faces.tui.conversation import Conversation
@@ -134,7 +135,7 @@ class TeamScreen(Screen[None]):
 
     def _draw_panels(self) -> None:
         session, now, members = self._session, self._now(), self._session.members
-        self._colours = {member.name: member.colour for member in members}
+        self._colours = colours_of(members)
         if self.watching.keep_up():
             self._watch(LEAD)
         chosen = self.watching.chosen
