@@ -5,13 +5,9 @@ import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import anyio.lowlevel
 import pytest
-from anyio import to_thread
-from anyio.abc import TaskStatus
 
 from deskmate.app.furnishing import office_in
 from deskmate.app.places import home_of, latest_team, open_store, spent_elsewhere
@@ -19,19 +15,15 @@ from deskmate.app.teams import Teams
 from deskmate.config import Settings
 from deskmate.core.members import Joined, PolicySet
 from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER, mail
+from deskmate.core.names import LEAD, USER
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.prompts import Reply
 from deskmate.core.records import Record
 from deskmate.errors import BadName, Held, Refused
 from deskmate.runtime.feed import Feed, Founded
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.leaving import give_back
 from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
-from deskmate.runtime.team import Team
 from deskmate.stores.archive import finish_archiving, spent_in_archive, teams_in
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
@@ -177,72 +169,6 @@ async def test_leads_side_by_side_each_have_their_team(tmp_path: Path) -> None:
         assert (await two.office.board.refresh()).tasks == {}
         await two.close()
         assert [team.office.roster.state.team for team in (one, two)] == ["web", "main-2"]
-
-
-async def rounds(count: int = 400) -> None:
-    """Let whoever works on disk get that many things done."""
-    for _ in range(count):
-        await to_thread.run_sync(int)
-
-
-@dataclass
-class Slow:
-    """A launcher whose teammates leave at once, and give back only when the lead has had time to go elsewhere."""
-
-    office: Office
-    given_back_in: list[str] = field(default_factory=list)
-
-    async def play(self, name: str) -> None:
-        roster = self.office.roster
-        await roster.leave(name, "done", heard=0)
-        await rounds()
-        self.given_back_in.append(roster.state.team)
-        await give_back(name, self.office.pen, roster, self.office.board)
-
-
-@pytest.mark.behaviour("team-create", "bounce", "release")
-async def test_who_has_just_left_gives_back_before_the_lead_goes_elsewhere(tmp_path: Path) -> None:
-    async with home(tmp_path) as teams, task_group() as tasks:
-        office, slow = teams.office, Slow(teams.office)
-        await office.roster.join(Joined(name="bob", at=1.0))
-        await office.board.create(LEAD, "parse", owner="bob")
-        await Mailbox(LEAD, office.pen, office.roster).send("bob", Plain(content="are you there?"))
-        teams.players = Team(office, {"inline": slow}, tasks)
-        tasks.start_soon(teams.players.keep)
-        while office.roster.state.here("bob"):
-            await anyio.lowlevel.checkpoint()
-        await teams.found("web", "")
-        tasks.cancel_scope.cancel()
-    assert slow.given_back_in == ["main"]
-    async with home(tmp_path) as teams:
-        assert (await teams.office.board.refresh()).tasks[1].owner is None
-        letters = await teams.office.pen.store.read(mail(LEAD))
-        assert [item.body["type"] for item in letters if isinstance(item, Record)] == ["undeliverable"]
-
-
-@pytest.mark.behaviour("team-create", "release")
-async def test_what_a_kill_cut_off_of_a_leaving_is_finished_before_the_lead_goes_elsewhere(tmp_path: Path) -> None:
-    async with home(tmp_path) as teams:
-        await teams.office.roster.join(Joined(name="bob", at=1.0))
-        await teams.office.board.create(LEAD, "parse", owner="bob")
-        await teams.office.roster.leave("bob", "done", heard=0)
-    async with home(tmp_path) as teams, task_group() as tasks:
-        office = teams.office
-        teams.players = Team(office, {"inline": Slow(office)}, tasks)
-
-        async def sits(*, task_status: TaskStatus[None]) -> None:
-            async with office.pen.store.hold("bob", "the process of before, which has not ended yet"):
-                task_status.started()
-                await rounds()
-
-        await tasks.start(sits)
-        tasks.start_soon(teams.players.keep)
-        await rounds(20)
-        await teams.found("web", "")
-        await rounds()
-        tasks.cancel_scope.cancel()
-    async with home(tmp_path) as teams:
-        assert (await teams.office.board.refresh()).tasks[1].owner is None
 
 
 # -- going on ---------------------------------------------------------------------------------------

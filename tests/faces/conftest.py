@@ -1,17 +1,36 @@
-"""An environment that nobody has configured, but for a key."""
+"""What most tests of the faces begin with: an environment, a team to look at, a provider to converse with."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.faces import Env
+from tests.faces.conversations import Place, held
+from tests.faces.teams import worked
 
 
 @pytest.fixture
 def env(tmp_path: Path) -> Env:
+    """An environment that nobody has configured, but for a key."""
     return {
         "HOME": str(tmp_path),
         "XDG_CONFIG_HOME": None,
         "XDG_STATE_HOME": None,
         "ANTHROPIC_API_KEY": "sk-test",
     }
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A workspace with a team that has done something in every stream."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return worked(folder)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A place for conversations whose provider all tests of a module share."""
+    with held(tmp_path_factory.mktemp("held")) as place:
+        yield place

@@ -1,8 +1,9 @@
 """Conversations with the whole program in another process: a scripted provider, a folder, and what is piped in."""
 
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.faces import Ended, environment
 from tests.scenarios.team.parts import hears, who
 
 SECONDS = 60
+DESKMATE = (sys.executable, "-m", "deskmate")
 # What providers can send of them.
 ODD = "\n".join(NAUGHTY).encode("utf-8", "replace").decode()
 LONG = "\n".join(f"line {number}" for number in range(300))
@@ -50,18 +52,33 @@ class Place:
     folder: Path
     env: dict[str, str]
 
-    def piped(self, stdin: str | bytes, *args: str, **env: str) -> Ended:
+    def own(self, folder: Path, **env: str) -> "Place":
+        """Return a place at the same provider, with a folder and a home that nobody else has."""
+        home = folder / "home"
+        home.mkdir()
+        return Place(folder, {**self.env, "HOME": str(home), **env})
+
+    def piped(self, stdin: str | bytes, *args: str) -> Ended:
         """Converse through pipes."""
+        return self._ran([*DESKMATE, *args], stdin.encode() if isinstance(stdin, str) else stdin)
+
+    def in_shell(self, line: str) -> Ended:
+        """Have a line run by a shell that knows the whole program as `deskmate`."""
+        known = f'deskmate() {{ {shlex.join(DESKMATE)} "$@"; }}'
+        return self._ran(["sh", "-c", f"{known}\n{line}"])
+
+    def _ran(self, args: Sequence[str], stdin: bytes = b"") -> Ended:
         ran = subprocess.run(
-            [sys.executable, "-m", "deskmate", *args],
-            cwd=self.folder,
-            env={**self.env, **env},
-            input=stdin.encode() if isinstance(stdin, str) else stdin,
-            capture_output=True,
-            timeout=SECONDS,
-            check=False,
+            args, cwd=self.folder, env=self.env, input=stdin, capture_output=True, timeout=SECONDS, check=False
         )
         return Ended(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
+
+    def begun(self, *args: str) -> "subprocess.Popen[str]":
+        """Begin a conversation through pipes that goes on meanwhile."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [*DESKMATE, *args], cwd=self.folder, env=self.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        )
 
     @property
     def teams(self) -> list[str]:

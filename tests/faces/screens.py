@@ -174,8 +174,16 @@ class Terminal:
 
     def say(self, text: str) -> None:
         """Type a text and Enter once there is a prompt."""
-        self.until(lambda: self.screen.cursor == (">", 2))
+        self.prompted()
         self.type(f"{text}\r")
+
+    def prompted(self) -> None:
+        """Wait for a prompt with nothing typed behind it."""
+        self.cursor_in(">", 2)
+
+    def cursor_in(self, row: str, column: int) -> None:
+        """Wait until the cursor is in a row that reads so, at a column."""
+        self.until(lambda: self.screen.cursor == (row, column))
 
     def until(self, holds: Callable[[], bool]) -> None:
         """Show what comes until something holds, bounded."""

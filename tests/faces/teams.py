@@ -21,6 +21,21 @@ from deskmate.core.spending import Spent
 from tests.faces import Ended, Env, typed
 
 T = TypeVar("T")
+# Every way to look.
+LOOKS = (
+    ["teams"],
+    ["teams", "--json"],
+    ["board"],
+    ["board", "--json"],
+    ["inbox", "alice"],
+    ["inbox", "user"],
+    ["inbox", "lead", "--json"],
+    ["tail", "alice"],
+    ["tail", "alice", "--json"],
+    ["tail", "lead"],
+    ["cost"],
+    ["cost", "--json"],
+)
 SECRET = "\x1b[31mred\x1b[0m \x07bell"
 
 

@@ -13,17 +13,10 @@ from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
 from deskmate.stores.watches import Changed
 from tests.faces import Ended, Env, environment
-from tests.faces.teams import Hands, at, files, founded, in_team, played, put_aside, spoil, worked
+from tests.faces.teams import Hands, at, files, founded, in_team, played, put_aside, spoil
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
 UNREADABLE = "no record, or its checksum does not hold"
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return worked(folder)
 
 
 def rows(ended: Ended) -> dict[str, list[tuple[str, str]]]:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.faces.conversations import LONG, Place, held
+from tests.faces.conversations import LONG, Place
 from tests.faces.screens import Screen, Terminal, at_terminal
 
 pytestmark = pytest.mark.behaviour("repl")
@@ -22,40 +24,54 @@ CTRL_C, CTRL_D, HOME, LEFT, RIGHT, UP, TAB = "\x03", "\x04", "\x01", "\x1b[D", "
 WAYS_ON = ["go on with: deskmate --team main", "or without you: deskmate resume main"]
 
 
-@pytest.fixture(scope="module")
-def _held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with held(tmp_path_factory.mktemp("held")) as place:
-        yield place
-
-
 @pytest.fixture
-def place(_held: Place, tmp_path: Path) -> Place:
-    """A folder and a home of this test's own, at a provider that all share."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return Place(tmp_path, {**_held.env, "HOME": str(home), "NO_COLOR": "1"})
+def place(shared: Place, tmp_path: Path) -> Place:
+    return shared.own(tmp_path, NO_COLOR="1")
 
 
 @pytest.fixture
 def terminal(place: Place) -> Iterator[Terminal]:
-    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
+    with typing_at(place) as terminal:
+        yield terminal
+
+
+def typing_at(place: Place, *args: str, **options: Any) -> AbstractContextManager[Terminal]:
+    """Have a conversation at a terminal."""
+    return at_terminal("--plain", *args, cwd=place.folder, env=place.env, **options)
+
+
+@contextmanager
+def waiting(place: Place, **options: Any) -> Iterator[Terminal]:
+    """Have one whose lead waits for a file `go`, and then answers at length."""
+    with typing_at(place, "--permission-mode", "bypass", **options) as terminal:
+        terminal.say("wait")
+        terminal.see("[lead@main] bash until")
+        terminal.prompted()
+        yield terminal
+
+
+@contextmanager
+def interrupted(place: Place) -> Iterator[Terminal]:
+    """Have one whose lead was busy when Ctrl-C was pressed, once."""
+    with typing_at(place, "--permission-mode", "bypass") as terminal:
+        terminal.say("sleep")
+        terminal.see("[lead@main] bash sleep 60")
+        terminal.say("/team")
+        terminal.see("working")
+        terminal.prompted()
+        terminal.type(CTRL_C)
+        terminal.see("Ctrl-C interrupts the lead; once more leaves")
         yield terminal
 
 
 def leave(terminal: Terminal, keys: str = CTRL_D) -> int:
     """Leave with a key; the terminal must be as it was."""
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     terminal.type(keys)
     code = terminal.end()
     assert terminal.modes == terminal.found
     assert terminal.raw.count("\x1b[?2004h") <= terminal.raw.count("\x1b[?2004l")
     return code
-
-
-def press(terminal: Terminal) -> None:
-    """Press Ctrl-C at the prompt."""
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
-    terminal.type(CTRL_C)
 
 
 # -- what is seen ---------------------------------------------------------------------------------
@@ -75,18 +91,14 @@ def test_words_and_answers_stand_below_each_other(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("columns", [40, 100])
 def test_what_is_being_typed_outlives_what_is_printed_meanwhile(place: Place, columns: int) -> None:
-    args = ("--plain", "--permission-mode", "bypass")
-    with at_terminal(*args, cwd=place.folder, env=place.env, columns=columns) as terminal:
-        terminal.say("wait")
-        terminal.see("[lead@main] bash until")
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    with waiting(place, columns=columns) as terminal:
         terminal.type("unfinished" + 3 * LEFT)
-        terminal.until(lambda: terminal.screen.cursor == ("> unfinished", 9))
+        terminal.cursor_in("> unfinished", 9)
         (place.folder / "go").touch()
         terminal.see(LONG.splitlines()[-1])
-        terminal.until(lambda: terminal.screen.cursor == ("> unfinished", 9))
+        terminal.cursor_in("> unfinished", 9)
         terminal.type("X")
-        terminal.until(lambda: terminal.screen.cursor == ("> unfinisXhed", 10))
+        terminal.cursor_in("> unfinisXhed", 10)
         shown = terminal.screen.lines
     assert shown[shown.index("line 0") : -1] == LONG.splitlines()
     assert shown[-1] == "> unfinisXhed"
@@ -94,9 +106,9 @@ def test_what_is_being_typed_outlives_what_is_printed_meanwhile(place: Place, co
 
 def test_what_is_typed_over_more_than_one_row_outlives_it_too(place: Place) -> None:
     text = "words that take more than one row of forty columns, and a bit"
-    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=40, rows=20) as terminal:
+    with typing_at(place, columns=40, rows=20) as terminal:
         terminal.say("ls")
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.prompted()
         terminal.type(text)
         terminal.see("question 1")
         terminal.until(lambda: terminal.screen.lines[-2:] == [f"> {text[:38]}", text[38:]])
@@ -105,13 +117,9 @@ def test_what_is_typed_over_more_than_one_row_outlives_it_too(place: Place) -> N
 
 def test_what_is_printed_spares_all_rows_that_are_typed_also_those_below_the_cursor(place: Place) -> None:
     text = "é23456789 " * 10
-    args = ("--plain", "--permission-mode", "bypass")
-    with at_terminal(*args, cwd=place.folder, env=place.env, columns=40) as terminal:
-        terminal.say("wait")
-        terminal.see("[lead@main] bash until")
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    with waiting(place, columns=40) as terminal:
         terminal.type(f"{text}end{HOME}{40 * RIGHT}")
-        terminal.until(lambda: terminal.screen.cursor == (text[38:78].rstrip(), 2))
+        terminal.cursor_in(text[38:78].rstrip(), 2)
         (place.folder / "go").touch()
         terminal.see(LONG.splitlines()[-1])
         terminal.type("X")
@@ -130,8 +138,8 @@ def test_what_is_printed_spares_all_rows_that_are_typed_also_those_below_the_cur
 
 
 def test_a_terminal_that_tells_no_size_is_written_to_all_the_same(place: Place) -> None:
-    with at_terminal("--plain", cwd=place.folder, env=place.env, columns=80, told=(0, 0)) as terminal:
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    with typing_at(place, columns=80, told=(0, 0)) as terminal:
+        terminal.prompted()
         terminal.type("hire\r")
         terminal.see("Alice has reported.")
         assert leave(terminal) == 0
@@ -178,12 +186,12 @@ def test_a_terminal_that_obeys_nothing_is_talked_at_line_by_line(place: Place, t
 
 def test_a_backslash_and_a_paste_make_texts_of_more_than_one_line(place: Place, terminal: Terminal) -> None:
     terminal.say("one\\")
-    terminal.until(lambda: terminal.screen.cursor == (".", 2))
+    terminal.cursor_in(".", 2)
     terminal.type("two\r")
     terminal.see("I am here.")
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     terminal.type("\x1b[200~three\nfour\x1b[201~")
-    terminal.until(lambda: terminal.screen.cursor == ("four", 4))
+    terminal.cursor_in("four", 4)
     terminal.type("\r")
     terminal.say("/inbox")
     terminal.until(lambda: "    four" in terminal.screen.lines)
@@ -200,22 +208,22 @@ def mail(place: Place) -> list[dict[str, str]]:
 def test_commands_and_names_are_completed(terminal: Terminal) -> None:
     terminal.say("hire")
     terminal.see("Alice has reported.")
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     for typed, completed in (("/te", "> /team"), ("@al", "> @alice"), ("/stop a", "> /stop alice")):
         terminal.type(typed + TAB)
-        terminal.until(lambda completed=completed: terminal.screen.cursor == (completed, len(completed) + 1))
+        terminal.cursor_in(completed, len(completed) + 1)
         terminal.type("\x15")
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.prompted()
 
 
 def test_what_was_typed_is_a_key_away_also_the_next_time(place: Place, terminal: Terminal) -> None:
     terminal.say("hello")
     terminal.see("I am here.")
     assert leave(terminal) == 0
-    with at_terminal("--plain", "--continue", cwd=place.folder, env=place.env) as again:
-        again.until(lambda: again.screen.cursor == (">", 2))
+    with typing_at(place, "--continue") as again:
+        again.prompted()
         again.type(UP)
-        again.until(lambda: again.screen.cursor == ("> hello", 7))
+        again.cursor_in("> hello", 7)
     (file,) = Path(place.env["HOME"]).rglob("history.jsonl")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -224,18 +232,18 @@ def test_what_is_no_text_can_be_typed_and_stand_in_the_history(place: Place) -> 
     folder = Path(place.env["HOME"]) / ".local/state/deskmate"
     folder.mkdir(parents=True)
     (folder / "history.jsonl").write_text('"a\\u0000b\\ud800"\n"\\u001b[2J"\nodd\n')
-    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    with typing_at(place) as terminal:
+        terminal.prompted()
         os.write(terminal.near, b"caf\xe9 \xff\r")
         terminal.see("I am here.")
-        terminal.until(lambda: terminal.screen.cursor == (">", 2))
+        terminal.prompted()
         terminal.type(3 * UP)
         terminal.until(lambda: terminal.screen.cursor[0] == "> ab\ufffd")
 
 
 def test_a_history_that_cannot_be_kept_is_told_and_the_words_are_said(place: Place) -> None:
     (Path(place.env["HOME"]) / ".local").write_text("in the way")
-    with at_terminal("--plain", cwd=place.folder, env=place.env) as terminal:
+    with typing_at(place) as terminal:
         terminal.say("hello")
         terminal.see("deskmate: what is typed cannot be kept: Not a directory")
         terminal.see("I am here.")
@@ -245,28 +253,14 @@ def test_a_history_that_cannot_be_kept_is_told_and_the_words_are_said(place: Pla
 
 
 def test_ctrl_c_interrupts_a_busy_lead_and_it_can_be_spoken_to(place: Place) -> None:
-    args = ("--plain", "--permission-mode", "bypass")
-    with at_terminal(*args, cwd=place.folder, env=place.env) as terminal:
-        terminal.say("sleep")
-        terminal.see("[lead@main] bash sleep 60")
-        terminal.say("/team")
-        terminal.see("working")
-        press(terminal)
-        terminal.see("Ctrl-C interrupts the lead; once more leaves")
+    with interrupted(place) as terminal:
         terminal.see("[lead@main] bash sleep 60 failed: interrupted")
         terminal.say("hello")
         terminal.see("Done.")
 
 
 def test_ctrl_c_twice_leaves_and_names_who_was_busy(place: Place) -> None:
-    args = ("--plain", "--permission-mode", "bypass")
-    with at_terminal(*args, cwd=place.folder, env=place.env) as terminal:
-        terminal.say("sleep")
-        terminal.see("[lead@main] bash sleep 60")
-        terminal.say("/team")
-        terminal.see("working")
-        press(terminal)
-        terminal.see("Ctrl-C interrupts the lead; once more leaves")
+    with interrupted(place) as terminal:
         terminal.type(CTRL_C)
         assert terminal.end() == 130
         assert terminal.modes == terminal.found
@@ -274,12 +268,12 @@ def test_ctrl_c_twice_leaves_and_names_who_was_busy(place: Place) -> None:
 
 
 def test_ctrl_c_while_the_lead_rests_says_what_the_next_one_does(terminal: Terminal) -> None:
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     terminal.type("typed")
-    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    terminal.cursor_in("> typed", 7)
     terminal.type(CTRL_C)
     terminal.see("Ctrl-C once more leaves")
-    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    terminal.cursor_in("> typed", 7)
     assert not terminal.modes[3] & termios.ECHOCTL
     terminal.type(CTRL_C)
     assert terminal.end() == 130
@@ -294,9 +288,9 @@ def test_quit_leaves(terminal: Terminal) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number: signal.Signals) -> None:
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     terminal.type("typed")
-    terminal.until(lambda: terminal.screen.cursor == ("> typed", 7))
+    terminal.cursor_in("> typed", 7)
     terminal.signal(number)
     assert terminal.end() == 130
     assert terminal.modes == terminal.found
@@ -322,7 +316,7 @@ def test_a_signal_before_anything_can_be_typed_ends_it_without_a_word() -> None:
 
 
 def test_a_store_that_fails_ends_it_with_a_sentence_and_a_whole_terminal(place: Place, terminal: Terminal) -> None:
-    terminal.until(lambda: terminal.screen.cursor == (">", 2))
+    terminal.prompted()
     (place.folder / ".teams/main/lead_inbox.jsonl").mkdir()
     terminal.say("hello")
     assert terminal.end() == 3

@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,18 +22,9 @@ PARTING = "go on with: deskmate --team main\nor without you: deskmate resume mai
 SUM = re.compile(r"team main(-\d)?: \d+ calls?, \$0\.\d{4}\n")
 
 
-@pytest.fixture(scope="module")
-def _held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with held(tmp_path_factory.mktemp("held")) as place:
-        yield place
-
-
 @pytest.fixture
-def place(_held: Place, tmp_path: Path) -> Place:
-    """A folder and a home of this test's own, at a provider that all share."""
-    home = tmp_path / "home"
-    home.mkdir()
-    return Place(tmp_path, {**_held.env, "HOME": str(home)})
+def place(shared: Place, tmp_path: Path) -> Place:
+    return shared.own(tmp_path)
 
 
 # -- what is said ---------------------------------------------------------------------------------
@@ -98,58 +88,25 @@ def test_where_nothing_is_to_be_said_nothing_is_founded(place: Place, stdin: str
 
 
 def test_a_reader_that_closes_the_pipe_ends_it(place: Place) -> None:
-    ran = subprocess.run(
-        ["sh", "-c", f"yes long | {sys.executable} -m deskmate 2>/dev/null | head -n 1"],
-        cwd=place.folder,
-        env=place.env,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    ran = place.in_shell("yes long | deskmate 2>/dev/null | head -n 1")
     assert ran.stdout == LONG.splitlines()[0] + "\n"
 
 
 def test_a_full_disk_under_stdout_is_told(place: Place) -> None:
-    ran = subprocess.run(
-        ["sh", "-c", f"echo long | {sys.executable} -m deskmate > /dev/full"],
-        cwd=place.folder,
-        env=place.env,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert ran.returncode == 3
+    ran = place.in_shell("echo long | deskmate > /dev/full")
+    assert ran.code == 3
     assert "deskmate: cannot write to stdout: No space left on device\n" in ran.stderr
 
 
 def test_a_stdin_that_cannot_be_read_is_told(place: Place) -> None:
-    ran = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m deskmate 0> only-written"],
-        cwd=place.folder,
-        env=place.env,
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "deskmate: stdin cannot be read: Bad file descriptor; give it a terminal, a file or a pipe\n"
+    told = "deskmate: stdin cannot be read: Bad file descriptor; give it a terminal, a file or a pipe\n"
+    assert place.in_shell("deskmate 0> only-written") == Ended(2, "", told)
 
 
 @contextmanager
 def sleeping(place: Place) -> Iterator["subprocess.Popen[str]"]:
     """Have a conversation whose lead is busy."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "deskmate", "--permission-mode", "bypass"],
-        cwd=place.folder,
-        env=place.env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with place.begun("--permission-mode", "bypass") as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.write("sleep\n")
@@ -334,20 +291,11 @@ def test_what_cannot_be_begun_is_a_sentence_and_leaves_nothing_behind(place: Pla
 
 @pytest.mark.behaviour("cli")
 def test_a_team_that_somebody_plays_is_not_opened_twice(place: Place) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "deskmate", "hello there"],
-        cwd=place.folder,
-        env=place.env,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
+    with place.begun("hello there") as process:
         assert process.stdout is not None
-        assert process.stdin is not None
         assert process.stdout.readline() == "Hello.\n"
         end = place.piped("hello\n", "--team", "main")
-        process.stdin.close()
+        process.communicate(timeout=SECONDS)
     assert (end.code, end.stdout, process.returncode) == (3, "", 0)
     assert f"process {process.pid}" in end.stderr
     assert end.stderr.endswith("look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT\n")

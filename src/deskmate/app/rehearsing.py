@@ -163,7 +163,7 @@ class Rehearsal:
     def __init__(self, session: Session, furniture: Furniture) -> None:
         self.session = session
         self._furniture, self._clock = furniture, furniture.office.pen.clock
-        self._asked: set[str] = set()
+        self._asked: set[tuple[str, str]] = set()
 
     async def play(self, person: Person) -> Rehearsed:
         """Let the team play to the end; return what it came to.
@@ -183,9 +183,9 @@ class Rehearsal:
         while True:
             # Plans are for the lead, whose script has a word on each.
             permissions = [one for one in self.session.questions if one.shake is Shake.PERMISSION]
-            fresh = [one for one in permissions if one.id not in self._asked]
+            fresh = [one for one in permissions if one.key not in self._asked]
             for question in fresh:
-                self._asked.add(question.id)
+                self._asked.add(question.key)
                 await self._answer(person, question)
             if not fresh:
                 await self.session.looked()
@@ -198,7 +198,9 @@ class Rehearsal:
         await self.session.look()
         if question not in self.session.questions:
             return
+        if question.rule is None and answer == "always":
+            answer = "yes"
         # Who left meanwhile waits for no answer.
         with suppress(UnknownRecipient):
-            await self.session.answer(question, answer if question.rule or answer != "always" else "yes")
+            await self.session.answer(question, answer)
         person.told(question, answer, not scope.cancelled_caught)

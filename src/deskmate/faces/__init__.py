@@ -2,4 +2,5 @@
 
 cli    the command line; its texts, tables and listings serve all faces
 talk   what is typed in a conversation, for every face that has one
+tui    the terminal UI: a team on one screen
 """

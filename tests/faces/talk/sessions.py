@@ -9,7 +9,7 @@ import anyio
 from deskmate.app import Feed
 from deskmate.app.session import Session, attended
 from deskmate.faces.cli.tables import Sheet
-from deskmate.faces.talk.talk import Reply, Talk
+from deskmate.faces.talk.talk import Feedback, Talk
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.playing import SOON, Room
@@ -38,7 +38,7 @@ class Typist:
     talk: Talk
 
     async def types(self, line: str) -> list[str]:
-        """Return the lines of the reply, as they are in a pipe."""
+        """Return the lines that are shown, as they are in a pipe."""
         return texts(await self.talk.carry_out(line))
 
     async def until(self, holds: Callable[[Session], bool]) -> None:
@@ -62,8 +62,8 @@ class Typist:
         return [(letter.sender, letter.kind, letter.text) for letter in mail]
 
 
-def texts(reply: Reply) -> list[str]:
-    return [Sheet(None, colour=False).painted(line) for line in reply.lines]
+def texts(feedback: Feedback) -> list[str]:
+    return [Sheet(None, colour=False).painted(line) for line in feedback.lines]
 
 
 @asynccontextmanager

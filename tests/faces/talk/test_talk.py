@@ -1,4 +1,4 @@
-"""What is typed, and what comes of it: in the team, and in the reply."""
+"""What is typed, and what comes of it: in the team, and on the screen."""
 
 import re
 
@@ -9,7 +9,7 @@ from deskmate.app.session import Permitted
 from deskmate.core.names import LEAD
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.talk.commands import COMMANDS
-from deskmate.faces.talk.talk import Reply
+from deskmate.faces.talk.talk import Feedback
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.talk.sessions import Typist, play, texts, typing
@@ -56,15 +56,15 @@ async def asked(typist: Typist, count: int = 1) -> None:
 )
 async def test_words_go_to_the_lead_as_they_were_typed(room: Room, line: str, said: str) -> None:
     async with typing(room) as typist:
-        assert await typist.talk.carry_out(line) == Reply()
+        assert await typist.talk.carry_out(line) == Feedback()
         assert await typist.mail(LEAD) == [("user", "message", said)]
 
 
 async def test_words_with_a_name_go_to_that_teammate_alone(room: Room) -> None:
     async with typing(room) as typist:
         await hired(typist)
-        reply = await typist.talk.carry_out("@alice one\n  two")
-        assert reply == Reply(((Cell("said to "), Cell("alice", "cyan")),))
+        feedback = await typist.talk.carry_out("@alice one\n  two")
+        assert feedback == Feedback(((Cell("said to "), Cell("alice", "cyan")),))
         assert ("user", "message", "one\n  two") in await typist.mail("alice")
         assert ("user", "message", "one\n  two") not in await typist.mail(LEAD)
 
@@ -72,7 +72,7 @@ async def test_words_with_a_name_go_to_that_teammate_alone(room: Room) -> None:
 @pytest.mark.parametrize("line", ["", "   ", "\n"])
 async def test_nothing_typed_says_nothing(room: Room, line: str) -> None:
     async with typing(room) as typist:
-        assert await typist.talk.carry_out(line) == Reply()
+        assert await typist.talk.carry_out(line) == Feedback()
         assert await typist.mail(LEAD) == []
 
 
@@ -140,7 +140,7 @@ async def test_every_command_of_the_help_is_one(room: Room) -> None:
 
 async def test_quit_leaves(room: Room) -> None:
     async with typing(room) as typist:
-        assert await typist.talk.carry_out(" /quit ") == Reply(leaves=True)
+        assert await typist.talk.carry_out(" /quit ") == Feedback(leaves=True)
 
 
 # -- what is shown --------------------------------------------------------------------------------
@@ -149,10 +149,10 @@ async def test_quit_leaves(room: Room) -> None:
 async def test_the_team_is_shown_with_roles_colours_statuses_tasks_and_costs(room: Room) -> None:
     async with typing(room) as typist:
         await hired(typist)
-        reply = await typist.talk.carry_out("/team")
-        assert [line[0] for line in reply.lines] == [Cell("lead@main"), Cell("alice@main", "cyan")]
-        assert re.fullmatch(r"lead@main +idle +\d+ s +\$0\.\d{4}", texts(reply)[0])
-        assert re.fullmatch(r"alice@main +help +idle +\d+ s +\$0\.\d{4}", texts(reply)[1])
+        feedback = await typist.talk.carry_out("/team")
+        assert [line[0] for line in feedback.lines] == [Cell("lead@main"), Cell("alice@main", "cyan")]
+        assert re.fullmatch(r"lead@main +idle +\d+ s +\$0\.\d{4}", texts(feedback)[0])
+        assert re.fullmatch(r"alice@main +help +idle +\d+ s +\$0\.\d{4}", texts(feedback)[1])
 
 
 async def test_an_inbox_is_the_leads_unless_a_name_is_typed_and_looking_consumes_nothing(room: Room) -> None:

@@ -15,6 +15,8 @@ from rich.style import Style
 from textual.app import App
 from textual.strip import Strip
 
+from tests.faces.teams import obeyed
+
 FOLDER = Path(__file__).parent / "snapshots"
 _ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse", "strike", "blink")
 
@@ -33,6 +35,12 @@ def compare(app: App[Any], name: str) -> None:
 def text(app: App[Any]) -> list[str]:
     """Return the lines of a screen, without what has no text at their ends."""
     return [strip.text.rstrip() for strip in _strips(app)]
+
+
+def assert_fits(app: App[Any]) -> None:
+    """Raise AssertionError where a line is not as wide as the screen, or holds what a terminal would obey."""
+    assert {strip.cell_length for strip in _strips(app)} == {app.size.width}
+    assert [found for line in text(app) for found in obeyed(line)] == []
 
 
 def screen(app: App[Any]) -> list[str]:

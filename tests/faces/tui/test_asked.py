@@ -20,7 +20,7 @@ from deskmate.testing.scripts import Say, Use
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, obeyed
 from tests.faces.tui.sessions import NOW, SIZES, START, Asking, ask, asking, hand_in, send_out
-from tests.faces.tui.snapshots import compare, text
+from tests.faces.tui.snapshots import assert_fits, compare, text
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import Room
 
@@ -261,8 +261,7 @@ async def test_the_panel_fits_whatever_its_size_and_whatever_it_holds(tmp_path: 
         for _ in app.session.questions:
             await pilot.press("down")
             assert app.questions.region.height <= max(size[1] // 2, 3)
-            assert [found for line in text(app) for found in obeyed(line)] == []
-            assert {strip.cell_length for strip in app.screen._compositor.render_strips()} == {size[0]}
+            assert_fits(app)
 
 
 # -- a team that plays ------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from deskmate.faces.tui.outline import Look, below, head, outline
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands, obeyed
-from tests.faces.tui.sessions import NOW, SIZES, Host, made, session_at
-from tests.faces.tui.snapshots import compare, text
+from tests.faces.tui.sessions import NOW, SIZES, alone
+from tests.faces.tui.snapshots import assert_fits, compare
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]
 
@@ -94,66 +94,48 @@ def test_a_chain_of_thousands_is_no_trouble() -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_board_shows_every_state(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=size) as pilot:
-            panel.show(session, NOW)
-            await pilot.pause()
-            compare(app, "board")
+    async with alone(BoardPanel(), tmp_path, worked, size) as shown:
+        compare(shown.app, "board")
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_tasks_and_what_is_done_unfold(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=size) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.press("enter", "end", "enter", "down", "enter")
-            await pilot.pause()
-            compare(app, "board-unfolded")
+    async with alone(BoardPanel(), tmp_path, worked, size) as shown:
+        await shown.press("enter", "end", "enter", "down", "enter")
+        compare(shown.app, "board-unfolded")
 
 
 async def test_without_a_task_the_board_says_so(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, free)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.press("down", "up", "enter", "end", "home", "pagedown")
-            assert [line for line in text(app) if line] == ["─board" + "─" * 74, "no tasks yet"]
+    async with alone(BoardPanel(), tmp_path, free) as shown:
+        await shown.press("down", "up", "enter", "end", "home", "pagedown")
+        assert [line for line in shown.lines if line] == ["─board" + "─" * 74, "no tasks yet"]
 
 
 async def test_a_task_is_unfolded_and_folded_by_a_click(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            await pilot.pause()
-            before = text(app)
-            await pilot.click(panel, offset=(5, 1))
-            assert "    Every endpoint." in text(app)
-            await pilot.click(panel, offset=(5, 1))
-            assert text(app) == before
+    async with alone(panel := BoardPanel(), tmp_path, worked) as shown:
+        before = shown.lines
+        await shown.pilot.click(panel, offset=(5, 1))
+        assert "    Every endpoint." in shown.lines
+        await shown.pilot.click(panel, offset=(5, 1))
+        assert shown.lines == before
+
+
+async def drop(folder: Path, task: int) -> None:
+    """Take a task off the board, as somebody else does."""
+    async with hands(folder) as others:
+        await others.board.delete("lead", task)
 
 
 async def test_the_board_is_shown_as_it_is_now_and_what_was_chosen_and_unfolded_stays(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.press("down", "down", "down", "down", "enter")
-            unfolded = text(app).index("    A letter of one page.")
-            async with hands(tmp_path) as others:
-                await others.board.delete("lead", 5)
-            await session.look()
-            panel.show(session, NOW)
-            await pilot.pause()
-            assert text(app)[0].startswith("─board 2/7─")
-            assert text(app).index("    A letter of one page.") == unfolded - 1
-            await pilot.press("enter")
-            assert "    A letter of one page." not in text(app)
+    async with alone(BoardPanel(), tmp_path, worked) as shown:
+        await shown.press("down", "down", "down", "down", "enter")
+        unfolded = shown.lines.index("    A letter of one page.")
+        await drop(tmp_path, 5)
+        await shown.look()
+        assert shown.lines[0].startswith("─board 2/7─")
+        assert shown.lines.index("    A letter of one page.") == unfolded - 1
+        await shown.press("enter")
+        assert "    A letter of one page." not in shown.lines
 
 
 class Measuring(BoardPanel):
@@ -165,34 +147,22 @@ class Measuring(BoardPanel):
 
 
 async def test_what_changed_while_the_board_was_hidden_is_there_when_it_comes_back(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = Measuring()
-        async with (app := Host(panel)).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.press("enter", "down", "down", "down", "enter")
-            panel.display = False
-            await pilot.pause()
-            async with hands(tmp_path) as others:
-                await others.board.delete("lead", 5)
-            await session.look()
-            panel.show(session, NOW)
-            await pilot.pause()
-            panel.display = True
-            await pilot.pause()
-            assert ("    Every endpoint." in text(app), any("#5" in line for line in text(app))) == (True, False)
-            assert panel.widths == {79}
+    async with alone(panel := Measuring(), tmp_path, worked) as shown:
+        await shown.press("enter", "down", "down", "down", "enter")
+        panel.display = False
+        await shown.pilot.pause()
+        await drop(tmp_path, 5)
+        await shown.look()
+        panel.display = True
+        await shown.pilot.pause()
+        assert ("    Every endpoint." in shown.lines, any("#5" in line for line in shown.lines)) == (True, False)
+        assert panel.widths == {79}
 
 
 async def test_in_a_low_panel_those_that_are_done_come_into_view_when_they_are_unfolded(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=(80, 4)) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.press("end", "enter")
-            await pilot.pause()
-            assert [line.split()[1:3] for line in text(app)[1:]] == [["2", "done"], ["#1", "list"], ["#8", "sweep"]]
+    async with alone(BoardPanel(), tmp_path, worked, (80, 4)) as shown:
+        await shown.press("end", "enter")
+        assert [line.split()[1:3] for line in shown.lines[1:]] == [["2", "done"], ["#1", "list"], ["#8", "sweep"]]
 
 
 class Counting(BoardPanel):
@@ -206,37 +176,25 @@ class Counting(BoardPanel):
 
 
 async def test_only_what_changed_is_drawn_again(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, worked)) as session:
-        panel = Counting()
-        async with Host(panel).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            await pilot.pause()
-            panel.drawn = 0
-            panel.show(session, NOW)
-            await pilot.pause()
-            assert panel.drawn == 0
-            # The age of the one task in progress.
-            panel.show(session, NOW + 60)
-            await pilot.pause()
-            assert panel.drawn == 1
+    async with alone(panel := Counting(), tmp_path, worked) as shown:
+        panel.drawn = 0
+        await shown.look()
+        assert panel.drawn == 0
+        # The age of the one task in progress.
+        await shown.look(NOW + 60)
+        assert panel.drawn == 1
 
 
 async def test_of_a_thousand_tasks_only_those_in_view_are_drawn(tmp_path: Path) -> None:
-    async with session_at(await made(tmp_path, thousand)) as session:
-        panel = Counting()
-        async with (app := Host(panel)).run_test(size=(80, 24)) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            await pilot.pause()
-            panel.drawn = 0
-            await pilot.press("end")
-            await pilot.pause()
-            assert text(app)[-1].split()[:5] == ["○", "#1000", "task", "number", "1000"]
-            assert 0 < panel.drawn <= 3 * 23
-            await pilot.press("pageup", "home", "pagedown")
-            await pilot.pause()
-            assert text(app)[0].startswith("─board 0/1000─")
-            assert len(app.query("*")) < 10
+    async with alone(panel := Counting(), tmp_path, thousand) as shown:
+        await shown.press("home")
+        panel.drawn = 0
+        await shown.press("end")
+        assert shown.lines[-1].split()[:5] == ["○", "#1000", "task", "number", "1000"]
+        assert 0 < panel.drawn <= 3 * 23
+        await shown.press("pageup", "home", "pagedown")
+        assert shown.lines[0].startswith("─board 0/1000─")
+        assert len(shown.app.query("*")) < 10
 
 
 # -- whatever it holds ----------------------------------------------------------------------------
@@ -262,12 +220,7 @@ async def test_the_board_fits_whatever_its_size_and_whatever_it_holds(tmp_path: 
         for n, subject in enumerate(ODD):
             await team.board.create("lead", subject, description=subject, verify=subject, blocked_by=[n] if n else [])
 
-    async with session_at(await made(tmp_path, odd)) as session:
-        panel = BoardPanel()
-        async with (app := Host(panel)).run_test(size=size) as pilot:
-            panel.show(session, NOW)
-            panel.focus()
-            for _ in range(12):
-                await pilot.press("enter", "pagedown")
-                assert [found for line in text(app) for found in obeyed(line)] == []
-                assert {strip.cell_length for strip in app.screen._compositor.render_strips()} == {size[0]}
+    async with alone(BoardPanel(), tmp_path, odd, size) as shown:
+        for _ in range(12):
+            await shown.press("enter", "pagedown")
+            assert_fits(shown.app)

@@ -1,6 +1,6 @@
 """What commands that act print: send, stop, and the user's hand on the board.
 
-`commands` stands above; `deskmate.app` does it, under the name of the user.
+`team_commands` stands above; `deskmate.app` does it, under the name of the user.
 """
 
 import os
@@ -14,7 +14,7 @@ import anyio
 from deskmate.app import acting
 from deskmate.app.acting import TaskChanged
 from deskmate.faces.cli.error_log import logging_to
-from deskmate.faces.cli.listings import state_of
+from deskmate.faces.cli.listings import numbers, state_of
 from deskmate.faces.cli.tables import note, put
 from deskmate.faces.cli.texts import one_line
 
@@ -65,7 +65,7 @@ def _wait_for(deed: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 def _put_task(word: str, changed: TaskChanged) -> int:
     task = changed.task
-    freed = ", ".join(f"#{id_}" for id_ in changed.freed)
+    freed = numbers(changed.freed)
     state = f", {state_of(task)}" if word == "added" else ""
     unblocked = f"; that frees {freed}" if freed else ""
     return put([f"#{task.id} {word}{state}: {one_line(task.subject)}{unblocked}"])

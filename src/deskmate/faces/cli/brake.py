@@ -1,4 +1,4 @@
-"""The brake: what runs is stopped by a signal, or by whoever finds that it cannot go on. `run` has one."""
+"""The brake: what runs is stopped by a signal, or by whoever finds that it cannot go on. Whatever plays has one."""
 
 import asyncio
 import os

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app import Feed
+from deskmate.app import Feed, Question
 from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
-from deskmate.app.session import Answer, Question
+from deskmate.app.session import Answer
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
@@ -117,9 +117,8 @@ def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: 
         return INTERRUPTED
     stdout.put("\n".join(_summary(rehearsed, folder)) + "\n")
     stdout.drain(None)
-    trouble = stdout.trouble
-    if trouble is not None and not isinstance(trouble, BrokenPipeError):
-        progress.note(f"deskmate: cannot write to stdout: {trouble.strerror}; what there is, is in {folder}")
+    if stdout.failure:
+        progress.note(f"deskmate: cannot write to stdout: {stdout.failure}; what there is, is in {folder}")
         return UNUSABLE
     return 0 if rehearsed.passed else RED
 

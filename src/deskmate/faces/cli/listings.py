@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from deskmate.app import Sum
 from deskmate.app.listening import Letter, SeenInbox
 from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
-from deskmate.faces.cli.tables import Cell, Line, Sheet, ago, named
+from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
 from deskmate.faces.cli.texts import clean, one_line
 
 _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
@@ -29,7 +29,17 @@ def role_of(member: SeenMember) -> str:
     return member.role if member.role != member.name else ""
 
 
-def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: float) -> list[Line]:
+def colours_of(members: Iterable[SeenMember]) -> dict[str, str]:
+    """Return the colours of members by name; who has none is left out."""
+    return {member.name: member.colour for member in members if member.colour}
+
+
+def sender_of(name: str) -> str:
+    """Return the member that is meant by a name, for a subagent who sent it."""
+    return name.partition(":")[0]
+
+
+def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: float) -> list[CleanLine]:
     """Return a line for each member: what it does and since when, its task, and what it came to."""
     rows: list[list[Cell | str]] = [
         [
@@ -45,7 +55,7 @@ def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: fl
     return sheet.lines(rows, gives=2)
 
 
-def board_lines(seen: SeenBoard, sheet: Sheet) -> list[Line]:
+def board_lines(seen: SeenBoard, sheet: Sheet) -> list[CleanLine]:
     """Return the tasks of a team, and what holds each up."""
     done = sum(task.status == "completed" for task in seen.tasks)
     head = f"team {seen.team}: {done} of {len(seen.tasks)} tasks done" if seen.tasks else f"team {seen.team}: no tasks"
@@ -54,7 +64,7 @@ def board_lines(seen: SeenBoard, sheet: Sheet) -> list[Line]:
 
 def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
     owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
-    waits = f"blocked by {_ids(task.waits_for)}" if task.waits_for else ""
+    waits = f"blocked by {numbers(task.waits_for)}" if task.waits_for else ""
     role = f"for {task.role}" if task.role else ""
     return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _proof(task)]
 
@@ -72,19 +82,19 @@ def _proof(task: SeenTask) -> str:
     return f"verified by {task.verify}" if task.receipt else f"to verify: {task.verify}"
 
 
-def inbox_lines(seen: SeenInbox, now: float) -> list[Line]:
+def inbox_lines(seen: SeenInbox, now: float) -> list[CleanLine]:
     """Return a member's mail: what it has not heard, marked, and below it what it has."""
     unheard = [letter for letter in seen.letters if letter.heard is False]
     rest = [letter for letter in seen.letters if letter.heard is not False]
     count = len(seen.letters) + seen.before
     what = f"{count} message{'' if count == 1 else 's'}" if seen.member == "user" else f"{len(unheard)} unheard"
-    lines: list[Line] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
+    lines: list[CleanLine] = [(Cell(one_line(f"{seen.member}@{seen.team}: {what}")),)]
     for letter in [*unheard, *rest]:
         lines += letter_lines(letter, seen.team, seen.colours, now)
     return [*lines, (Cell(f"{seen.before} more before these"),)] if seen.before else lines
 
 
-def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: float) -> list[Line]:
+def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: float) -> list[CleanLine]:
     """Return a letter, whole: who wrote it, what kind it is, how old, and its words below."""
     mark = "* " if letter.heard is False else "  "
     kind = "" if letter.kind in ("message", "broadcast") else f" {letter.kind.replace('_', ' ')}"
@@ -96,7 +106,7 @@ def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: flo
     return [(Cell(mark), named(letter.sender, team, colours), rest), *words]
 
 
-def cost_lines(seen: SeenCost, sheet: Sheet) -> list[Line]:
+def cost_lines(seen: SeenCost, sheet: Sheet) -> list[CleanLine]:
     """Return what a team came to, by member and model."""
     rows: list[Sequence[Cell | str]] = [["member", "model", "calls", "tokens in", "out", "cost"]]
     rows += [[member, model, *_sum_cells(one)] for member, model, one in seen.rows]
@@ -120,5 +130,6 @@ def dollars(one: Sum) -> str:
     return f"${one.cost:.4f}{unknown}"
 
 
-def _ids(numbers: Sequence[int]) -> str:
-    return ", ".join(f"#{number}" for number in numbers)
+def numbers(ids: Sequence[int]) -> str:
+    """Return the numbers of tasks as they are written everywhere."""
+    return ", ".join(f"#{id_}" for id_ in ids)

@@ -1,6 +1,6 @@
 """What commands that look print: teams, board, inbox, cost. Live or dead, from any shell; nothing is changed.
 
-`commands` stands above, `deskmate.app` reads, `listings` sets it out; `transcripts` beside prints what a member did.
+`team_commands` stands above, `deskmate.app` reads, `listings` sets it out; `transcripts` prints what a member did.
 """
 
 import sys

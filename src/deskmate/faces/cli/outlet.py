@@ -1,4 +1,4 @@
-"""An outlet: a way out of the process that keeps nobody waiting. `run` has one for stdout and one for stderr."""
+"""An outlet: a way out of the process that keeps nobody waiting. Whoever prints has one for each stream."""
 
 import errno
 import os
@@ -34,6 +34,12 @@ class Outlet:
         self._stuck = self._closed = False
         self._writer = threading.Thread(target=self._write, daemon=True)
         self._writer.start()
+
+    @property
+    def failure(self) -> str:
+        """Why not all could be written; nothing where its reader closed it, who has seen enough."""
+        trouble = self.trouble
+        return "" if trouble is None or isinstance(trouble, BrokenPipeError) else trouble.strerror or str(trouble)
 
     @property
     def behind(self) -> bool:

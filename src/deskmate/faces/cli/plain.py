@@ -20,7 +20,7 @@ from deskmate.faces.cli.listings import sandbox_of
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
-from deskmate.faces.cli.reins import Reins
+from deskmate.faces.cli.reins import TWICE_SECONDS, Reins
 from deskmate.faces.cli.sitting import Sitting
 from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.telling import Letters, Teller
@@ -30,10 +30,9 @@ from deskmate.faces.cli.typed import Keyboard, Typed, first_piped, piped
 from deskmate.faces.talk.asking import asker, subject
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.talk.history import History
-from deskmate.faces.talk.talk import Reply, Talk
+from deskmate.faces.talk.talk import Feedback, Talk
 
 UNFINISHED = 1
-TWICE_SECONDS = 2.0
 _ANSWERS = ("/yes", "/always", "/no")
 
 
@@ -74,9 +73,8 @@ def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
             conversation = _Conversation(sitting, progress, teller, reins)
             code = conversation.carry_out(settings, partial(conversation.read, first), lambda: None)
             stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
-            trouble = stdout.trouble
-            if trouble is not None and not isinstance(trouble, BrokenPipeError):
-                progress.note(f"deskmate: cannot write to stdout: {trouble.strerror}")
+            if stdout.failure:
+                progress.note(f"deskmate: cannot write to stdout: {stdout.failure}")
                 return UNUSABLE
             return code
 
@@ -163,9 +161,9 @@ class _Conversation:
             await (turns.asked() if text.partition(" ")[0] in _ANSWERS else turns.answered())
             # Nothing is answered that was not shown.
             letters.look()
-            reply = await self._do(talk, text)
-            refused |= reply.refused
-            if reply.leaves:
+            feedback = await self._do(talk, text)
+            refused |= feedback.refused
+            if feedback.leaves:
                 return UNFINISHED if refused else 0
             text = await typed.next()
         await turns.over()
@@ -190,11 +188,11 @@ class _Conversation:
         letters.look()
         return letters
 
-    async def _do(self, talk: Talk, text: str) -> Reply:
+    async def _do(self, talk: Talk, text: str) -> Feedback:
         """Carry out a text, and print what comes of it."""
-        reply = await talk.carry_out(text)
-        self._teller.put(reply.lines)
-        return reply
+        feedback = await talk.carry_out(text)
+        self._teller.put(feedback.lines)
+        return feedback
 
     def _press(self, session: Session, talk: Talk) -> None:
         """Interrupt the lead, or leave where Ctrl-C was pressed just before."""

@@ -1,7 +1,7 @@
 """Progress, for people: what a team does, a line each, on stderr.
 
 On a terminal one more line is alive: it shows what is being said or done this moment and is written over by the next.
-`run` builds it and lets it listen to the feed.
+`run` and `demo` let it listen to the feed, `plain` by way of `telling`.
 """
 
 import os
@@ -29,13 +29,14 @@ from deskmate.app import (
 )
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.starting import can_draw
-from deskmate.faces.cli.tables import Line, Sheet
+from deskmate.faces.cli.tables import CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, cut, gist, one_line
 
 PIPE_CELLS = 200
 # A status that every step passes through is only worth the live line.
 _PASSING = ("working", "idle")
-_TELLING = ("path", "command", "pattern")
+# The arguments that tell most of a call.
+TELLING = ("path", "command", "pattern")
 _ERASE = "\r\x1b[K"
 
 
@@ -78,7 +79,7 @@ class Progress:
         """Print a text of the program's own, however long. Any thread may."""
         self._write(f"{clean(text)}\n")
 
-    def put(self, lines: Iterable[Line]) -> None:
+    def put(self, lines: Iterable[CleanLine]) -> None:
         """Print lines as they are, which are clean, names in their colours."""
         sheet = Sheet(None, colour=self._colour)
         self._write("".join(f"{sheet.painted(line)}\n" for line in lines))
@@ -172,6 +173,6 @@ def call_label(tool: str, arguments: dict[str, object]) -> str:
         return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
     if tool == "TaskUpdate":
         return f"{tool} #{str(arguments.get('taskId', '')).lstrip('#')} {arguments.get('status', '')}"
-    telling = [arguments.get(name) for name in _TELLING] + list(arguments.values())
+    telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
     return f"{tool} {first}"

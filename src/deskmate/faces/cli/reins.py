@@ -6,6 +6,8 @@ from types import FrameType
 
 from deskmate.faces.cli.brake import Brake
 
+# How long a second Ctrl-C means the first.
+TWICE_SECONDS = 2.0
 # Nobody answers any more where so many presses were not taken in.
 _UNANSWERED = 2
 

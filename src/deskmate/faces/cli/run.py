@@ -101,15 +101,14 @@ class _Run:
             _print(outcome, model, self._errand.output, self._stdout)
         # An answer waits for its reader; what was interrupted does not, or who stopped reading could not be ended.
         self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
-        trouble = self._stdout.trouble
-        if trouble is not None and not isinstance(trouble, BrokenPipeError):
-            self._progress.note(f"deskmate: cannot write to stdout: {trouble.strerror}{self._way_on()}")
+        if self._stdout.failure:
+            self._progress.note(f"deskmate: cannot write to stdout: {self._stdout.failure}{self._way_on()}")
             return UNUSABLE
         if outcome is not None:
             self._tell(outcome)
             return EXIT_CODES[outcome.end]
         # Who closed the output knows that it was cut short.
-        if trouble is None:
+        if self._stdout.trouble is None:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
         return INTERRUPTED
 

@@ -28,7 +28,7 @@ class Cell:
 
 
 # Cells that stand side by side, all of them clean.
-Line: TypeAlias = tuple[Cell, ...]
+CleanLine: TypeAlias = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Sheet:
 
     def lines(
         self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "", keeps: int | None = None
-    ) -> list[Line]:
+    ) -> list[CleanLine]:
         """Return rows as `table` does, not painted yet; the column `keeps` stays, whatever else has to go."""
         cleaned = [[_cleaned(cell) for cell in row] for row in rows]
         widths = [max(width(cell.text) for cell in column) for column in zip(*cleaned, strict=True)]
@@ -56,7 +56,7 @@ class Sheet:
         """Return how a member is named on every screen."""
         return self.paint(named(name, team, colours))
 
-    def painted(self, line: Line) -> str:
+    def painted(self, line: CleanLine) -> str:
         """Return the text of a line, coloured where that is wanted."""
         return "".join(map(self.paint, line)).rstrip()
 
@@ -64,7 +64,7 @@ class Sheet:
         """Return a cell's text, coloured where that is wanted."""
         return click.style(cell.text, fg=cell.colour) if self.colour and cell.colour else cell.text
 
-    def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> Line:
+    def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> CleanLine:
         shown, space = [Cell(indent)], 0
         room = None if self.cells is None else self.cells - len(indent)
         for cell, cells in zip(row, widths, strict=True):
@@ -125,9 +125,8 @@ def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
     with Outlet(sys.stdout) as outlet:
         outlet.put("".join(f"{line}\n" for line in lines))
         outlet.drain(None)
-    # Who closed the output has seen enough.
-    if outlet.trouble is not None and not isinstance(outlet.trouble, BrokenPipeError):
-        warn(f"cannot write to stdout: {outlet.trouble.strerror}")
+    if outlet.failure:
+        warn(f"cannot write to stdout: {outlet.failure}")
         return UNUSABLE
     return UNUSABLE if damage else 0
 

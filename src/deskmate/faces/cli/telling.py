@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from deskmate.app import LEAD, USER, Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
 from deskmate.app.listening import Letter
 from deskmate.app.session import Session
-from deskmate.faces.cli.listings import letter_lines
+from deskmate.faces.cli.listings import colours_of, letter_lines
 from deskmate.faces.cli.printing import Progress
-from deskmate.faces.cli.tables import Cell, Line
+from deskmate.faces.cli.tables import Cell, CleanLine
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.talk import Talk
 
@@ -52,7 +52,7 @@ class Teller:
             case _:
                 self._progress.hear(happening)
 
-    def put(self, lines: Iterable[Line]) -> None:
+    def put(self, lines: Iterable[CleanLine]) -> None:
         """Print lines that are the program's own."""
         self._progress.put(lines)
 
@@ -116,7 +116,7 @@ class Letters:
     def look(self) -> None:
         """Print what is new."""
         session = self._session
-        colours = {member.name: member.colour for member in session.members if member.colour}
+        colours = colours_of(session.members)
         for letter in self._mail():
             if letter.number > self._read:
                 self._read = letter.number

@@ -1,6 +1,6 @@
 """Transcripts as people read them: what a member heard, said and did. `deskmate tail` prints one and follows it.
 
-`commands` stands above, `deskmate.app` reads.
+`team_commands` stands above, `deskmate.app` reads.
 """
 
 import json

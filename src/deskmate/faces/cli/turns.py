@@ -10,6 +10,7 @@ import anyio
 
 from deskmate.app import LEAD, Happening
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import sender_of
 
 # Who rested may have left words for the lead, which is woken by them a little later.
 LULL_SECONDS = 3.0
@@ -69,7 +70,7 @@ class Turns:
     @property
     def _asking(self) -> set[str]:
         """Those who have a question open, or sent a subagent that has."""
-        return {question.member.partition(":")[0] for question in self._session.questions}
+        return {sender_of(question.member) for question in self._session.questions}
 
     async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         while True:

@@ -5,29 +5,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deskmate.app import Question
-from deskmate.faces.cli.tables import Cell, Line
-from deskmate.faces.cli.texts import exact, one_line
-
-_TAB_CELLS = 4
+from deskmate.faces.cli.listings import sender_of
+from deskmate.faces.cli.tables import Cell, CleanLine
+from deskmate.faces.cli.texts import TAB_CELLS, exact, one_line
 
 
 def asker(question: Question) -> str:
     """Return who asks in words: a subagent has no name, and is known by who sent it."""
-    sender, colon, _ = question.member.partition(":")
-    return one_line(f"{sender} (subagent)" if colon else sender)
+    sender = sender_of(question.member)
+    return one_line(sender if sender == question.member else f"{sender} (subagent)")
 
 
 def subject(question: Question) -> str:
     """Return on one line what is asked for."""
     if question.shake == "plan":
         return f"a plan: {one_line(question.plan)}"
-    values = (exact(_text(value)) for value in question.arguments.values())
+    values = (exact(value_text(value)) for value in question.arguments.values())
     return f"{exact(question.tool)} {'; '.join(values)}".rstrip()
 
 
-def question_lines(number: int, question: Question, colours: Mapping[str, str]) -> list[Line]:
+def question_lines(number: int, question: Question, colours: Mapping[str, str]) -> list[CleanLine]:
     """Return a question whole: every argument as it is, the reason, and what to answer with."""
-    sender = question.member.partition(":")[0]
+    sender = sender_of(question.member)
     what = "hands in a plan" if question.shake == "plan" else f"asks: may I use {exact(question.tool)}?"
     head = (Cell(f"question {number}: "), Cell(asker(question), colours.get(sender)), Cell(f" {what}"))
     return [
@@ -41,7 +40,7 @@ def _details(question: Question) -> Iterator[str]:
     if question.plan:
         yield from _exact_lines(question.plan)
     for name, value in question.arguments.items():
-        lines = _exact_lines(_text(value))
+        lines = _exact_lines(value_text(value))
         if len(lines) == 1:
             yield f"{exact(name)}: {lines[0]}"
         else:
@@ -52,7 +51,7 @@ def _details(question: Question) -> Iterator[str]:
 
 
 def _exact_lines(text: str) -> list[str]:
-    return [exact(line) for line in text.expandtabs(_TAB_CELLS).split("\n")]
+    return [exact(line) for line in text.expandtabs(TAB_CELLS).split("\n")]
 
 
 def _answers(number: int, question: Question) -> str:
@@ -60,5 +59,6 @@ def _answers(number: int, question: Question) -> str:
     return f"answer with /yes {number}{always} or /no {number} WORDS"
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def value_text(value: Any, indent: int | None = None) -> str:
+    """Return what an argument is, as a text; what is none as JSON, on lines set in by `indent` where that is given."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)

@@ -1,7 +1,7 @@
 """Talk: a line that was typed, carried out. Words go to the lead, `@name words` to a teammate, `/word` is a command.
 
-Faces with a conversation stand above: they call `await Talk(session).carry_out(line)` and show the reply. `commands`
-beside has what can be typed, `deskmate.app.session` below does it.
+Faces with a conversation stand above: they call `await Talk(session).carry_out(line)` and show what comes of it.
+`commands` beside has what can be typed, `deskmate.app.session` below does it.
 """
 
 import time
@@ -16,8 +16,8 @@ from deskmate import DeskmateError, Refused
 from deskmate.app import LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
-from deskmate.faces.cli.listings import board_lines, cost_lines, inbox_lines, member_lines, sandbox_of
-from deskmate.faces.cli.tables import Cell, Line, Sheet
+from deskmate.faces.cli.listings import board_lines, colours_of, cost_lines, inbox_lines, member_lines, sandbox_of
+from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.talk.asking import asker, question_lines, subject
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
@@ -28,37 +28,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Feedback:
     """What to show for a line that was typed. `lines`: cells side by side, clean, some in the colour of a member.
 
     `leaves`: the conversation is over. `refused`: what was typed could not be done.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[CleanLine, ...] = ()
     leaves: bool = False
     refused: bool = False
 
 
-Lines: TypeAlias = "list[Line]"
+Lines: TypeAlias = "list[CleanLine]"
 
 
 class Talk:
-    """A conversation's typed side. `cells`: how wide the lines of a reply may be, asked each time; None: any width."""
+    """A conversation's typed side. `cells`: how wide lines may be, asked each time; None: any width."""
 
     def __init__(self, session: "Session", cells: Callable[[], int | None] = lambda: None) -> None:
         self._session, self._cells = session, cells
         self._numbers: dict[tuple[str, str], int] = {}
         self._shown: tuple[str, str] | None = None
 
-    async def carry_out(self, line: str) -> Reply:
-        """Do what was typed. What cannot be done changes nothing and is a sentence in the reply."""
+    async def carry_out(self, line: str) -> Feedback:
+        """Do what was typed. What cannot be done changes nothing and is told in a sentence."""
         text = line.strip()
         try:
             if text == "/quit":
-                return Reply(leaves=True)
-            return Reply(tuple(await self._carry_out(text)))
+                return Feedback(leaves=True)
+            return Feedback(tuple(await self._carry_out(text)))
         except DeskmateError as error:
-            return Reply(tuple(_plain(str(error))), refused=True)
+            return Feedback(tuple(_plain(str(error))), refused=True)
 
     def number(self, question: "Question") -> int:
         """Return the number by which a question is answered here; it keeps it for as long as this is there."""
@@ -66,7 +66,7 @@ class Talk:
             self._numbers.setdefault(one.key, len(self._numbers) + 1)
         return self._numbers[question.key]
 
-    def question(self, question: "Question") -> tuple[Line, ...]:
+    def question(self, question: "Question") -> tuple[CleanLine, ...]:
         """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
         self.shown(question)
         return tuple(question_lines(self.number(question), question, self._colours))
@@ -146,7 +146,7 @@ class Talk:
 
     @property
     def _colours(self) -> dict[str, str]:
-        return {member.name: member.colour for member in self._session.members if member.colour}
+        return colours_of(self._session.members)
 
     # -- what is changed --------------------------------------------------------------------------
 

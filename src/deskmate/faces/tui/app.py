@@ -15,16 +15,14 @@ from textual.binding import Binding, BindingType
 from deskmate import DeskmateError
 from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
+from deskmate.faces.cli.reins import TWICE_SECONDS
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.talk import Talk
 from deskmate.faces.tui.draft import Draft
-from deskmate.faces.tui.questions import Answered, Seen
+from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.faces.tui.team_screen import TeamScreen
 from deskmate.faces.tui.theme import NAMED, THEME
-
-# How long a second Ctrl-C means the first.
-_TWICE_SECONDS = 2.0
 
 
 def addressed(text: str, to: str) -> str:
@@ -82,17 +80,17 @@ class DeskmateApp(App[None]):
         self._do(self._carry_out(addressed(message.text, message.to)))
 
     async def _carry_out(self, text: str) -> None:
-        reply = await self._talk.carry_out(text)
-        if reply.lines:
-            self._team.watching.note(reply.lines)
-        if reply.leaves:
+        feedback = await self._talk.carry_out(text)
+        if feedback.lines:
+            self._team.watching.note(feedback.lines)
+        if feedback.leaves:
             self.exit()
 
-    def on_answered(self, message: Answered) -> None:
+    def on_questions_panel_answered(self, message: QuestionsPanel.Answered) -> None:
         """Answer a question."""
         self._do(self._session.answer(message.question, message.answer, message.words))
 
-    def on_seen(self, message: Seen) -> None:
+    def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
         """Let a word without a number be meant for what was seen."""
         self._talk.shown(message.question)
 
@@ -126,29 +124,26 @@ class DeskmateApp(App[None]):
         if self._team.drop_draft():
             return
         now = self._now()
-        if self._over or now - self._braked < _TWICE_SECONDS:
+        if self._over or now - self._braked < TWICE_SECONDS:
             self._leave()
             return
         self._braked = now
         name = self._team.watching.chosen
         busy = ", ".join(self._session.busy)
-        self.note(
-            f"{name} is interrupted, and rests until you write to it"
-            if self._interrupt()
-            else f"{name} is at rest{f'; busy: {busy}' if busy else ''}"
-        )
+        if not self._interrupt():
+            self.note(f"{name} is at rest{f'; busy: {busy}' if busy else ''}")
         self.note("Ctrl-C once more leaves")
 
     def on_team_screen_cut(self) -> None:
         """Interrupt who is watched, if it does anything."""
-        if self._interrupt():
-            self.note(f"{self._team.watching.chosen} is interrupted, and rests until you write to it")
+        self._interrupt()
 
     def _interrupt(self) -> bool:
         name = self._team.watching.chosen
         if name not in self._session.busy:
             return False
         self._do(self._session.interrupt(name))
+        self.note(f"{name} is interrupted, and rests until you write to it")
         return True
 
     def on_draft_ended(self) -> None:

@@ -13,9 +13,12 @@ from typing import Any, TypeAlias
 
 from deskmate.app import Question
 from deskmate.app.looking import SeenMember, SeenTask
+from deskmate.faces.cli.listings import colours_of, role_of, sender_of
+from deskmate.faces.cli.printing import TELLING
 from deskmate.faces.cli.tables import ago
+from deskmate.faces.talk.asking import value_text
 from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded, plain, spread, width, words
-from deskmate.faces.tui.naming import called, sender_of
+from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.standing import Standing
 
@@ -25,7 +28,7 @@ Group: TypeAlias = tuple[Question, ...]
 _COMPARED_LINES = 1000
 _EMPTY_LINES = 3
 _GIST_CHARACTERS = 1000
-_TELLING = ("path", "command", "pattern")
+_INDENT = 2
 _STYLES = {"+": "green", "-": "red", " ": "dim"}
 
 
@@ -39,7 +42,7 @@ class People:
 
     def style(self, name: str) -> str:
         """Return how the name of an asker looks."""
-        return style_of(sender_of(name), {one.name: one.colour for one in self.members.values()})
+        return style_of(sender_of(name), colours_of(self.members.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def _about(question: Question, people: People) -> str:
     member = people.members.get(sender_of(question.member))
     if member is None:
         return ""
-    role = words(member.role) if member.role != member.name else ""
+    role = words(role_of(member))
     task = people.tasks.get(member.task) if member.task is not None else None
     at = f"at #{task.id} {words(task.subject)}" if task else ""
     return f" ({', '.join(filter(None, [role, at]))})" if role or at else ""
@@ -105,7 +108,7 @@ def gist(group: Group, cells: int, people: People) -> Line:
     """Return a group on one line: who, and the most telling of what."""
     first = group[0]
     who = _asker(first, people) if len(group) == 1 else (f"{len(group)} ask the same:", "bold")
-    telling = next((first.arguments[name] for name in _TELLING if name in first.arguments), None)
+    telling = next((first.arguments[name] for name in TELLING if name in first.arguments), None)
     rest = telling if telling is not None else next(iter(first.arguments.values()), "")
     what = f"plan: {_visible(first.plan)}" if first.shake == "plan" else f"{words(first.tool)} {_visible(rest)}"
     return cut((who, (f" {what}", "")), cells)
@@ -113,7 +116,7 @@ def gist(group: Group, cells: int, people: People) -> Line:
 
 def _visible(value: Any) -> str:
     # No line is longer, and it is made at every look.
-    return " ".join(plain(exact_line(_text(value)[:_GIST_CHARACTERS].replace("\n", " "))).split())
+    return " ".join(plain(exact_line(value_text(value, _INDENT)[:_GIST_CHARACTERS].replace("\n", " "))).split())
 
 
 # -- exactly what ---------------------------------------------------------------------------------
@@ -158,16 +161,12 @@ def _arguments(question: Question, standing: Standing | None) -> Iterator[Line]:
 
 def _argument(name: str, value: Any) -> Iterator[Line]:
     named = (*exact_line(name, "bold"), (": ", "bold"))
-    lines = exact(_text(value))
+    lines = exact(value_text(value, _INDENT))
     if len(lines) == 1:
         yield (*named, *lines[0])
         return
     yield named
     yield from ((("  ", ""), *line) for line in lines)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def _change(old: str, new: str) -> Iterator[Line]:

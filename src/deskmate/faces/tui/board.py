@@ -1,12 +1,13 @@
 """The board panel: what is to be done, what blocks what, who is at it, and what is done. `outline` sets it out.
 
-The app above places it and tells it to show what the session has.
+`team_screen` above places it and tells it to show what the session has.
 """
 
 from collections.abc import Sequence
 
 from deskmate.app.looking import SeenTask
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import colours_of
 from deskmate.faces.tui.lines import Line
 from deskmate.faces.tui.outline import Look, below, head, outline
 from deskmate.faces.tui.rows import Rows
@@ -20,7 +21,7 @@ class BoardPanel(Rows):
     NOTHING = "no tasks yet"
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(self.head, self.below, id=id)
         self.border_title = "board"
         self._tasks: tuple[SeenTask, ...] = ()
         self._look = Look({}, {}, 0.0)
@@ -31,13 +32,12 @@ class BoardPanel(Rows):
     def show(self, session: Session, now: float) -> None:
         """Show the board as it is now."""
         tasks = session.tasks
-        colours = {member.name: member.colour for member in session.members}
         if tasks != self._tasks:
             self._tasks = tasks
             self._depths = dict(outline(tasks))
             self._done = [task.id for task in tasks if task.status == "completed"]
             self.border_title = f"board {len(self._done)}/{len(tasks)}" if tasks else "board"
-        self._look = Look({task.id: task for task in tasks}, colours, now)
+        self._look = Look({task.id: task for task in tasks}, colours_of(session.members), now)
         self._lay()
 
     def _lay(self) -> None:

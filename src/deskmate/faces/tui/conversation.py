@@ -1,6 +1,6 @@
 """The conversation: the pieces of the chosen member's transcript, folded and unfolded, and what it is saying now.
 
-Only lines in sight are drawn. `app` above feeds it; `layout` and `painting` below make the lines.
+Only lines in sight are drawn. `team_screen` above feeds it; `layout` and `painting` below make the lines.
 """
 
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ UNSEEN_SECONDS = 0.3
 QUIET_SECONDS = 1.0
 
 
-class Guard:
+class KeyGuard:
     """What was pressed when. `armed`: what must be asked for once more to be done. `clock`: seconds that only grow."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

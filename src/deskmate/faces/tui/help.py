@@ -1,4 +1,4 @@
-"""The help screen: every key and every command. `app` above opens it."""
+"""The help screen: every key and every command. `team_screen` above opens it."""
 
 from typing import ClassVar
 

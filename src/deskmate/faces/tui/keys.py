@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyHint:
     """A key as it is shown. `rank`: keys of a higher one give way first."""
 
     key: str
@@ -18,35 +18,43 @@ class Key:
 
 
 ALWAYS = (
-    Key("f1", "F1", "help"),
-    Key("f2", "F2", "members", 2),
-    Key("f3", "F3", "board", 2),
-    Key("f4", "F4", "mail", 2),
-    Key("f5", "F5", "answer", 1),
-    Key("f6", "F6", "read", 2),
-    Key("tab", "Tab", "next", 1),
-    Key("ctrl+f", "^F", "find", 4),
-    Key("ctrl+c", "^C", "stop"),
+    KeyHint("f1", "F1", "help"),
+    KeyHint("f2", "F2", "members", 2),
+    KeyHint("f3", "F3", "board", 2),
+    KeyHint("f4", "F4", "mail", 2),
+    KeyHint("f5", "F5", "answer", 1),
+    KeyHint("f6", "F6", "read", 2),
+    KeyHint("tab", "Tab", "next", 1),
+    KeyHint("ctrl+f", "^F", "find", 4),
+    KeyHint("ctrl+c", "^C", "stop"),
 )
 # By the panel that has the keys.
 OWN = {
-    "draft": (Key("enter", "Enter", "send", 3), Key("ctrl+j", "^J", "line", 3), Key("ctrl+d", "^D", "leave")),
+    "draft": (
+        KeyHint("enter", "Enter", "send", 3),
+        KeyHint("ctrl+j", "^J", "line", 3),
+        KeyHint("ctrl+d", "^D", "leave"),
+    ),
     "conversation": (
-        Key("enter", "Enter", "unfold", 1),
-        Key("O", "O", "all", 1),
-        Key("slash", "/", "find", 1),
-        Key("n", "n", "next", 3),
-        Key("escape", "Esc", "write", 0),
+        KeyHint("enter", "Enter", "unfold", 1),
+        KeyHint("O", "O", "all", 1),
+        KeyHint("slash", "/", "find", 1),
+        KeyHint("n", "n", "next", 3),
+        KeyHint("escape", "Esc", "write", 0),
     ),
-    "members": (Key("down", "↑↓", "choose", 1), Key("home", "Home", "lead", 3), Key("escape", "Esc", "write", 0)),
-    "board": (Key("enter", "Enter", "open", 1), Key("escape", "Esc", "write", 0)),
+    "members": (
+        KeyHint("down", "↑↓", "choose", 1),
+        KeyHint("home", "Home", "lead", 3),
+        KeyHint("escape", "Esc", "write", 0),
+    ),
+    "board": (KeyHint("enter", "Enter", "open", 1), KeyHint("escape", "Esc", "write", 0)),
     "post": (
-        Key("enter", "Enter", "open", 1),
-        Key("f", "f", "filter", 1),
-        Key("escape", "Esc", "write", 0),
+        KeyHint("enter", "Enter", "open", 1),
+        KeyHint("f", "f", "filter", 1),
+        KeyHint("escape", "Esc", "write", 0),
     ),
-    "questions": (Key("escape", "Esc", "write", 0),),
-    "search": (Key("enter", "Enter", "next", 0), Key("escape", "Esc", "close", 0)),
+    "questions": (KeyHint("escape", "Esc", "write", 0),),
+    "search": (KeyHint("enter", "Enter", "next", 0), KeyHint("escape", "Esc", "close", 0)),
 }
 
 
@@ -81,7 +89,7 @@ class KeyLine(Widget):
             self.app.simulate_key(under[-1])
 
 
-def fitting(keys: tuple[Key, ...], cells: int) -> tuple[Key, ...]:
+def fitting(keys: tuple[KeyHint, ...], cells: int) -> tuple[KeyHint, ...]:
     """Return the keys that fit side by side; the last of those that are needed least go first."""
     while keys and sum(len(f"{key.shown} {key.about}  ") for key in keys) - 2 > cells:
         least = max(key.rank for key in keys)

@@ -14,13 +14,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from deskmate.faces.cli.texts import clean, is_selector, one_line, written_out
+from deskmate.faces.cli.texts import TAB_CELLS, clean, is_selector, one_line, written_out
 
 Span: TypeAlias = tuple[str, str]
 Line: TypeAlias = tuple[Span, ...]
 
 ESCAPED = "reverse"
-_TAB_CELLS = 4
 _TOKENS = re.compile(r"\S+|\s+")
 
 
@@ -31,7 +30,7 @@ def words(text: str) -> str:
 
 def paragraphs(text: str) -> list[str]:
     """Return words of others, a string for each line, of a width that all terminals agree on."""
-    return [_countable(line).expandtabs(_TAB_CELLS).rstrip() for line in clean(text).splitlines()]
+    return [_countable(line).expandtabs(TAB_CELLS).rstrip() for line in clean(text).splitlines()]
 
 
 def _countable(text: str) -> str:
@@ -58,7 +57,7 @@ def exact_line(text: str, style: str = "") -> Line:
 
 
 def _exact(text: str, style: str) -> Iterator[Span]:
-    for part, hidden in written_out(text.expandtabs(_TAB_CELLS)):
+    for part, hidden in written_out(text.expandtabs(TAB_CELLS)):
         yield part, ESCAPED if hidden else style
 
 

@@ -1,7 +1,7 @@
-"""Live: what a member's model is saying this moment, until the transcript has it. `conversation` shows it last."""
+"""Live: what a member's model is saying this moment, until the transcript has it. `watching` above shows it last."""
 
 from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.faces.tui.pieces import Kind, Piece, State, words_piece
+from deskmate.faces.tui.pieces import Kind, Piece, words_piece
 
 # A thought is shown by its end while it comes.
 _THOUGHT_CHARS = 400
@@ -50,7 +50,7 @@ class Live:
             found.append(Piece("live/thought", Kind.THOUGHT, "thinks", self._thought))
         if self._words.strip():
             found.append(words_piece("live/words", f"{self._words.strip()}▍"))
-        found += [Piece(f"live/{i}", Kind.CALL, tool, state=State.SAID) for i, tool in enumerate(self._tools)]
+        found += [Piece(f"live/{i}", Kind.CALL, tool) for i, tool in enumerate(self._tools)]
         if self._retry:
             found.append(Piece("live/retry", Kind.TOLD, self._retry))
         return found

@@ -1,6 +1,6 @@
 """Members: who is on the team and what each does, as a list or, where there is no room for one, on a strip of a line.
 
-`app` above says who is chosen; nothing here remembers more than what was last drawn.
+`team_screen` above says who is chosen; nothing here remembers more than what was last drawn.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from deskmate.app import LEAD
 from deskmate.app.looking import SeenMember
+from deskmate.faces.cli.listings import role_of
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.cli.texts import cut
 from deskmate.faces.tui.lines import words
@@ -33,7 +34,7 @@ _MARKS = {
 _STRIP_GAP = 2
 
 
-class Chosen(Message):
+class MemberChosen(Message):
     """Somebody chose a member."""
 
     def __init__(self, name: str) -> None:
@@ -103,7 +104,7 @@ class Members(ScrollView, can_focus=True):
         status = cut(f" {status} {ago(self._now - member.since)}", max(0, room)) if room > 4 else ""
         head.append(status, "dim")
         head.append(" " * max(0, room - Text(status).cell_len) + right, "dim")
-        said = words(member.words) or (words(member.role) if member.role != member.name else "")
+        said = words(member.words) or words(role_of(member))
         below = Text(no_wrap=True, end="").append(f"  {cut(said, max(1, width - 2))}", "dim italic")
         return [head, below]
 
@@ -134,18 +135,18 @@ class Members(ScrollView, can_focus=True):
             self._chosen = names[max(0, min(place, len(names) - 1))]
             self._scroll_to_chosen()
             self.refresh()
-            self.post_message(Chosen(self._chosen))
+            self.post_message(MemberChosen(self._chosen))
 
     def action_lead(self) -> None:
         """Choose the lead."""
-        self.post_message(Chosen(LEAD))
+        self.post_message(MemberChosen(LEAD))
 
     def on_click(self, event: events.Click) -> None:
         """Choose who is clicked."""
         offset = event.get_content_offset(self)
         place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._members)
         if place < len(self._members):
-            self.post_message(Chosen(self._members[place].name))
+            self.post_message(MemberChosen(self._members[place].name))
 
 
 def _dollars(member: SeenMember) -> str:
@@ -197,7 +198,7 @@ class MemberStrip(Widget):
         offset = event.get_content_offset(self)
         under = [name for start, name in self._places if offset and start <= offset.x]
         if under:
-            self.post_message(Chosen(under[-1]))
+            self.post_message(MemberChosen(under[-1]))
 
 
 def window(widths: Sequence[int], place: int, room: int) -> tuple[int, int]:

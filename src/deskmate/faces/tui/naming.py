@@ -1,5 +1,6 @@
 """Naming: how a member, or a subagent that a member sent, is called on a screen. Pure."""
 
+from deskmate.faces.cli.listings import sender_of
 from deskmate.faces.tui.lines import words
 
 
@@ -7,8 +8,3 @@ def called(name: str) -> str:
     """Return what somebody is called; a subagent bears the id of the call that sent it."""
     sender = words(sender_of(name))
     return sender if sender_of(name) == name else f"{sender} (subagent)"
-
-
-def sender_of(name: str) -> str:
-    """Return the member that is meant, for a subagent who sent it."""
-    return name.partition(":")[0]

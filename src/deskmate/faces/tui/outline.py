@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deskmate.app.looking import SeenTask
+from deskmate.faces.cli.listings import numbers, state_of
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.tui.lines import Line, Span, folded, paragraphs, plain, spread, words
 from deskmate.faces.tui.painting import style_of
@@ -53,17 +54,6 @@ def outline(tasks: Sequence[SeenTask]) -> list[tuple[int, int]]:
     return list(depths.items())
 
 
-def state_of(task: SeenTask) -> str:
-    """Return in a word how far a task is."""
-    if task.status == "completed":
-        return "done"
-    if task.waits_for:
-        return "blocked"
-    if task.status == "in_progress":
-        return "in progress"
-    return "given" if task.owner else "free"
-
-
 def head(task: SeenTask, depth: int, cells: int, look: Look) -> Line:
     """Return a task on one line: how far it is, what it is, and who or what it waits for at the end."""
     state = state_of(task)
@@ -99,11 +89,6 @@ def _proof(task: SeenTask, cells: int) -> Span:
 
 def _joined(facts: Iterator[Line]) -> Line:
     return tuple(span for fact in facts for span in ((" ", ""), *fact))[1:]
-
-
-def numbers(ids: Sequence[int]) -> str:
-    """Return the numbers of tasks as they are written everywhere."""
-    return ", ".join(f"#{id_}" for id_ in ids)
 
 
 def below(task: SeenTask, cells: int, look: Look) -> list[Line]:

@@ -10,13 +10,12 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from deskmate.faces.cli.tables import Line
-from deskmate.faces.cli.texts import cut, gist
+from deskmate.faces.cli.tables import CleanLine
+from deskmate.faces.cli.texts import TAB_CELLS, cut, gist
 from deskmate.faces.tui.lines import paragraphs, words
 from deskmate.faces.tui.pieces import LINE_CHARS, Kind, Piece, State
 
 _MOST_LINES = 400
-_TABS = 4
 _SHORT_CELLS = 60
 # What a line that can be unfolded says at most; the whole is below it.
 _HEAD_CELLS = 200
@@ -52,7 +51,7 @@ def lines_of(piece: Piece, *, folded: bool, width: int, colours: Mapping[str, st
 
 def _wrapped(row: Row, width: int, console: Console) -> Iterator[Text]:
     room = max(2, width - row.first.cell_len)
-    for index, line in enumerate(row.text.wrap(console, room, overflow="fold", tab_size=_TABS)):
+    for index, line in enumerate(row.text.wrap(console, room, overflow="fold", tab_size=TAB_CELLS)):
         line.rstrip()
         joined = Text(no_wrap=True, end="")
         yield joined.append_text(row.rest if index else row.first).append_text(line)
@@ -72,7 +71,7 @@ def _rows(piece: Piece, folded: bool, colours: Mapping[str, str]) -> Iterator[Ro
             yield from _folding_rows(piece, folded)
 
 
-def _note_row(line: Line) -> Row:
+def _note_row(line: CleanLine) -> Row:
     edge = Text("│ ", "blue")
     text = Text()
     for cell in line:

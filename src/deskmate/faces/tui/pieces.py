@@ -11,7 +11,7 @@ from typing import Any
 
 from deskmate.app import Entry
 from deskmate.faces.cli.printing import call_label
-from deskmate.faces.cli.tables import Line
+from deskmate.faces.cli.tables import CleanLine
 
 # More than this of a diff or of a letter is shown folded; of words, a line that is longer is.
 _SHORT_LINES = 40
@@ -57,7 +57,7 @@ class Piece:
     state: State = State.SAID
     is_diff: bool = False
     folded: bool = False
-    lines: tuple[Line, ...] = ()
+    lines: tuple[CleanLine, ...] = ()
 
     @property
     def foldable(self) -> bool:
@@ -88,9 +88,6 @@ class Pieces:
         """Every piece, the oldest first."""
         return list(self._pieces.values())
 
-    def __len__(self) -> int:
-        return len(self._pieces)
-
     def add(self, number: int, entry: Entry) -> None:
         """Take an entry in; each once, in the order of their numbers."""
         self.last = number
@@ -108,7 +105,7 @@ class Pieces:
         else:
             self._put(*_of_others(number, entry))
 
-    def note(self, lines: tuple[Line, ...]) -> None:
+    def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Add words of the program behind what there is."""
         self._put(Piece(f"note/{len(self._pieces)}", Kind.NOTE, lines=lines))
 

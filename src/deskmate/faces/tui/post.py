@@ -1,6 +1,6 @@
 """The post panel: mail as it flows between the desks, a line for each letter. `rows` below draws them.
 
-The app above places it, tells it to show what the session has, and which member is chosen.
+`team_screen` above places it, tells it to show what the session has, and which member is chosen.
 """
 
 import time
@@ -11,8 +11,9 @@ from textual.binding import Binding, BindingType
 
 from deskmate.app.listening import Letter
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import colours_of, sender_of
 from deskmate.faces.tui.lines import Line, cut, folded, paragraphs, words
-from deskmate.faces.tui.naming import called, sender_of
+from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.rows import Rows
 from deskmate.faces.tui.titles import entitle
@@ -38,7 +39,7 @@ class PostPanel(Rows):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "filter", "all / only the chosen")]
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+        super().__init__(self.head, self.below, id=id)
         self.border_title = "mail"
         self._letters: dict[str, tuple[Letter, ...]] = {}
         self._colours: Mapping[str, str] = {}
@@ -49,7 +50,7 @@ class PostPanel(Rows):
     def show(self, session: Session, now: float) -> None:
         """Show the mail as it is now."""
         self._letters = together(session.letters)
-        self._colours = {member.name: member.colour for member in session.members}
+        self._colours = colours_of(session.members)
         self._now = now
         self._lay()
 

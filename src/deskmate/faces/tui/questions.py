@@ -22,10 +22,10 @@ from deskmate.app import Question
 from deskmate.app.session import Answer, Session
 from deskmate.faces.tui import asked
 from deskmate.faces.tui.asked import Group, People
-from deskmate.faces.tui.guard import Guard
+from deskmate.faces.tui.guard import KeyGuard
 from deskmate.faces.tui.lines import Line, strip_of
 from deskmate.faces.tui.naming import called
-from deskmate.faces.tui.sheet import Parts, Sheet, sheet
+from deskmate.faces.tui.sheet import Parts, QuestionSheet, sheet
 from deskmate.faces.tui.standing import Standing, standing_at
 from deskmate.faces.tui.titles import entitle
 
@@ -41,22 +41,6 @@ _DEEDS = {
     "A": "answer_all('always')",
     "N": "answer_all('no')",
 }
-
-
-class Answered(Message):
-    """The person's word on a question."""
-
-    def __init__(self, question: Question, answer: Answer, words: str = "") -> None:
-        super().__init__()
-        self.question, self.answer, self.words = question, answer, words
-
-
-class Seen(Message):
-    """A question is in front for long enough to be seen."""
-
-    def __init__(self, question: Question) -> None:
-        super().__init__()
-        self.question = question
 
 
 class QuestionsPanel(Widget, can_focus=True):
@@ -81,9 +65,23 @@ class QuestionsPanel(Widget, can_focus=True):
     QuestionsPanel Input:focus { border: none; }
     """
 
+    class Answered(Message):
+        """The person's word on a question."""
+
+        def __init__(self, question: Question, answer: Answer, words: str = "") -> None:
+            super().__init__()
+            self.question, self.answer, self.words = question, answer, words
+
+    class Seen(Message):
+        """A question is in front for long enough to be seen."""
+
+        def __init__(self, question: Question) -> None:
+            super().__init__()
+            self.question = question
+
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._guard = Guard(clock)
+        self._guard = KeyGuard(clock)
         self._groups: list[Group] = []
         self._people = People({}, {}, 0.0)
         self._front: Question | None = None
@@ -94,7 +92,7 @@ class QuestionsPanel(Widget, can_focus=True):
         self._workspace = Path()
         self._standing: tuple[Question | None, Standing | None] = (None, None)
         self._body: tuple[tuple[tuple[str, str] | None, int, Standing | None], list[Line]] = ((None, 0, None), [])
-        self._sheet = Sheet()
+        self._sheet = QuestionSheet()
         self._asked_height = 0
         self.display = False
 
@@ -118,7 +116,7 @@ class QuestionsPanel(Widget, can_focus=True):
         front = self._front
         if front is not None and self._guard.is_seen and not _are_one(front, self._seen):
             self._seen = front
-            self.post_message(Seen(front))
+            self.post_message(self.Seen(front))
 
     # -- which is in front ------------------------------------------------------------------------
 
@@ -211,7 +209,7 @@ class QuestionsPanel(Widget, can_focus=True):
     def _send(self, question: Question, answer: Answer, words: str = "") -> None:
         # Until the session has it, the question stands where it stood: a key that bounces must not answer twice.
         self._guard.renew()
-        self.post_message(Answered(question, answer, words))
+        self.post_message(self.Answered(question, answer, words))
 
     def action_words(self) -> None:
         """Let the person say why not."""

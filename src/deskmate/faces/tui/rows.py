@@ -3,7 +3,7 @@
 `board` and `post` above say what their rows look like; `lines` below sets them out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -16,7 +16,10 @@ from deskmate.faces.tui.lines import Line, strip_of
 
 
 class Rows(ScrollView, can_focus=True):
-    """A list of rows, told apart by keys. `FOLLOWS`: whether the end stays in view as rows are added there."""
+    """A list of rows, told apart by keys. `FOLLOWS`: whether the end stays in view as rows are added there.
+
+    `head`: makes the line of a row, for so many cells; `below`: what stands below it once it is unfolded.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen"}
     FOLLOWS: ClassVar[bool] = False
@@ -37,8 +40,11 @@ class Rows(ScrollView, can_focus=True):
     Rows > .rows--chosen { background: $foreground 25%; text-style: bold; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(
+        self, head: Callable[[str, int], Line], below: Callable[[str, int], list[Line]], *, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
+        self._head_of, self._below_of = head, below
         self._keys: Sequence[str] = ()
         self._chosen: str | None = None
         self._unfolded: set[str] = set()
@@ -46,14 +52,6 @@ class Rows(ScrollView, can_focus=True):
         self._places: list[tuple[str, int]] = []
         self._drawn: dict[int, tuple[Line, bool]] = {}
         self._at_end = True
-
-    def head(self, key: str, cells: int) -> Line:
-        """Return the line of a row."""
-        raise NotImplementedError
-
-    def below(self, key: str, cells: int) -> list[Line]:
-        """Return what stands below a row that is unfolded."""
-        raise NotImplementedError
 
     # -- what there is ----------------------------------------------------------------------------
 
@@ -88,7 +86,7 @@ class Rows(ScrollView, can_focus=True):
         cells = self._cells
         # While it is hidden it has no width; it is set out anew once it has one.
         unfolded = self._unfolded if cells else set()
-        self._below = {key: self.below(key, cells) for key in self._keys if key in unfolded}
+        self._below = {key: self._below_of(key, cells) for key in self._keys if key in unfolded}
         self._places = [(key, n) for key in self._keys for n in range(1 + len(self._below.get(key, ())))]
         self.virtual_size = Size(cells, len(self._places))
 
@@ -126,7 +124,7 @@ class Rows(ScrollView, can_focus=True):
         if not 0 <= y < len(self._places):
             return (), False
         key, n = self._places[y]
-        line = self._below[key][n - 1] if n else self.head(key, self._cells)
+        line = self._below[key][n - 1] if n else self._head_of(key, self._cells)
         return line, self.has_focus and not n and key == self._chosen
 
     def on_resize(self, event: events.Resize) -> None:

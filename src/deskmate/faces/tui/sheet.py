@@ -31,7 +31,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class QuestionSheet:
     """What is drawn, by line: the text, the key at each cell, the group it stands for. `window`: lines of the body."""
 
     lines: tuple[Line, ...] = ()
@@ -40,7 +40,7 @@ class Sheet:
     window: int = 0
 
 
-def sheet(parts: Parts, offset: int, cells: int, height: int) -> Sheet:
+def sheet(parts: Parts, offset: int, cells: int, height: int) -> QuestionSheet:
     """Return so many lines of a question, its body from line `offset` on."""
     if height < _LEAST_LINES:
         return _placed([parts.gist][: height - 1], parts.keys[:1], [], 0)
@@ -74,9 +74,9 @@ def _view(body: Sequence[Line], offset: int, cells: int, room: int) -> tuple[int
 
 def _placed(
     lines: Sequence[Line], keys: Sequence[tuple[Line, list[Key | None]]], rest: list[tuple[int, Line]], window: int
-) -> Sheet:
+) -> QuestionSheet:
     below = len(lines) + len(keys)
-    return Sheet(
+    return QuestionSheet(
         lines=(*lines, *(line for line, _ in keys), *(line for _, line in rest)),
         keys={len(lines) + n: owners for n, (_, owners) in enumerate(keys)},
         choices={below + n: index for n, (index, _) in enumerate(rest)},

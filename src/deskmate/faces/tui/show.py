@@ -4,9 +4,9 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app import Feed
+from deskmate.app import Feed, Question
 from deskmate.app.rehearsing import Rehearsal, Rehearsed, rehearsal
-from deskmate.app.session import Answer, Question
+from deskmate.app.session import Answer
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.tui.app import DeskmateApp
 from deskmate.faces.tui.opening import noting, run_screen

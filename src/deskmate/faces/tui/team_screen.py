@@ -18,6 +18,7 @@ from textual.widgets import Input
 from deskmate import DeskmateError
 from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
+from deskmate.faces.cli.listings import colours_of
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.tui.board import BoardPanel
 from deskmate.faces.tui.conversation import Conversation
@@ -25,7 +26,7 @@ from deskmate.faces.tui.draft import Draft
 from deskmate.faces.tui.head import Head
 from deskmate.faces.tui.help import HelpScreen
 from deskmate.faces.tui.keys import KeyLine
-from deskmate.faces.tui.members import Chosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.members import MemberChosen, Members, MemberStrip, in_order
 from deskmate.faces.tui.post import PostPanel
 from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.faces.tui.titles import entitle
@@ -134,8 +135,8 @@ class TeamScreen(Screen[None]):
 
     def _draw_panels(self) -> None:
         session, now, members = self._session, self._now(), self._session.members
-        self._colours = {member.name: member.colour for member in members}
-        if self.watching.is_gone():
+        self._colours = colours_of(members)
+        if self.watching.keep_up():
             self._watch(LEAD)
         chosen = self.watching.chosen
         self.query_one(Head).show(session)
@@ -169,7 +170,7 @@ class TeamScreen(Screen[None]):
         except DeskmateError as error:
             self.post_message(self.Unreadable(error))
 
-    def on_chosen(self, message: Chosen) -> None:
+    def on_member_chosen(self, message: MemberChosen) -> None:
         """Watch whom somebody chose."""
         self._watch(message.name)
 

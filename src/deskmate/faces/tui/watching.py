@@ -1,4 +1,4 @@
-"""Watching: whose transcript is on the screen, and what of it was read. `app` above draws it.
+"""Watching: whose transcript is on the screen, and what of it was read. `team_screen` above draws it.
 
 Streaming of a member that nobody watches costs nothing. What must be complete is read from the session; the feed only
 makes it live.
@@ -11,7 +11,7 @@ from typing import NoReturn
 from deskmate import StoreError
 from deskmate.app import LEAD, USER, Happening, Recorded, Streamed
 from deskmate.app.session import Session
-from deskmate.faces.cli.tables import Line
+from deskmate.faces.cli.tables import CleanLine
 from deskmate.faces.tui.live import Live
 from deskmate.faces.tui.pieces import Kind, Piece, Pieces, waiting_piece
 
@@ -71,7 +71,7 @@ class Watching:
             await self._session.changed(name, pieces.last)
             await asyncio.sleep(_BREATH_SECONDS)
 
-    def note(self, lines: tuple[Line, ...]) -> None:
+    def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Show words of the program where the chosen member's conversation is now."""
         self._pieces(self.chosen).note(lines)
         self._wake()
@@ -96,8 +96,11 @@ class Watching:
         words = "write what is to be done, and Enter" if self.chosen == LEAD else "nothing was said or done yet"
         return Piece("nothing", Kind.TOLD, f"{words}; F1 shows all keys")
 
-    def is_gone(self) -> bool:
-        """Tell whether who is watched is on the team no longer; in another team a name is somebody else's."""
+    def keep_up(self) -> bool:
+        """Take in which team is worked in now; tell whether who is watched is on it no longer.
+
+        In another team a name is somebody else's, and what was read of all but the lead is forgotten.
+        """
         gone = self.chosen not in [member.name for member in self._session.members]
         if self._session.team != self._team:
             gone = gone or self.chosen != LEAD

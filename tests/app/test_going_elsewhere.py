@@ -1,0 +1,88 @@
+"""A lead that goes to another team: who has just left the one it was in gives back first what was theirs."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio.lowlevel
+import pytest
+from anyio import to_thread
+from anyio.abc import TaskStatus
+
+from deskmate.core.members import Joined
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, mail
+from deskmate.core.records import Record
+from deskmate.runtime.groups import task_group
+from deskmate.runtime.leaving import give_back
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.office import Office
+from deskmate.runtime.team import Team
+from tests.app.test_teams import home
+
+pytestmark = pytest.mark.anyio
+
+
+async def rounds(count: int = 400) -> None:
+    """Let whoever works on disk get that many things done."""
+    for _ in range(count):
+        await to_thread.run_sync(int)
+
+
+@dataclass
+class Slow:
+    """A launcher whose teammates leave at once, and give back only when the lead has had time to go elsewhere."""
+
+    office: Office
+    given_back_in: list[str] = field(default_factory=list)
+
+    async def play(self, name: str) -> None:
+        roster = self.office.roster
+        await roster.leave(name, "done", heard=0)
+        await rounds()
+        self.given_back_in.append(roster.state.team)
+        await give_back(name, self.office.pen, roster, self.office.board)
+
+
+@pytest.mark.behaviour("team-create", "bounce", "release")
+async def test_who_has_just_left_gives_back_before_the_lead_goes_elsewhere(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams, task_group() as tasks:
+        office, slow = teams.office, Slow(teams.office)
+        await office.roster.join(Joined(name="bob", at=1.0))
+        await office.board.create(LEAD, "parse", owner="bob")
+        await Mailbox(LEAD, office.pen, office.roster).send("bob", Plain(content="are you there?"))
+        teams.players = Team(office, {"inline": slow}, tasks)
+        tasks.start_soon(teams.players.keep)
+        while office.roster.state.here("bob"):
+            await anyio.lowlevel.checkpoint()
+        await teams.found("web", "")
+        tasks.cancel_scope.cancel()
+    assert slow.given_back_in == ["main"]
+    async with home(tmp_path) as teams:
+        assert (await teams.office.board.refresh()).tasks[1].owner is None
+        letters = await teams.office.pen.store.read(mail(LEAD))
+        assert [item.body["type"] for item in letters if isinstance(item, Record)] == ["undeliverable"]
+
+
+@pytest.mark.behaviour("team-create", "release")
+async def test_what_a_kill_cut_off_of_a_leaving_is_finished_before_the_lead_goes_elsewhere(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        await teams.office.board.create(LEAD, "parse", owner="bob")
+        await teams.office.roster.leave("bob", "done", heard=0)
+    async with home(tmp_path) as teams, task_group() as tasks:
+        office = teams.office
+        teams.players = Team(office, {"inline": Slow(office)}, tasks)
+
+        async def sits(*, task_status: TaskStatus[None]) -> None:
+            async with office.pen.store.hold("bob", "the process of before, which has not ended yet"):
+                task_status.started()
+                await rounds()
+
+        await tasks.start(sits)
+        tasks.start_soon(teams.players.keep)
+        await rounds(20)
+        await teams.found("web", "")
+        await rounds()
+        tasks.cancel_scope.cancel()
+    async with home(tmp_path) as teams:
+        assert (await teams.office.board.refresh()).tasks[1].owner is None

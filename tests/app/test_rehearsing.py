@@ -1,0 +1,83 @@
+"""A rehearsal: whoever asks is answered, also one who bears the name of somebody in a team of before."""
+
+import anyio
+import pytest
+
+from deskmate.app import Feed, Wanted
+from deskmate.app.rehearsing import Rehearsal, Rehearsed
+from deskmate.app.running import founded
+from deskmate.app.session import Answer, Question, session_with
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.conftest import room
+from tests.scenarios.playing import SOON, Room
+from tests.scenarios.team.parts import Part, in_turn, told, who
+
+__all__ = ["room"]
+
+pytestmark = pytest.mark.anyio
+
+
+def during(team: str) -> tuple[Say, ...]:
+    """Return what the lead says to found a team with an alice, wait for her, and put it away."""
+    hired = Use("Task", {"name": "alice", "prompt": f"You are in {team}.", "role": "dev", "description": "helps"})
+    return (
+        Say(calls=[Use("TeamCreate", {"team_name": team})]),
+        Say(calls=[hired]),
+        Say("I wait."),
+        Say(calls=[Use("TeamDelete", {"force": True})]),
+    )
+
+
+def play(asked: Asked) -> Say:
+    """Play the lead of one team after the other; or alice, who touches a file named as her team."""
+    if who(asked) == "lead":
+        return in_turn(*during("first"), *during("second"), then=Say("Done."))(asked)
+    team = told(asked)[0].split("You are in ")[1].split(".")[0]
+    return Say("Done.") if asked.results else Say("I touch it.", [Use("bash", {"command": f"touch {team}"})])
+
+
+class Person:
+    """Who says the same to everything, and remembers what that was."""
+
+    patience_seconds = 60.0
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self.asked: list[Question] = []
+        self.heard: list[tuple[Answer, bool]] = []
+
+    async def ask(self, question: Question) -> Answer:
+        self.asked.append(question)
+        return self._answer
+
+    def told(self, question: Question, answer: Answer, by_person: bool) -> None:
+        self.heard.append((answer, by_person))
+
+
+async def rehearse(room: Room, part: Part, person: Person) -> Rehearsed:
+    """Play a part to the end with a person there."""
+    with anyio.fail_after(SOON):
+        async with FakeProvider(part) as provider:
+            wanted = Wanted(room.place, "Begin.", None, room.settings(provider, "anthropic", permission_mode="default"))
+            async with (
+                founded(wanted, Feed(), attended=True) as (furniture, teams),
+                session_with(furniture, teams, room.place) as session,
+            ):
+                return await Rehearsal(session, furniture).play(person)
+
+
+@pytest.mark.behaviour("P5", "team-delete")
+async def test_a_namesake_in_the_next_team_who_asks_under_the_same_id_is_answered_too(room: Room) -> None:
+    rehearsed = await rehearse(room, play, person := Person("yes"))
+    assert [one.arguments["command"] for one in person.asked] == ["touch first", "touch second"]
+    assert (len({one.id for one in person.asked}), person.heard) == (1, 2 * [("yes", True)])
+    assert (rehearsed.outcome.text, (room.place / "second").exists()) == ("Done.", True)
+
+
+@pytest.mark.behaviour("permission")
+async def test_where_no_rule_can_stand_in_for_the_person_an_always_is_a_yes_and_told_as_one(room: Room) -> None:
+    part = in_turn(Say(calls=[Use("bash", {"command": "touch $(echo done)"})]), then=Say("Done."))
+    await rehearse(room, part, person := Person("always"))
+    assert ([one.rule for one in person.asked], person.heard) == ([None], [("yes", True)])
+    assert (room.place / "done").exists()
