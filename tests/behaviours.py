@@ -99,6 +99,7 @@ FACES: dict[str, str] = {
 
 # Safety: what agents cannot do, whatever they read.
 SAFETY: dict[str, str] = {
+    "questions": "who asks, the tool, its exact arguments and why, at any face; those that ask the same are one",
     "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",
 }
 

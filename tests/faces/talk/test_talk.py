@@ -97,8 +97,8 @@ async def test_nothing_typed_says_nothing(room: Room, line: str) -> None:
         ("/inbox bob", "'bob' was never on team 'main'; here are lead, user"),
         ("/inbox a b", "usage: /inbox [NAME] (the mail of a member, of the lead if none is named)"),
         ("/yes", "nothing waits for your word"),
-        ("/yes please", "usage: /yes [N] (allow what is asked; N where more than one asks)"),
-        ("/always 1 2", "usage: /always [N] (allow it, and all like it from now on)"),
+        ("/yes please", "usage: /yes [N,…] (allow what is asked; N where more than one asks)"),
+        ("/always 1 2", "usage: /always [N,…] (allow it, and all like it from now on)"),
         ("/mode fast", "there is no mode 'fast'; modes: default, acceptEdits, plan, dontAsk, bypass"),
         (
             "/mode plan a b",
@@ -224,6 +224,36 @@ async def test_no_reaches_the_asker_with_the_words_behind_it(room: Room, line: s
         assert await typist.types(line) == ["no to lead: bash ls"]
         assert ("user", "permission_response", words) in await typist.mail(LEAD)
         await typist.until(lambda session: session.members[0].words == "Done.")
+
+
+@pytest.mark.behaviour("questions")
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ("/yes 1,2", ["yes to lead: bash ls", "yes to alice: bash ls"]),
+        ("/no 2,1,2 not now", ["no to alice: bash ls", "no to lead: bash ls"]),
+        (
+            "/always 1,2",
+            [f"always to {who}: bash ls; from now on: allow bash(ls)" for who in ("lead", "alice")],
+        ),
+    ],
+)
+async def test_who_asks_the_same_is_shown_beside_the_first_and_answered_with_it(
+    room: Room, answer: str, told: list[str]
+) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        await asked(typist)
+        await typist.types("@alice ls")
+        await typist.until(lambda session: len(session.questions) == 2)
+        assert await typist.types("/questions") == [
+            *ASKED,
+            "question 2: alice asks the same as question 1: bash ls",
+            "answer all of them with /yes 1,2, /always 1,2 (adds the rule: allow bash(ls)) or /no 1,2 WORDS",
+        ]
+        assert await typist.types("/yes 1,3") == ["question 3 is not open; open: 1, 2"]
+        assert await typist.types(answer) == told
+        await typist.until(lambda session: not session.questions)
 
 
 async def test_a_question_keeps_its_number_when_one_before_it_is_answered(room: Room) -> None:

@@ -1,7 +1,7 @@
 """Questions as they are shown: who asks, exactly what for, and what can be answered. `talk` and faces show them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deskmate.app import Question
@@ -24,15 +24,31 @@ def subject(question: Question) -> str:
     return f"{exact(question.tool)} {'; '.join(values)}".rstrip()
 
 
-def question_lines(number: int, question: Question, colours: Mapping[str, str]) -> list[CleanLine]:
-    """Return a question whole: every argument as it is, the reason, and what to answer with."""
-    sender = sender_of(question.member)
-    what = "hands in a plan" if question.shake == "plan" else f"asks: may I use {exact(question.tool)}?"
-    head = (Cell(f"question {number}: "), Cell(asker(question), colours.get(sender)), Cell(f" {what}"))
+def content_of(question: Question) -> str:
+    """Return all of a question but who asks and when, to be compared."""
+    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
+    return json.dumps(asked, sort_keys=True, default=str)
+
+
+def question_lines(
+    number: int, question: Question, colours: Mapping[str, str], same: Sequence[int] = ()
+) -> list[CleanLine]:
+    """Return a question whole: every argument as it is, the reason, and what to answer with.
+
+    `same`: the numbers of others that ask for just this and were shown before; then it is told in two lines.
+    """
+    plan = question.shake == "plan"
+    if same:
+        what = f" {'hands in' if plan else 'asks'} the same as question {same[0]}: {subject(question)}"
+        details: Iterable[str] = ()
+    else:
+        what = " hands in a plan" if plan else f" asks: may I use {exact(question.tool)}?"
+        details = _details(question)
+    name = Cell(asker(question), colours.get(sender_of(question.member)))
     return [
-        head,
-        *((Cell(f"    {line}".rstrip()),) for line in _details(question)),
-        (Cell(_answers(number, question)),),
+        (Cell(f"question {number}: "), name, Cell(what)),
+        *((Cell(f"    {line}".rstrip()),) for line in details),
+        (Cell(_answers(",".join(map(str, (*same, number))), question)),),
     ]
 
 
@@ -54,9 +70,10 @@ def _exact_lines(text: str) -> list[str]:
     return [exact(line) for line in text.expandtabs(TAB_CELLS).split("\n")]
 
 
-def _answers(number: int, question: Question) -> str:
-    always = f", /always {number} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
-    return f"answer with /yes {number}{always} or /no {number} WORDS"
+def _answers(numbers: str, question: Question) -> str:
+    all_ = "answer all of them" if "," in numbers else "answer"
+    always = f", /always {numbers} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
+    return f"{all_} with /yes {numbers}{always} or /no {numbers} WORDS"
 
 
 def value_text(value: Any, indent: int | None = None) -> str:

@@ -4,6 +4,7 @@ Faces with a conversation stand above: they call `await Talk(session).carry_out(
 `commands` beside has what can be typed, `deskmate.app.session` below does it.
 """
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from deskmate.app.looking import SeenBoard, look_at_cost
 from deskmate.faces.cli.listings import board_lines, colours_of, cost_lines, inbox_lines, member_lines, sandbox_of
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
-from deskmate.faces.talk.asking import asker, question_lines, subject
+from deskmate.faces.talk.asking import asker, content_of, question_lines, subject
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Feedback:
     leaves: bool = False
     refused: bool = False
 
+
+_NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 
 Lines: TypeAlias = "list[CleanLine]"
 
@@ -69,7 +72,9 @@ class Talk:
     def question(self, question: "Question") -> tuple[CleanLine, ...]:
         """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
         self.shown(question)
-        return tuple(question_lines(self.number(question), question, self._colours))
+        number = self.number(question)
+        same = [n for n, one in self._open.items() if n < number and content_of(one) == content_of(question)]
+        return tuple(question_lines(number, question, self._colours, same))
 
     def shown(self, question: "Question") -> None:
         """Take a question as read by whoever types: an answer without a number may mean it, and no other."""
@@ -152,20 +157,30 @@ class Talk:
 
     async def _answer(self, answer: "Answer", rest: str) -> Lines:
         first, words = _parted(rest)
-        numbered = first.isdecimal()
-        if rest and not numbered and answer != "no":
+        numbers = [int(number) for number in first.split(",")] if _NUMBERS.fullmatch(first) else []
+        if rest and not numbers and answer != "no":
             raise Refused(_usage(COMMANDS[answer]))
-        question = self._asked(int(first) if numbered else None)
-        await self._session.answer(question, answer, words if numbered else rest)
+        # All are looked for before one is answered.
+        questions = [self._asked(number) for number in dict.fromkeys(numbers)] or [self._asked(None)]
+        return [line for one in questions for line in await self._answer_one(answer, one, words if numbers else rest)]
+
+    async def _answer_one(self, answer: "Answer", question: "Question", words: str) -> Lines:
+        # The rule that another's answer added may have let it go.
+        if answer != "always" or question in self._session.questions:
+            await self._session.answer(question, answer, words)
         rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
         return _plain(f"{answer} to {asker(question)}: {subject(question)}{rule}")
+
+    @property
+    def _open(self) -> dict[int, "Question"]:
+        return {self.number(question): question for question in self._session.questions}
 
     def _asked(self, number: int | None) -> "Question":
         """Return the open question of that number; without one, the one that is open.
 
         It must be the last that was shown: nothing is answered unread, or in place of another that is over.
         """
-        there = {self.number(question): question for question in self._session.questions}
+        there = self._open
         if not there:
             raise Refused("nothing waits for your word")
         if number is not None and number not in there:

@@ -4,7 +4,6 @@
 not be seen is written out.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -16,7 +15,7 @@ from deskmate.app.looking import SeenMember, SeenTask
 from deskmate.faces.cli.listings import colours_of, role_of, sender_of
 from deskmate.faces.cli.printing import TELLING
 from deskmate.faces.cli.tables import ago
-from deskmate.faces.talk.asking import value_text
+from deskmate.faces.talk.asking import content_of, value_text
 from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded, plain, spread, width, words
 from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
@@ -60,12 +59,6 @@ def groups_of(questions: Sequence[Question]) -> list[Group]:
     for question in questions:
         found.setdefault(content_of(question), []).append(question)
     return [tuple(group) for group in found.values()]
-
-
-def content_of(question: Question) -> str:
-    """Return all of a question but who asks and when, to be compared."""
-    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
-    return json.dumps(asked, sort_keys=True, default=str)
 
 
 # -- who and what in a line -----------------------------------------------------------------------

@@ -20,6 +20,7 @@ from textual.widgets import Input
 
 from deskmate.app import Question
 from deskmate.app.session import Answer, Session
+from deskmate.faces.talk.asking import content_of
 from deskmate.faces.tui import asked
 from deskmate.faces.tui.asked import Group, People
 from deskmate.faces.tui.guard import KeyGuard
@@ -126,7 +127,7 @@ class QuestionsPanel(Widget, can_focus=True):
         front = self._front
         if front is None:
             return everyone[0] if everyone else None
-        same = (one for one in everyone if asked.content_of(one) == asked.content_of(front))
+        same = (one for one in everyone if content_of(one) == content_of(front))
         there = (one for one in everyone if _are_one(one, front))
         return next(there, None) or next(same, None) or next(iter(everyone), None)
 
