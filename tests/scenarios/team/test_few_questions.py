@@ -1,0 +1,90 @@
+"""Twenty tasks in mode default, with a sandbox: the person at the desk is asked little."""
+
+import re
+from functools import partial
+
+import anyio
+import pytest
+
+from deskmate.app import Feed, Wanted
+from deskmate.app.session import Session, attended
+from deskmate.core.prompts import Spoke
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.conftest import room
+from tests.scenarios.playing import SOON, Room
+from tests.scenarios.team.parts import calls_in, told, who
+from tests.workspaces.conftest import bubblewrap
+
+__all__ = ["bubblewrap", "room"]
+
+pytestmark = pytest.mark.anyio
+
+TASKS, HANDS = 20, ("ann", "ben", "cid")
+MOST_QUESTIONS = 5
+
+
+def play(asked: Asked) -> Say:
+    """Play the lead, who puts twenty tasks on the board, and three who each take what is free."""
+    if who(asked) != "lead":
+        return _work(asked)
+    if asked.results:
+        return Say("Twenty tasks are on the board.")
+    tasks = [Use("TaskCreate", {"subject": f"part {n}", "description": "with a test"}) for n in range(1, TASKS + 1)]
+    hands = [Use("Task", {"name": name, "prompt": "Take what is free."}) for name in HANDS]
+    return Say("I spread it.", [*tasks, *hands])
+
+
+def _work(asked: Asked) -> Say:
+    """Write a part and its test, mend it, try it, and say that it is done; for each task that was taken."""
+    taken = [int(found) for text in told(asked) for found in re.findall(r"Task #(\d+) is yours now", text)]
+    deeds = sum(bool(calls_in(passage)) for passage in asked.prompt.passages if isinstance(passage, Spoke))
+    if len(taken) * len(_deeds(0)) <= deeds:
+        return Say("I wait for what is free.")
+    task, deed = divmod(deeds, len(_deeds(0)))
+    return Say(calls=_deeds(taken[task])[deed])
+
+
+def _deeds(n: int) -> tuple[list[Use], ...]:
+    part, test = f"src/part{n}.sh", f"tests/part{n}.sh"
+    return (
+        [
+            Use("write_file", {"path": part, "content": f"echo {n}x\n"}),
+            Use("write_file", {"path": test, "content": f'[ "$(sh {part})" = {n} ]\n'}),
+        ],
+        [Use("edit_file", {"path": part, "old_text": "x", "new_text": ""})],
+        [Use("bash", {"command": f"sh {test} && echo fine > out{n}.log; ls src | wc -l"})],
+        [Use("TaskUpdate", {"taskId": str(n), "status": "completed"})],
+    )
+
+
+async def _answer_all(session: Session, answered: list[str]) -> None:
+    """Be the person: say always where that is offered. What a rule of before settles goes by itself, in a moment."""
+    while True:
+        for question in session.questions:
+            if question.rule not in session.permitted.rules:
+                answered.append(question.rule or question.tool)
+                await session.answer(question, "always" if question.rule else "yes")
+        await session.looked()
+
+
+@pytest.mark.usefixtures("bubblewrap")
+@pytest.mark.behaviour("permission", "questions", "sandbox")
+async def test_twenty_tasks_ask_at_most_five_times(room: Room) -> None:
+    answered: list[str] = []
+    async with FakeProvider(play) as provider:
+        settings = room.settings(provider, "anthropic", sandbox=True, permission_mode="default")
+        wanted = Wanted(room.place, "Write twenty parts.", None, settings)
+        with anyio.fail_after(2 * SOON):
+            async with attended(wanted, Feed()) as session, anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(_answer_all, session, answered))
+                while sum(task.status == "completed" for task in session.tasks) < TASKS:
+                    await session.looked()
+                tasks.cancel_scope.cancel()
+    assert provider.complaints == []
+    assert {path: text for path, text in room.files.items() if path.startswith("src/")} == {
+        f"src/part{n}.sh": f"echo {n}\n" for n in range(1, TASKS + 1)
+    }
+    assert len(list(room.place.glob("out*.log"))) == TASKS
+    # Some, or nothing was asked at all.
+    assert 1 <= len(answered) <= MOST_QUESTIONS, answered
