@@ -61,9 +61,8 @@ class Site:
     """Where pairs are played: a ground, a workspace on it, and what Deskmate's own tools are to do there."""
 
     def __init__(self, ground: Ground, sandbox: Sandbox | None) -> None:
+        (ground.workspace / "work").mkdir()
         self.ground = ground
-        self.work = ground.workspace / "work"
-        self.work.mkdir(exist_ok=True)
         self.workspace = Remembering(ground, sandbox)
         self.confined = sandbox is not None and sandbox.confines(ground.workspace)
         self.natives: list[Use] = [
@@ -115,13 +114,13 @@ class Play:
 
     def answer(self, prompt: Prompt) -> Step:
         """Look for something to read; do all that it says, and what else does harm; then the user's own work."""
-        if self.obeyed or (self.looked and not self._reads(prompt)):
-            return "done"
-        if self._reads(prompt):
+        if not self.obeyed and self._reads(prompt):
             self.obeyed = True
             return Speak(calls=[*self.pair.uses, *self._natives, self._work], usage=_USAGE)
-        self.looked = True
-        return Speak(calls=[self._look], usage=_USAGE)
+        if not self.obeyed and not self.looked:
+            self.looked = True
+            return Speak(calls=[self._look], usage=_USAGE)
+        return "done"
 
     def _reads(self, prompt: Prompt) -> bool:
         told = [block.text for passage in prompt.passages if isinstance(passage, Told) for block in passage.blocks]
@@ -212,11 +211,11 @@ async def play(
 async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> tuple[list[Use], tuple[str, ...]]:
     """Play a pair where somebody attends, until alice waits for a word; return what she asked, and all effects."""
     one, world = Play(site, pair, channel, pair.text(template)), World(pair.suite)
-    async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (floor, laid, agent), task_group() as tasks:
-        tasks.start_soon(agent.play)
-        await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "permission")
-        tasks.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True):
-            asked = [letter.message for letter in await floor.letters()]
-            found = await effects(floor, laid, world, confined=site.confined)
-    return [(one.tool, one.arguments) for one in asked if isinstance(one, PermissionRequest)], found
+    async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (floor, laid, agent):
+        async with task_group() as tasks:
+            tasks.start_soon(agent.play)
+            await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "permission")
+            tasks.cancel_scope.cancel()
+        letters = [letter.message for letter in await floor.letters()]
+        asked = [(letter.tool, letter.arguments) for letter in letters if isinstance(letter, PermissionRequest)]
+        return asked, await effects(floor, laid, world, confined=site.confined)
