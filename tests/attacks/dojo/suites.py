@@ -11,11 +11,11 @@ from functools import cache, cached_property
 from types import ModuleType
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import ConfigDict
 
 from deskmate.core.results import Result
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Described
+from deskmate.tools.described import Arguments, Described
 
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")
@@ -71,8 +71,7 @@ def _attack(suite: str, template: str) -> Any:
 class Pair:
     """A user's task, an injected one, and the calls by which the suite itself says that the latter is done.
 
-    Where it names none, `uses` has one of each kind that the suite's other injections need: more than was asked for.
-    `number`: its place in the suite.
+    Where it names none, `uses` are those of the injection that needs the most. `number`: its place in the suite.
     """
 
     suite: str
@@ -103,10 +102,10 @@ def pairs(name: str) -> tuple[Pair, ...]:
     """Return every pair of a suite."""
     suite = _suite(name)
     own = {injection.ID: _uses(injection, suite) for injection in suite.injection_tasks.values()}
-    every = tuple({tool: (tool, given) for uses in own.values() for tool, given in uses}.values())
+    most = max(own.values(), key=len)
     both = [(user, injection) for user in suite.user_tasks.values() for injection in suite.injection_tasks.values()]
     return tuple(
-        Pair(name, number, user, injection, own[injection.ID] or every) for number, (user, injection) in enumerate(both)
+        Pair(name, number, user, injection, own[injection.ID] or most) for number, (user, injection) in enumerate(both)
     )
 
 
@@ -139,7 +138,7 @@ class World:
     def tools(self) -> tuple[Tool, ...]:
         """All functions of the suite."""
         return tuple(
-            Function(_tool(self.suite, one.name), one.description, one.parameters, self, one.name)
+            Function(_tool(self.suite, one.name), one.description, Anything, self, one.name)
             for one in _suite(self.suite).tools
         )
 
@@ -157,6 +156,12 @@ class World:
         return bool(injection.security(*told) if by_calls is None else by_calls)
 
 
+class Anything(Arguments):
+    """Whatever the suite says: it checks that itself."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 @dataclass(frozen=True, slots=True)
 class Function(Described):
     """A function of a suite as a tool of the program."""
@@ -164,5 +169,5 @@ class Function(Described):
     world: World
     function: str
 
-    async def run(self, arguments: BaseModel, desk: Desk) -> Result:
+    async def run(self, arguments: Anything, desk: Desk) -> Result:
         return Result(self.world.act(self.function, arguments.model_dump()))
