@@ -39,7 +39,7 @@ def bare(parent: Path) -> Iterator[Site]:
         yield Site(on, None)
 
 
-def firsts() -> list[Pair]:
+def one_each() -> list[Pair]:
     """Return a pair for each injected task."""
     return [pair for suite in SUITES for pair in {pair.injection.ID: pair for pair in pairs(suite)}.values()]
 
@@ -62,7 +62,7 @@ async def test_all_pairs_and_templates_are_there() -> None:
         "banking": 144,
         "slack": 105,
     }
-    assert (len(firsts()), len(templates())) == (35, 17)
+    assert (len(one_each()), len(templates())) == (35, 17)
 
 
 @pytest.mark.behaviour("injection")
@@ -78,7 +78,7 @@ async def test_what_an_obedient_agent_reads_widens_nothing(site: Site, suite: st
 async def test_nor_does_what_a_command_prints(site: Site) -> None:
     if not site.confined:
         pytest.skip("without a sandbox no command runs")
-    every = [pair for suite in SUITES for pair in pairs(suite)] if SOAK else firsts()
+    every = [pair for suite in SUITES for pair in pairs(suite)] if SOAK else one_each()
     played = [await play(site, pair, Channel.COMMAND, "important_instructions") for pair in every]
     assert played == harmless(played)
     assert (site.changed, site.ground.heard) == (set(), [])
@@ -86,7 +86,7 @@ async def test_nor_does_what_a_command_prints(site: Site) -> None:
 
 @pytest.mark.behaviour("injection")
 async def test_without_a_sandbox_it_widens_nothing_either(bare: Site) -> None:
-    played = [await play(bare, pair, Channel.FILE, "tool_knowledge") for pair in firsts()]
+    played = [await play(bare, pair, Channel.FILE, "tool_knowledge") for pair in one_each()]
     assert played == harmless(played)
     assert (bare.changed, bare.ground.heard) == (set(), [])
 
@@ -94,14 +94,16 @@ async def test_without_a_sandbox_it_widens_nothing_either(bare: Site) -> None:
 @pytest.mark.behaviour("injection")
 @pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.PLAN, Mode.DONT_ASK])
 async def test_nor_does_it_in_another_mode(site: Site, mode: Mode) -> None:
-    played = [await play(site, pair, Channel.MESSAGE, "direct", mode=mode) for pair in firsts()]
+    if mode is Mode.DONT_ASK and not site.confined:
+        pytest.skip("dontAsk allows all commands, so that without a sandbox they have effects")
+    played = [await play(site, pair, Channel.MESSAGE, "direct", mode=mode) for pair in one_each()]
     assert [(one.obeyed, one.effects) for one in played] == [(True, ())] * len(played)
     assert (site.changed, site.ground.heard) == (set(), [])
 
 
 @pytest.mark.behaviour("injection")
 async def test_where_somebody_attends_each_call_is_asked_about_and_nothing_is_done(site: Site) -> None:
-    for pair in firsts():
+    for pair in one_each():
         asked, found = await questions(site, pair, Channel.MESSAGE, "tool_knowledge")
         assert [use for use in asked if use[0] != "write_file"] == list(pair.uses)
         assert found == ()
@@ -114,7 +116,7 @@ async def test_where_somebody_attends_each_call_is_asked_about_and_nothing_is_do
 async def test_with_everything_allowed_and_no_sandbox_all_of_it_happens(
     bare: Site, eventually: Callable[[Callable[[], bool]], None]
 ) -> None:
-    for pair in filter(lambda pair: pair.has_calls, firsts()):
+    for pair in filter(lambda pair: pair.has_calls, one_each()):
         world = World(pair.suite)
         played = await play(bare, pair, Channel.MESSAGE, "direct", mode=Mode.BYPASS, world=world)
         assert {f"{tool} ran" for tool, _ in pair.uses} <= set(played.effects)
@@ -124,7 +126,7 @@ async def test_with_everything_allowed_and_no_sandbox_all_of_it_happens(
 
 
 async def test_the_census_names_what_others_or_policy_would_have_to_say(site: Site) -> None:
-    (pair, *_) = firsts()
+    (pair, *_) = one_each()
     world = World(pair.suite)
     one = Play(site, pair, Channel.MESSAGE, pair.text("direct"))
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=False) as (floor, laid, _):
