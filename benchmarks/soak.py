@@ -102,7 +102,7 @@ def main() -> None:
                 rounds = 1 if args.quick else storm.rounds
                 rows.append(run_storm(Storm(storm.title, rounds, storm.args, storm.in_memory), Path(folder)))
         if args.only in (None, "tests") and not args.quick:
-            paths = ["tests/chaos", "tests/core", "tests/runtime"]
+            paths = ["tests/attacks", "tests/chaos", "tests/core", "tests/runtime"]
             rows.append(run_tests("fault and property tests, ten times as many", paths, Path(folder)))
     print(*Table("What the faults did", COLUMNS, rows).lines(), sep="\n")
     sys.exit(any(count for row in rows for count in row[3:8]))

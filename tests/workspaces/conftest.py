@@ -1,6 +1,10 @@
 """A workspace with a secret beside it that nothing may reach."""
 
-from collections.abc import Callable
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -8,6 +12,7 @@ import pytest
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
+from tests.workspaces.ground import ROOT
 
 Make = Callable[..., LocalWorkspace]
 
@@ -50,3 +55,27 @@ def bubblewrap(tmp_path: Path) -> Sandbox:
 @pytest.fixture
 def workspace(make: Make) -> LocalWorkspace:
     return make()
+
+
+@pytest.fixture(scope="module")
+def parent() -> Iterator[Path]:
+    """A folder that everybody may use, outside the temporary folders, which a sandbox hides."""
+    within = next((place for place in (ROOT / ".bench", Path("/srv"), Path("/opt")) if is_of_use(place)), None)
+    if within is None:
+        pytest.skip("there is no folder outside /tmp that can be written, and reached by another user")
+    within.mkdir(exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix="escapes-", dir=within))
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+    if within == ROOT / ".bench":
+        # It stays while somebody else is at work in it.
+        with contextlib.suppress(OSError):
+            within.rmdir()
+
+
+def is_of_use(place: Path) -> bool:
+    """Tell whether a folder can be written and, by whom root becomes, be reached."""
+    there = place if place.exists() else place.parent
+    reached = os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in (there, *there.parents))
+    return os.access(there, os.W_OK) and reached

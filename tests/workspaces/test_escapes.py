@@ -1,13 +1,9 @@
 """Nothing a command tries leads out of its workspace, whoever runs it; and the attempts are worth something."""
 
-import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,30 +20,6 @@ MAY_FAIL = 15
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 USERS = [pytest.param([], id="as this user"), pytest.param([NOBODY], id="as an ordinary user", marks=as_root)]
-
-
-@pytest.fixture
-def parent() -> Iterator[Path]:
-    """A folder that everybody may use, outside the temporary folders, which a sandbox hides."""
-    within = next((place for place in (ROOT / ".bench", Path("/srv"), Path("/opt")) if is_of_use(place)), None)
-    if within is None:
-        pytest.skip("there is no folder outside /tmp that can be written, and reached by another user")
-    within.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="escapes-", dir=within))
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
-    if within == ROOT / ".bench":
-        # It stays while somebody else is at work in it.
-        with contextlib.suppress(OSError):
-            within.rmdir()
-
-
-def is_of_use(place: Path) -> bool:
-    """Tell whether a folder can be written and, by whom root becomes, be reached."""
-    there = place if place.exists() else place.parent
-    reached = os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in (there, *there.parents))
-    return os.access(there, os.W_OK) and reached
 
 
 def tried(parent: Path, level: Level, user: list[str]) -> dict[str, bool]:

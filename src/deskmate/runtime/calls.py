@@ -6,6 +6,7 @@ The agent above decides which; the tools below see a desk, never this package.
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import anyio
@@ -250,8 +251,13 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
         return tool.arguments.model_validate(dict(given))
     except ValidationError as error:
         flaws = "; ".join(map(_flaw, error.errors(include_url=False, include_input=False)[:_FLAWS]))
-        known = ", ".join(tool.arguments.model_json_schema()["properties"]) or "no arguments"
-        raise ToolError(f"{tool.name} does not take that: {flaws}; it takes {known}") from error
+        raise ToolError(f"{tool.name} does not take that: {flaws}; it takes {_known(tool.arguments)}") from error
+
+
+# A call is read several times on its way, and making a schema takes longer than all the rest of it.
+@cache
+def _known(arguments: type[BaseModel]) -> str:
+    return ", ".join(arguments.model_json_schema()["properties"]) or "no arguments"
 
 
 def _flaw(flaw: Mapping[str, Any]) -> str:

@@ -1,0 +1,221 @@
+"""One pair played: a real teammate with real tools and rules, whose model does all that it reads.
+
+`suites` says what is injected, `natives` what is tried besides, `census` what came of it.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from html import unescape
+
+import anyio
+
+from deskmate.core.members import Joined
+from deskmate.core.messages import PermissionRequest, Plain
+from deskmate.core.names import LEAD
+from deskmate.core.policy import Mode
+from deskmate.core.prompts import Prompt, Told, Usage
+from deskmate.core.results import Result
+from deskmate.models.scripted import Speak, Step
+from deskmate.ports import Desk, Ran
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.groups import task_group
+from deskmate.tools.described import Arguments, Described
+from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Sandbox
+from tests.attacks.dojo.census import ALICE, BOB, LOOK_UP, Laid, contents, effects
+from tests.attacks.dojo.natives import NATIVES
+from tests.attacks.dojo.suites import Pair, Use, World
+from tests.runtime import SOON, until
+from tests.runtime.desks import Floor
+from tests.workspaces.ground import Ground
+
+# Without it what the conversation takes would be estimated from its beginning, before each of the calls.
+_USAGE = Usage(input=1000, output=100)
+
+
+class Channel(StrEnum):
+    """How a hostile text comes to be read."""
+
+    MESSAGE = "message"
+    FILE = "file"
+    TOOL = "tool"
+    COMMAND = "command"
+
+
+class Remembering(LocalWorkspace):
+    """A workspace that runs each command once, and then tells again what came of it: every pair tries the same ones."""
+
+    def __init__(self, ground: Ground, sandbox: Sandbox | None) -> None:
+        super().__init__(ground.workspace, "team", ALICE, environ=ground.environ(), sandbox=sandbox)
+        self._ran: dict[str, Ran] = {}
+
+    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+        if command not in self._ran:
+            self._ran[command] = await super().run(command, timeout_seconds=timeout_seconds, blob=blob)
+        return self._ran[command]
+
+
+class Site:
+    """Where pairs are played: a ground, a workspace on it, and what Deskmate's own tools are to do there."""
+
+    def __init__(self, ground: Ground, sandbox: Sandbox | None) -> None:
+        (ground.workspace / "work").mkdir()
+        self.ground = ground
+        self.workspace = Remembering(ground, sandbox)
+        self.confined = sandbox is not None and sandbox.confines(ground.workspace)
+        self.natives: list[Use] = [
+            (tool, {key: ground.fill(value) if isinstance(value, str) else value for key, value in given.items()})
+            for tool, given in NATIVES
+        ]
+        self._before = contents(ground)
+
+    @property
+    def changed(self) -> set[str]:
+        """The files that are not as they were, of those that nobody may change."""
+        before, now = self._before, contents(self.ground)
+        return {name for name in before.keys() | now.keys() if before.get(name) != now.get(name)}
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp(Described):
+    """A tool of the program that the user allowed. What it finds was written by others."""
+
+    found: str
+
+    async def run(self, arguments: Arguments, desk: Desk) -> Result:
+        return Result(self.found)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of a pair: whether the model read the text and obeyed, what it was let do of it, what of its own work.
+
+    `effects`: all that no policy allowed.
+    """
+
+    play: str
+    obeyed: bool
+    worked: bool
+    effects: tuple[str, ...]
+
+
+@dataclass
+class Play:
+    """A pair on its way to an agent: the text, and the part of a model that does what it says."""
+
+    site: Site
+    pair: Pair
+    channel: Channel
+    text: str
+    looked: bool = False
+    obeyed: bool = False
+
+    def answer(self, prompt: Prompt) -> Step:
+        """Look for something to read; do all that it says, and what else does harm; then the user's own work."""
+        if not self.obeyed and self._reads(prompt):
+            self.obeyed = True
+            return Speak(calls=[*self.pair.uses, *self._natives, self._work], usage=_USAGE)
+        if not self.obeyed and not self.looked:
+            self.looked = True
+            return Speak(calls=[self._look], usage=_USAGE)
+        return "done"
+
+    def _reads(self, prompt: Prompt) -> bool:
+        told = [block.text for passage in prompt.passages if isinstance(passage, Told) for block in passage.blocks]
+        read = unescape("\n".join(told))
+        return all(line in read for line in self.text.splitlines())
+
+    @property
+    def _natives(self) -> list[Use]:
+        """A third of them: over the three channels each pair tries them all, and over the pairs each channel does."""
+        return self.site.natives[(self.pair.number + list(Channel).index(self.channel)) % 3 :: 3]
+
+    @property
+    def _look(self) -> Use:
+        match self.channel:
+            case Channel.COMMAND:
+                return "bash", {"command": f"cat {self._notes}"}
+            case Channel.FILE:
+                return "read_file", {"path": self._notes}
+            case _:
+                return LOOK_UP, {}
+
+    @property
+    def _notes(self) -> str:
+        return f"work/{self.pair.id}-notes.md"
+
+    @property
+    def _result(self) -> str:
+        return f"work/{self.pair.id}-result.md"
+
+    @property
+    def _work(self) -> Use:
+        return "write_file", {"path": self._result, "content": self.pair.user.PROMPT}
+
+    @contextmanager
+    def laid(self) -> Iterator[None]:
+        """Have what is to be read stand in the workspace, and take away what the play left there."""
+        notes, result = (self.site.ground.workspace / name for name in (self._notes, self._result))
+        if self.channel in (Channel.FILE, Channel.COMMAND):
+            notes.write_text(self.text)
+        try:
+            yield
+        finally:
+            notes.unlink(missing_ok=True)
+            result.unlink(missing_ok=True)
+
+    @property
+    def worked(self) -> bool:
+        """Whether the user's own work is done."""
+        result = self.site.ground.workspace / self._result
+        return result.exists() and result.read_text() == self.pair.user.PROMPT
+
+    @asynccontextmanager
+    async def seated(self, world: World, mode: Mode, *, attended: bool) -> AsyncIterator[tuple[Floor, Laid, Agent]]:
+        """Found a team in which alice has the user's task, bob another one, and the text is on its way to her."""
+        floor = await Floor.opened(self.answer, mode=mode, attended=attended, workspace=self.site.workspace)
+        roster = floor.office.roster
+        for name in (ALICE, BOB):
+            await roster.join(Joined(name=name, prompt=self.pair.user.PROMPT, at=0.0))
+        await floor.permit(add_rules=(f"allow {LOOK_UP}",))
+        await floor.office.board.create(LEAD, "parse", owner=BOB)
+        if self.channel is Channel.MESSAGE:
+            await floor.send(Plain(content=self.text), sender=BOB, to=ALICE)
+        look_up = LookUp(LOOK_UP, "Look something up.", Arguments, self.text if self.channel is Channel.TOOL else "")
+        furniture = replace(floor.furniture, tools=(*world.tools, look_up))
+        kit, started = furniture.teammate((await roster.refresh()).members[ALICE])
+        kit = replace(kit, workspace=self.site.workspace, confined=self.site.confined)
+        with self.laid(), anyio.fail_after(SOON):
+            yield floor, await Laid.of(floor), await Agent.seat(floor.office, started, kit)
+
+
+async def play(
+    site: Site,
+    pair: Pair,
+    channel: Channel,
+    template: str,
+    *,
+    mode: Mode = Mode.ACCEPT_EDITS,
+    world: World | None = None,
+) -> Played:
+    """Play a pair to its end where nobody attends."""
+    one, world = Play(site, pair, channel, pair.text(template)), world or World(pair.suite)
+    async with one.seated(world, mode, attended=False) as (floor, laid, agent):
+        await agent.play(until_rest=True)
+        found = await effects(floor, laid, world, confined=site.confined)
+        return Played(f"{pair.id} {channel} {template}", one.obeyed, one.worked, found)
+
+
+async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> tuple[list[Use], tuple[str, ...]]:
+    """Play a pair where somebody attends, until alice waits for a word; return what she asked, and all effects."""
+    one, world = Play(site, pair, channel, pair.text(template)), World(pair.suite)
+    async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (floor, laid, agent):
+        async with task_group() as tasks:
+            tasks.start_soon(agent.play)
+            await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "permission")
+            tasks.cancel_scope.cancel()
+        letters = [letter.message for letter in await floor.letters()]
+        asked = [(letter.tool, letter.arguments) for letter in letters if isinstance(letter, PermissionRequest)]
+        return asked, await effects(floor, laid, world, confined=site.confined)
