@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,13 +18,10 @@ from deskmate.app.session import Session
 from deskmate.core.entries import Call, Said, Started
 from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest, PlanRequest
-from deskmate.faces.tui.board import BoardPanel
-from deskmate.faces.tui.post import PostPanel
 from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands
-from tests.faces.tui.snapshots import text
 
 START = 1_700_000_000.0
 NOW = START + 900
@@ -41,33 +37,6 @@ class Host(App[None]):
 
     def compose(self) -> ComposeResult:
         yield self.panel
-
-
-@dataclass
-class Alone:
-    """A panel with a screen for itself, and the session that it shows something of."""
-
-    panel: BoardPanel | PostPanel
-    session: Session
-    app: Host
-    pilot: Pilot[None]
-
-    @property
-    def lines(self) -> list[str]:
-        """What can be read."""
-        return text(self.app)
-
-    async def press(self, *keys: str) -> None:
-        """Press keys, which go to the panel."""
-        self.panel.focus()
-        await self.pilot.press(*keys)
-        await self.pilot.pause()
-
-    async def look(self, now: float = NOW) -> None:
-        """Show what there is now."""
-        await self.session.look()
-        self.panel.show(self.session, now)
-        await self.pilot.pause()
 
 
 class Asking(Host):
@@ -141,18 +110,6 @@ async def made(folder: Path, deed: Deed, *members: tuple[str, str]) -> Path:
     async with team(folder, *(members or MEMBERS)) as (hands, clock):
         await deed(hands, clock)
     return folder
-
-
-@asynccontextmanager
-async def alone(
-    panel: BoardPanel | PostPanel, folder: Path, deed: Deed, size: tuple[int, int] = (80, 24)
-) -> AsyncIterator[Alone]:
-    """Show in a panel a team to which something was done, on a screen of a size."""
-    app = Host(panel)
-    async with session_at(await made(folder, deed)) as session, app.run_test(size=size) as pilot:
-        shown = Alone(panel, session, app, pilot)
-        await shown.look()
-        yield shown
 
 
 async def ask(

@@ -17,7 +17,8 @@ from deskmate.faces.tui.outline import Look, below, head, outline
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands, obeyed
-from tests.faces.tui.sessions import NOW, SIZES, alone
+from tests.faces.tui.panels import alone
+from tests.faces.tui.sessions import NOW, SIZES
 from tests.faces.tui.snapshots import assert_fits, compare
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]

@@ -17,7 +17,8 @@ from deskmate.faces.tui.post import PostPanel
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands
-from tests.faces.tui.sessions import SIZES, Alone, alone, ask, hand_in
+from tests.faces.tui.panels import Alone, alone
+from tests.faces.tui.sessions import SIZES, ask, hand_in
 from tests.faces.tui.snapshots import assert_fits, compare
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui")]

@@ -1,6 +1,6 @@
 """The error log: errors of Deskmate itself, whole, in a private file of the user's. A terminal gets a line of each.
 
-`main` keeps there what nobody else caught, and whatever plays, what was logged with a traceback.
+`main` keeps there what nobody else caught, and `run` what was logged with a traceback.
 """
 
 import logging
