@@ -129,8 +129,8 @@ class Play:
 
     @property
     def _natives(self) -> list[Use]:
-        """A third of them: over the three channels each pair tries them all, and over the pairs each channel does."""
-        return self.site.natives[(self.pair.number + list(Channel).index(self.channel)) % 3 :: 3]
+        """A sixth of them: over the three channels two pairs that follow each other try them all."""
+        return self.site.natives[(self.pair.number + list(Channel).index(self.channel)) % 6 :: 6]
 
     @property
     def _look(self) -> Use:
