@@ -166,7 +166,12 @@ class Command:
             return End(Why.EXIT, None, 0, (), begun=False)
 
     def _start(
-        self, output: io.FileIO, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = ()
+        self,
+        output: io.FileIO,
+        words: Sequence[str],
+        environ: Mapping[str, str],
+        fds: Sequence[int] = (),
+        source: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         try:
             with output:
@@ -174,7 +179,7 @@ class Command:
                     words,
                     cwd=self._order.folder,
                     env=environ,
-                    stdin=subprocess.DEVNULL,
+                    stdin=source,
                     stdout=output,
                     stderr=subprocess.STDOUT if self._order.complains else subprocess.DEVNULL,
                     start_new_session=True,

@@ -73,11 +73,13 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
     """Run nothing in a sandbox, as any command is run; return what went wrong, if anything."""
     with tempfile.TemporaryDirectory(dir=sandbox.state) as folder, tempfile.TemporaryFile() as output:
 
-        def start(words: Sequence[str], inside: Mapping[str, str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        def start(
+            words: Sequence[str], inside: Mapping[str, str], fds: Sequence[int], source: int
+        ) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 words,
                 env=inside,
-                stdin=subprocess.DEVNULL,
+                stdin=source,
                 stdout=subprocess.DEVNULL,
                 stderr=output,
                 start_new_session=True,
