@@ -42,7 +42,16 @@ def make(root: Path, sandbox: Sandbox | None) -> Make:
 def bubblewrap(tmp_path: Path) -> Sandbox:
     """A sandbox that holds; where the machine can have none, the test is skipped and says why."""
     found = find_sandbox(tmp_path / "state")
-    if found.level is Level.NONE:
+    if found.level is not Level.BUBBLEWRAP:
+        pytest.skip(found.reason)
+    return found
+
+
+@pytest.fixture
+def landlock(tmp_path: Path) -> Sandbox:
+    """The second choice; where the machine can have none, the test is skipped and says why."""
+    found = find_sandbox(tmp_path / "state", programs=[])
+    if found.level is not Level.LANDLOCK:
         pytest.skip(found.reason)
     return found
 

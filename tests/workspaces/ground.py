@@ -94,12 +94,12 @@ class Ground:
 
 
 @contextlib.contextmanager
-def ground(parent: Path) -> Iterator[Ground]:
-    """Lay a ground, and leave nothing of it."""
+def ground(parent: Path, *, repository: bool = True) -> Iterator[Ground]:
+    """Lay a ground, and leave nothing of it. `repository`: the workspace is one, with a worktree beside it."""
     with contextlib.ExitStack() as stack:
         made = Ground(Path(tempfile.mkdtemp(dir=parent)))
         stack.callback(shutil.rmtree, made.top, ignore_errors=True)
-        _lay(made)
+        _lay(made, repository=repository)
         _listen(made, stack)
         sleeper = subprocess.Popen(["sleep", "600"], env={**os.environ, "KEY": CANARY})
         stack.callback(sleeper.wait)
@@ -108,7 +108,7 @@ def ground(parent: Path) -> Iterator[Ground]:
         yield made
 
 
-def _lay(made: Ground) -> None:
+def _lay(made: Ground, *, repository: bool) -> None:
     for folder in (made.outside, made.workspace / "bin", made.workspace / "src"):
         folder.mkdir(parents=True)
     for name, content in _HOME.items():
@@ -124,7 +124,8 @@ def _lay(made: Ground) -> None:
         ("commit", "-qm", "first"),
         ("worktree", "add", "-q", "../other"),
     ):
-        made.git("ws", *words)
+        if repository:
+            made.git("ws", *words)
     for name in (".teams/main/lead.mail.jsonl", ".tasks/main/board.jsonl"):
         (made.workspace / name).parent.mkdir(parents=True)
         (made.workspace / name).write_text(CANARY)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.workspaces.landlock import SCOPES_SINCE, version
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.sandbox import Level
-from tests.workspaces.escapes import ATTEMPTS
+from tests.workspaces.escapes import ATTEMPTS, GIT, RECORDS
 from tests.workspaces.ground import ROOT
 
 NOBODY = "65534"
@@ -61,9 +62,19 @@ def tried(parent: Path, level: Level, user: list[str]) -> dict[str, bool]:
 
 @pytest.mark.parametrize("user", USERS)
 def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user: list[str]) -> None:
-    if (found := find_sandbox(tmp_path)).level is Level.NONE:
+    if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
         pytest.skip(found.reason)
     assert tried(parent, Level.BUBBLEWRAP, user) == {attempt.name: False for attempt in ATTEMPTS}
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_fence_keeps_what_it_promises_and_no_more(parent: Path, tmp_path: Path, user: list[str]) -> None:
+    if (found := find_sandbox(tmp_path, programs=[])).level is Level.NONE:
+        pytest.skip(found.reason)
+    beyond = {attempt.name for attempt in (*RECORDS, *GIT)} | {"mode", "time", "daemon without a trace"}
+    if version() < SCOPES_SINCE:
+        pytest.skip("this landlock does not know signals yet: nobody should try to kill everybody")
+    assert tried(parent, Level.LANDLOCK, user) == {attempt.name: attempt.name in beyond for attempt in ATTEMPTS}
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -26,8 +26,10 @@ import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, NotBegun, inmate
-from deskmate.workspaces.processes import Mark, Toll, end
+from deskmate.workspaces.confined import Cage, NotBegun, Start, inmate
+from deskmate.workspaces.fenced import fenced
+from deskmate.workspaces.processes import Toll, end, mark_of
+from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
 
 _CHUNK = 1 << 16
@@ -140,21 +142,23 @@ class Command:
             self._selector.register(self._output, selectors.EVENT_READ)
             # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
             with io.FileIO(theirs, "w") as output:
-                cage = self._order.cage
-                return self._run_in(cage, output) if cage else self._run_free(output)
+                order, start = self._order, partial(self._start, output)
+                if order.cage:
+                    return self._run_in(order.cage, start)
+                return self._run_free(start(order.words, order.environ))
         finally:
             self._hang_up()
 
-    def _run_free(self, output: io.FileIO) -> End:
-        process = self._start(output, self._order.words, self._order.environ)
+    def _run_free(self, process: subprocess.Popen[bytes]) -> End:
         with self._groups.listing(process.pid):
-            mark = self._mark(process.pid)
+            mark = mark_of(process.pid, self._order.environ)
             return self._serve(process, lambda _: end(mark, self._order.grace_seconds, self._pause))
 
-    def _run_in(self, cage: Cage, output: io.FileIO) -> End:
-        order, start = self._order, partial(self._start, output)
+    def _run_in(self, cage: Cage, start: Start) -> End:
+        order = self._order
+        begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
         try:
-            with inmate(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
+            with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
                 over = self._serve(
                     one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
                 )
@@ -208,10 +212,6 @@ class Command:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(_LAST_WORDS_SECONDS)
         return End(why, status, toll.ended, toll.left)
-
-    def _mark(self, group: int) -> Mark:
-        ours = (f"{key}={value}" for key, value in self._order.environ.items() if key.startswith("DESKMATE_"))
-        return Mark(group, frozenset(map(os.fsencode, ours)))
 
     def _listen(self) -> Why:
         """Take what is printed until something brings the command to its end; return what."""

@@ -31,10 +31,13 @@ class Limits:
     scratch_bytes: int = 2 << 30
 
     @contextlib.contextmanager
-    def binding(self, pid: int) -> Iterator[None]:
-        """Bind a process that has not begun, and all it will start; at the end nothing of it may run any more."""
+    def binding(self, pid: int, *, apart: bool = True) -> Iterator[None]:
+        """Bind a process that has not begun, and all it will start; at the end nothing of it may run any more.
+
+        `apart`: the kernel does not count the user's other processes among these.
+        """
         for kind, most in (
-            (resource.RLIMIT_NPROC, self.processes),
+            (resource.RLIMIT_NPROC, self.processes if apart else self.processes + _running()),
             (resource.RLIMIT_DATA, self.memory_bytes),
             (resource.RLIMIT_FSIZE, self.file_bytes),
             (resource.RLIMIT_CORE, 0),
@@ -46,6 +49,11 @@ class Limits:
         (_PROC / str(pid) / "oom_score_adj").write_text(_FIRST_TO_GO)
         with _counting(pid, self.processes):
             yield
+
+
+def _running() -> int:
+    """Return how many processes and threads there are on this machine."""
+    return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
 
 
 def counts_processes() -> bool:

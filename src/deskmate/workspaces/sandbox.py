@@ -26,6 +26,7 @@ class Level(StrEnum):
     """How far commands are confined."""
 
     BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
     NONE = "none"
 
 
