@@ -4,7 +4,6 @@ With a UID, what it needs is imported first and then that user becomes: no more 
 """
 
 import contextlib
-import ctypes
 import json
 import os
 import sys
@@ -18,9 +17,7 @@ from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, Attempt
-from tests.workspaces.ground import Ground, ground
-
-PR_SET_DUMPABLE = 4
+from tests.workspaces.ground import Ground, become, ground
 
 
 async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None) -> bool:
@@ -63,16 +60,6 @@ async def main(folder: Path, level: Level) -> None:
     print(json.dumps(results))
 
 
-async def _import_all() -> None:
-    """Have all that is imported when it is first needed."""
-
-
 if __name__ == "__main__":
-    anyio.run(_import_all)
-    if len(sys.argv) > 3:
-        os.setgroups([])
-        os.setresgid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
-        os.setresuid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
-        # As one that this user has started: what became of another is kept from its user.
-        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    become(sys.argv[3:])
     anyio.run(main, Path(sys.argv[1]), Level(sys.argv[2]))

@@ -4,6 +4,7 @@ It lies outside the temporary folders, which a sandbox hides: what is to be atta
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -12,13 +13,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import anyio
 
 CANARY = "canary-7f3a"
 PWNED = "pwned"
 ROOT = Path(__file__).parents[2]
+_SET_DUMPABLE = 4
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 _HOME = {
     ".bashrc": "# mine\n",
@@ -31,6 +35,21 @@ _HOME = {
     ".local/state/deskmate/error.log": CANARY,
     ".claude/settings.json": CANARY,
 }
+
+
+def become(user: Sequence[str]) -> None:
+    """Become a user, if one is named, once all is imported that this one might not be able to read."""
+    anyio.run(_import_all)
+    for uid in map(int, user):
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        # As one that this user has started: what became of another's is kept from its user.
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+async def _import_all() -> None:
+    """Have all that is imported when it is first needed."""
 
 
 def python() -> str:

@@ -3,17 +3,18 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
-from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.levels import PROGRAMS, find_sandbox
+from deskmate.workspaces.limits import counts_processes
 from deskmate.workspaces.sandbox import Level
 from tests.workspaces.escapes import ATTEMPTS, GIT, RECORDS
 from tests.workspaces.ground import ROOT
@@ -37,7 +38,8 @@ def parent() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="escapes-", dir=within))
     folder.chmod(0o777)
     yield folder
-    shutil.rmtree(folder)
+    # Deeper than Python can follow.
+    subprocess.run(["rm", "-rf", str(folder)], check=True)
     if within == ROOT / ".bench":
         # It stays while somebody else is at work in it.
         with contextlib.suppress(OSError):
@@ -51,13 +53,43 @@ def is_of_use(place: Path) -> bool:
     return os.access(there, os.W_OK) and reached
 
 
-def tried(parent: Path, level: Level, user: list[str]) -> dict[str, bool]:
-    """Return which attempts led out."""
-    words = [sys.executable, "-m", "tests.workspaces.escaping", str(parent), level, *user]
+def run_as(parent: Path, module: str, level: Level, user: list[str]) -> dict[str, Any]:
+    """Return what one of the programs beside this prints."""
+    words = [sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 0, run.stderr
-    found: dict[str, bool] = json.loads(run.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return found
+
+
+def tried(parent: Path, level: Level, user: list[str]) -> dict[str, Any]:
+    """Return which attempts led out."""
+    return run_as(parent, "escaping", level, user)
+
+
+@pytest.mark.parametrize("level", [Level.BUBBLEWRAP, Level.LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbour_goes_on(
+    parent: Path, tmp_path: Path, user: list[str], level: Level
+) -> None:
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if found.level is not level or not counts_processes():
+        pytest.skip(found.reason)
+    ends = run_as(parent, "exhausting", level, user)
+    # Where it cannot go on forking, the shell gives up; or it is still at it.
+    assert ends.pop("fork bomb") in [
+        [None, "timed out after 1 s; a command may have 60 processes and threads", "alive\n"],
+        [254, "a command may have 60 processes and threads", "alive\n"],
+    ]
+    assert ends == {
+        "endless output": [None, "stopped after 64 MB of output", "alive\n"],
+        "endless file": [153, "a file may not be larger than 1 MiB", "alive\n"],
+        "memory hog": [1, "a process may take 300 MiB of memory", "alive\n"],
+        "sleep for ever": [None, "timed out after 0.2 s", "alive\n"],
+        "many threads": [1, "a command may have 60 processes and threads", "alive\n"],
+        "deep folders": [0, "", "alive\n"],
+        "busy for ever": [None, "timed out after 0.5 s", "alive\n"],
+    }
 
 
 @pytest.mark.parametrize("user", USERS)

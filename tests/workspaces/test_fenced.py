@@ -82,9 +82,8 @@ async def test_what_a_fenced_command_sees(on: Ground, landlock: Sandbox, command
 async def test_temporary_files_have_a_place_of_their_own_that_goes_with_the_command(
     on: Ground, landlock: Sandbox
 ) -> None:
-    ran = await run(
-        workspace(on, landlock), "mkdir $TMPDIR/d && echo x > $TMPDIR/d/x && chmod 0 $TMPDIR/d; echo $TMPDIR"
-    )
+    deep = "import os\nfor _ in range(1500): os.mkdir('d'); os.chdir('d')"
+    ran = await run(workspace(on, landlock), on.fill(f'cd $TMPDIR; <python> -c "{deep}"; echo $TMPDIR'))
     place = Path(ran.output.strip())
     assert (ran.exit, place.name[:9], place.exists()) == (0, "deskmate-", False)
 

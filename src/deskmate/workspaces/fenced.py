@@ -52,7 +52,7 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
     Nothing of the command may be left at the end.
     """
     with contextlib.ExitStack() as stack:
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="deskmate-", ignore_cleanup_errors=True))
+        scratch = stack.enter_context(_scratch())
         reading, writing = os.pipe()
         gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
         filtered = call_filter(also=_refused(cage)) or ALLOW_ALL
@@ -68,6 +68,17 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
                 raise NotBegun(str(error)) from error
             raise
         yield Fenced(process, mark_of(process.pid, environ))
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[str]:
+    """Lend a folder for temporary files."""
+    folder = tempfile.mkdtemp(prefix="deskmate-")
+    try:
+        yield folder
+    finally:
+        # Not by Python, which follows folders only so deep; what cannot be removed is left to whoever tidies there.
+        subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def _refused(cage: Cage) -> Iterator[str]:
