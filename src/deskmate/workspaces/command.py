@@ -58,7 +58,8 @@ class End:
     """How a command ended: `status` below zero is a signal, None one that not even a kill ended.
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
-    `begun`: False where the sandbox could not be set up; what it complained about is the output.
+    `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
+    that it wanted to reach and may not.
     """
 
     why: Why
@@ -66,6 +67,7 @@ class End:
     ended: int
     left: tuple[int, ...]
     begun: bool = True
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ class Command:
                     one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
                 )
                 failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-                return replace(over, begun=not failed)
+                return replace(over, begun=not failed, refused=tuple(one.refused))
         except NotBegun as error:
             self._drain(_LAST_WORDS_SECONDS)
             self._sink.add(f"{error}\n".encode())

@@ -11,6 +11,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,11 +21,13 @@ from typing import TypeAlias
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
-from deskmate.workspaces.gate import GATE, OPEN
+from deskmate.workspaces.gate import GATE, OPEN, listening_gate
 from deskmate.workspaces.guards import Guard, Guarded, guarded
+from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import TASKS, private_folder
 from deskmate.workspaces.processes import Toll
+from deskmate.workspaces.proxy import PORT, Proxy, proxy_environ
 from deskmate.workspaces.sandbox import Mount, Sandbox, Way
 
 log = logging.getLogger(__name__)
@@ -93,10 +96,14 @@ def _only_read(guard: Guard) -> Mount:
 
 @dataclass(frozen=True, slots=True)
 class Inmate:
-    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be."""
+    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be.
+
+    `refused`: what it wanted to reach and may not, so far.
+    """
 
     process: subprocess.Popen[bytes]
     first: int
+    refused: Sequence[str]
     _life: int
     _status: io.FileIO
 
@@ -148,10 +155,11 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
         (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(stack), _pipe(stack)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(stack)
+        door = _Door(cage.sandbox.network, stack)
         # Inside, temporary files have a place of their own.
-        inside = {key: value for key, value in environ.items() if key != "TMPDIR"}
-        fds = (told.fileno(), bounds.fileno(), *filters)
-        process = start([*before, *options, *filtering, "--", *GATE, *words], inside, fds, gate.fileno())
+        inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
+        fds = (told.fileno(), bounds.fileno(), *filters, *door.fds)
+        process = start([*before, *options, *filtering, "--", *door.gate, *words], inside, fds, gate.fileno())
         try:
             told.close()
             gate.close()
@@ -161,6 +169,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             stack.enter_context(cage.sandbox.limits.binding(first))
             bounded.write(b"!")
             _await_bond(first)
+            door.serve()
             opener.write(OPEN)
         except BaseException as error:
             # By group: what is inside leaves it only once it dies with its parent by itself.
@@ -169,7 +178,35 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             if isinstance(error, OSError | ValueError):
                 raise NotBegun(str(error)) from error
             raise
-        yield Inmate(process, first, life, status)
+        yield Inmate(process, first, door.refused, life, status)
+
+
+class _Door:
+    """How a command waits, and what it has of the network: nothing, all, or a proxy to the hosts that are listed."""
+
+    def __init__(self, network: bool | tuple[str, ...], stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self.gate: Sequence[str] = GATE
+        self.environ: Mapping[str, str] = {}
+        self.fds: Sequence[int] = ()
+        self.refused: Sequence[str] = ()
+        self._inward: socket.socket | None = None
+        if not isinstance(network, bool):
+            self._listed = allowed(network)
+            self._inward, outward = map(stack.enter_context, socket.socketpair())
+            self.fds = (outward.fileno(),)
+            self.gate, self.environ = listening_gate(PORT, outward.fileno()), proxy_environ(self._listed)
+
+    def serve(self) -> None:
+        """Have the proxy serve, where there is one, until the stack closes; raise OSError where it cannot."""
+        if self._inward is not None:
+            self._inward.settimeout(_START_SECONDS)
+            _, fds, _, _ = socket.recv_fds(self._inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
+            if not fds:
+                raise OSError("the gate did not listen")
+            proxy = Proxy(self._listed)
+            self.refused = proxy.refused
+            self._stack.enter_context(proxy.serving(socket.socket(fileno=fds[0])))
 
 
 def _await_bond(first: int) -> None:

@@ -31,10 +31,14 @@ _SHARED = ("shmget", "semget", "msgget")
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """A command behind its fence, and all that it has started, as far as that can be told by its mark."""
+    """A command behind its fence, and all that it has started, as far as that can be told by its mark.
+
+    `refused`: no host, for there is no proxy.
+    """
 
     process: subprocess.Popen[bytes]
     mark: Mark
+    refused: Sequence[str] = ()
 
     def begun(self) -> bool:
         """Tell whether it ever began: there is none where it did not."""

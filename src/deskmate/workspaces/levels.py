@@ -16,6 +16,7 @@ from deskmate.errors import ToolError
 from deskmate.workspaces.confined import Cage, Inmate, inmate
 from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.filters import call_filter
+from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
 from deskmate.workspaces.limits import Limits, counts_processes
 from deskmate.workspaces.placeholders import Placeholders
@@ -34,7 +35,7 @@ _SAID = 4096
 def find_sandbox(
     state: Path,
     *,
-    network: bool = False,
+    network: bool | Sequence[str] = False,
     hidden: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     limits: Limits | None = None,
@@ -45,16 +46,19 @@ def find_sandbox(
     """Return the best sandbox that works here, having tried it; what it cannot do is in its `reason`.
 
     `state`: a folder of Deskmate's own outside any workspace. `programs`: where bubblewrap may be. `landlock`: whether
-    that may be taken instead. The others are as in Sandbox. Takes some milliseconds.
+    that may be taken instead. The others are as in Sandbox. Takes some milliseconds. Raises BadSettings for what is no
+    host.
     """
+    listed = network if isinstance(network, bool) else tuple(network)
     wanted = Sandbox(
         Level.BUBBLEWRAP,
-        network=network,
+        network=listed,
         hidden=tuple(hidden),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),
     )
+    allowed(() if isinstance(listed, bool) else listed)
     found = _bubblewrap(wanted, environ, programs)
     if isinstance(found, str) and landlock:
         found = _landlock(wanted, environ, found)
@@ -84,17 +88,18 @@ def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox 
     """Return the second choice where it works, or why there is none better than nothing."""
     if not version() or call_filter() is None:
         return why
-    sandbox = replace(wanted, level=Level.LANDLOCK, reason=f"{why}; until then landlock keeps {_kept()}")
+    sandbox = replace(wanted, level=Level.LANDLOCK, reason=f"{why}; until then landlock keeps {_kept(wanted.network)}")
     said = _try(sandbox, environ)
     return f"{why}; landlock does not work here either: {said}" if said else sandbox
 
 
-def _kept() -> str:
+def _kept(network: bool | Sequence[str]) -> str:
     """Return what landlock does and does not here."""
     signals = "" if version() >= SCOPES_SINCE else ", nor other processes from their signals"
+    hosts = "" if isinstance(network, bool) else "; a list of hosts needs bubblewrap, so that the network is off"
     return (
         "commands from writing elsewhere and from your keys, "
-        f"but not the team's records and git's settings from them{signals}"
+        f"but not the team's records and git's settings from them{signals}{hosts}"
     )
 
 

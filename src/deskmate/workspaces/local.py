@@ -220,7 +220,8 @@ class LocalWorkspace:
         status = end.status if end.why is Why.EXIT else None
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
-        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met)))
+        refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
+        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused)))
         return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
 
     async def sweep(self) -> int:
