@@ -128,8 +128,18 @@ def test_system_calls_are_filtered_on_the_machines_that_are_known() -> None:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of this machine")
-@pytest.mark.parametrize(("number", "name"), [(248, "add_key"), (249, "request_key"), (250, "keyctl")])
-async def test_keyrings_are_closed(bounded: LocalWorkspace, number: int, name: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [
+        (248, "add_key"),
+        (249, "request_key"),
+        (250, "keyctl"),
+        (298, "perf_event_open"),
+        (321, "bpf"),
+        (323, "userfaultfd"),
+    ],
+)
+async def test_calls_that_nobody_needs_are_closed(bounded: LocalWorkspace, number: int, name: str) -> None:
     call = f"import ctypes; c = ctypes.CDLL(None, use_errno=True); print(c.syscall({number}, 0), ctypes.get_errno())"
     assert await run(bounded, f"python3 -c '{call}'") == Ran(0, f"-1 {errno.EPERM}\n"), name
 
