@@ -93,6 +93,22 @@ def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbo
 
 
 @pytest.mark.parametrize("user", USERS)
+def test_whoever_runs_it_a_command_reaches_what_is_listed_and_nothing_else(
+    parent: Path, tmp_path: Path, user: list[str]
+) -> None:
+    if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
+        pytest.skip(found.reason)
+    words = "127.0.0.1:PORT is not on the list of hosts that commands may reach"
+    assert run_as(parent, "reaching", Level.BUBBLEWRAP, user) == {
+        "listed": ["hello\n", ""],
+        "other": [
+            f"urllib.error.HTTPError: HTTP Error 403: {words}\n",
+            "commands may not reach 127.0.0.1:PORT: the user has not listed it",
+        ],
+    }
+
+
+@pytest.mark.parametrize("user", USERS)
 def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user: list[str]) -> None:
     if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
         pytest.skip(found.reason)

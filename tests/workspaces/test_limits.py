@@ -3,6 +3,8 @@
 import errno
 import os
 import platform
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from deskmate.ports import Ran
 from deskmate.workspaces.filters import call_filter
-from deskmate.workspaces.limits import Limits, counts_processes
+from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox
 
@@ -117,6 +119,33 @@ async def test_where_memory_ends_a_command_goes_first(bounded: LocalWorkspace) -
 async def test_a_command_cannot_take_its_own_limits_away(bounded: LocalWorkspace) -> None:
     ran = await run(bounded, "ulimit -f unlimited || echo $(ulimit -f)")
     assert ran.output.endswith("1024\n")
+
+
+BOUND = """
+import subprocess, sys
+from deskmate.workspaces.limits import Limits
+
+with Limits().binding(int(sys.argv[1])):
+    print('bound', flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes cgroups")
+def test_the_cgroups_of_one_that_was_killed_are_removed_at_the_next_start() -> None:
+    with subprocess.Popen(["sleep", "600"]) as sleeper:
+        words = [sys.executable, "-c", BOUND, str(sleeper.pid)]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            assert holder.stdout
+            assert holder.stdout.readline() == b"bound\n"
+            holder.kill()
+        mark = f"deskmate-{holder.pid}-"
+        left = [path for path in Path("/sys/fs/cgroup").rglob("deskmate-*") if path.name.startswith(mark)]
+        sleeper.kill()
+    if not left:
+        pytest.skip("no cgroup can be made here")
+    sweep_cgroups()
+    assert [path for path in left if path.exists()] == []
 
 
 def test_system_calls_are_filtered_on_the_machines_that_are_known() -> None:

@@ -36,7 +36,7 @@ _START_SECONDS = 10.0
 _PATIENCE_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 _LINE = 4096
-_GLANCE_SECONDS = 0.0002
+_GLANCE_SECONDS = 0.0005
 _CHILD = re.compile(rb'"child-pid": *(\d+)[^\n]*\n')
 _BOUND = re.compile(rb"^Seccomp:\t2$", re.MULTILINE)
 

@@ -18,7 +18,7 @@ from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.filters import call_filter
 from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
-from deskmate.workspaces.limits import Limits, counts_processes
+from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.sandbox import Level, Sandbox
 
@@ -58,6 +58,7 @@ def find_sandbox(
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),
     )
+    sweep_cgroups()
     allowed(() if isinstance(listed, bool) else listed)
     found = _bubblewrap(wanted, environ, programs)
     if isinstance(found, str) and landlock:

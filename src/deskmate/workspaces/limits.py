@@ -119,7 +119,6 @@ def _cgroup(parent: Path) -> Iterator[Path]:
     """Lend a cgroup of our own below another; where there can be none, nothing is there."""
     own = parent / f"{_OWN}{os.getpid()}-{secrets.token_hex(8)}"
     with contextlib.suppress(OSError):
-        _sweep(parent)
         own.mkdir()
     try:
         yield own
@@ -128,12 +127,13 @@ def _cgroup(parent: Path) -> Iterator[Path]:
             own.rmdir()
 
 
-def _sweep(folder: Path) -> None:
+def sweep_cgroups() -> None:
     """Remove the cgroups of those that were killed before they could."""
-    for left in folder.glob(f"{_OWN}*"):
-        if not (_PROC / left.name.removeprefix(_OWN).partition("-")[0]).exists():
-            with contextlib.suppress(OSError):
-                left.rmdir()
+    for parent in _parents():
+        for left in parent.glob(f"{_OWN}*"):
+            if not (_PROC / left.name.removeprefix(_OWN).partition("-")[0]).exists():
+                with contextlib.suppress(OSError):
+                    left.rmdir()
 
 
 def _parents() -> list[Path]:

@@ -131,7 +131,8 @@ class Proxy:
     def _connected(self, wanted: Endpoint) -> socket.socket:
         """Return a connection to an address that was looked at."""
         try:
-            found = socket.getaddrinfo(str(wanted.host), wanted.port, type=socket.SOCK_STREAM)
+            # As bytes, which nobody reads in another way on the way to the resolver.
+            found = socket.getaddrinfo(str(wanted.host).encode(), wanted.port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise _Refused(502, f"{wanted} cannot be found") from error
         public = [one for one in found if may_reach(self.listed, str(one[4][0]), wanted.port)]
