@@ -69,6 +69,7 @@ def tried(parent: Path, level: Level, user: list[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("level", [Level.BUBBLEWRAP, Level.LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("limits")
 def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbour_goes_on(
     parent: Path, tmp_path: Path, user: list[str], level: Level
 ) -> None:
@@ -93,6 +94,7 @@ def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbo
 
 
 @pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("hosts")
 def test_whoever_runs_it_a_command_reaches_what_is_listed_and_nothing_else(
     parent: Path, tmp_path: Path, user: list[str]
 ) -> None:
@@ -109,6 +111,7 @@ def test_whoever_runs_it_a_command_reaches_what_is_listed_and_nothing_else(
 
 
 @pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
 def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user: list[str]) -> None:
     if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
         pytest.skip(found.reason)
@@ -116,6 +119,7 @@ def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user:
 
 
 @pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("fence")
 def test_a_fence_keeps_what_it_promises_and_no_more(parent: Path, tmp_path: Path, user: list[str]) -> None:
     if (found := find_sandbox(tmp_path, programs=[])).level is Level.NONE:
         pytest.skip(found.reason)
