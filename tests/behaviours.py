@@ -86,7 +86,6 @@ TEAM: dict[str, str] = {
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
     "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
     "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
-    "injection": "what agents read never widens what they may do",
     "supervise": "a teammate that dies is started again, three times a minute; a second lead is told who leads",
 }
 
@@ -100,6 +99,10 @@ FACES: dict[str, str] = {
 
 # Safety: what agents cannot do, whatever they read.
 SAFETY: dict[str, str] = {
+    "fence": "without a sandbox, landlock keeps commands from writing elsewhere and from keys; the rest is told",
+    "hosts": "where hosts are listed, a command reaches those by name and port, through a proxy, and nothing else",
+    "limits": "whoever takes all there is comes to an end that is told, and its neighbours go on",
+    "injection": "what agents read never widens what they may do",
     "questions": "who asks, the tool, its exact arguments and why, at any face; those that ask the same are one",
     "sandbox": "commands write only in the workspace, see neither secrets nor records, leave nothing; or a run refuses",
 }

@@ -122,7 +122,7 @@ class Model(Protocol):
 class Ran:
     """What came of a command: how it ended, in words and number, what it printed, bounded, and where all of it is.
 
-    `exit` is None where it was ended from outside: `ended` says why.
+    `exit` is None where it was ended from outside: `ended` says why, and which limits it has met.
     """
 
     exit: int | None

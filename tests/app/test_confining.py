@@ -38,7 +38,8 @@ async def test_a_run_confines_its_commands_and_so_needs_no_yes(room: Room, tmp_p
     assert ((room.place / "inside").exists(), (tmp_path / "canary").exists()) == (True, False)
     levels = [record["sandbox"] for record in await room.records(ROSTER) if record.get("sandbox")]
     assert levels == ["bubblewrap"]
-    assert "Commands run in a sandbox" in provider.requests[0].system
+    told = "in a /tmp that is new at each, and have no network. Git's settings and hooks cannot be changed."
+    assert told in provider.requests[0].system
 
 
 @pytest.mark.usefixtures("bubblewrap")

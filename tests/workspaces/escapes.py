@@ -29,6 +29,24 @@ PTRACE = (
     "import ctypes, os; c = ctypes.CDLL(None); ok = c.ptrace(16, <sleeper>, 0, 0) == 0\n"
     "ok and (os.waitpid(<sleeper>, 0x40000000), c.ptrace(17, <sleeper>, 0, 0), open('loot', 'w').write('<canary>'))"
 )
+MEMORY = (
+    "p = '/proc/<sleeper>/'; stack = [x for x in open(p + 'maps') if '[stack]' in x][0].split()[0]\n"
+    "a, b = (int(x, 16) for x in stack.split('-')); m = open(p + 'mem', 'rb'); m.seek(a)\n"
+    "open('loot', 'wb').write(m.read(b - a))"
+)
+HANDLE = (
+    "import ctypes, os; c = ctypes.CDLL(None); h = ctypes.create_string_buffer(136); h[0] = bytes([128])\n"
+    "c.name_to_handle_at(-100, b'<outside>/victim', h, ctypes.byref(ctypes.c_int()), 0)\n"
+    "os.write(c.open_by_handle_at(os.open('.', 0), h, 1), b'pwned')"
+)
+IN_MEMORY = (
+    "import os; f = os.memfd_create('x', 0); os.write(f, b'#!/bin/sh' + bytes([10]))\n"
+    "os.write(f, b'echo pwned > <outside>/victim'); os.execv(f'/proc/self/fd/{f}', ['x'])"
+)
+RING = "import ctypes; ctypes.CDLL(None).syscall(425, 8, bytes(120)) >= 0 and open('loot', 'w').write('<canary>')"
+TYPED = (
+    "import fcntl, termios; fcntl.ioctl(open('/dev/tty'), termios.TIOCSTI, b'x'); open('loot', 'w').write('<canary>')"
+)
 
 
 @dataclass(frozen=True)
@@ -97,6 +115,12 @@ def killed(ground: Ground) -> bool:
     return Path(f"/proc/{ground.told['sleeper']}/stat").read_text().split(")")[1].split()[0] == "Z"
 
 
+def bounded(ground: Ground) -> bool:
+    """Somebody outside may open no more than seven files."""
+    lines = Path(f"/proc/{ground.told['sleeper']}/limits").read_text().splitlines()
+    return any(line.startswith("Max open files") and line.split()[3] == "7" for line in lines)
+
+
 def suid(ground: Ground) -> bool:
     return any(path.lstat().st_mode & (stat.S_ISUID | stat.S_ISGID) for path in (ground.workspace / "src").iterdir())
 
@@ -155,6 +179,8 @@ FILES = [
     wrote("hard link", "ln <outside>/victim h && echo pwned > h"),
     wrote("/proc/self/root", "echo pwned > /proc/self/root<outside>/victim"),
     wrote("/proc/1/root", "echo pwned > /proc/1/root<outside>/victim"),
+    wrote("/proc of the parent", "echo pwned > /proc/$PPID/root<outside>/victim"),
+    wrote("/proc of another process", "echo pwned > /proc/<sleeper>/root<outside>/victim"),
     wrote("/proc/self/cwd", "echo pwned > /proc/self/cwd/../outside/victim"),
     wrote("rename", "echo pwned > x; mv -f x <outside>/victim"),
     wrote("delete", "rm -f <outside>/victim"),
@@ -166,6 +192,8 @@ FILES = [
         "chroot and back", "mkdir j; chroot j /bin/sh -c : ; chroot /proc/1/root sh -c 'echo pwned > <outside>/victim'"
     ),
     wrote("descriptors left open", "for fd in /proc/self/fd/[3-9]*; do echo pwned > $fd; done"),
+    wrote("by its handle", f'<python> -c "{HANDLE}"'),
+    wrote("a program in memory alone", f'<python> -c "{IN_MEMORY}"'),
     Attempt("shared memory", "echo pwned > /dev/shm/<port>", there("/dev/shm/<port>")),
     Attempt("temporary files", "echo pwned > /tmp/esc-<port>", there("/tmp/esc-<port>")),
     Attempt("older temporary files", "echo pwned > /var/tmp/esc-<port>", there("/var/tmp/esc-<port>")),
@@ -174,6 +202,16 @@ HOME = [
     Attempt("shell settings", "echo pwned >> ~/.bashrc", holds("home/.bashrc")),
     Attempt("a key to come in by", "echo pwned >> ~/.ssh/authorized_keys", holds("home/.ssh/authorized_keys")),
     Attempt("something new at home", "echo pwned > ~/.profile", there("<home>/.profile")),
+    Attempt(
+        "started with the desktop",
+        "mkdir -p ~/.config/autostart && echo pwned > ~/.config/autostart/x",
+        holds("home/.config/autostart/x"),
+    ),
+    Attempt(
+        "loaded into all programs",
+        "mkdir -p ~/.config/environment.d && echo LD_PRELOAD=pwned > ~/.config/environment.d/x",
+        holds("home/.config/environment.d/x"),
+    ),
     read("private key", "~/.ssh/id_ed25519"),
     read("cloud key", "~/.aws/credentials"),
     read("passwords", "~/.netrc"),
@@ -230,6 +268,10 @@ MACHINE = [
     Attempt("kill", "kill -9 <sleeper>", killed),
     Attempt("kill everybody", "kill -9 -1", killed, wild=True),
     Attempt("ptrace", f'<python> -c "{PTRACE}"', loot),
+    Attempt("memory of another process", f'<python> -c "{MEMORY}"', loot),
+    Attempt("limits of another process", "prlimit --pid <sleeper> --nofile=7:7", bounded),
+    Attempt("calls in a ring", f'<python> -c "{RING}"', loot),
+    Attempt("typed into the terminal", f'<python> -c "{TYPED}"', loot),
     read("environment of another process", "/proc/<sleeper>/environ"),
     wrote("remount", "mount -o remount,rw /; mount -o remount,rw,bind <top>; echo pwned > <outside>/victim", wild=True),
     wrote("namespaces of one's own", "unshare -Urm sh -c 'mount -o remount,rw,bind /; echo pwned > <outside>/victim'"),

@@ -13,11 +13,11 @@ from pathlib import Path
 import anyio
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, Attempt
-from tests.workspaces.ground import Ground, ground
+from tests.workspaces.ground import Ground, become, ground
 
 
 async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None) -> bool:
@@ -48,25 +48,18 @@ async def look(workspace: LocalWorkspace) -> None:
 
 
 async def main(folder: Path, level: Level) -> None:
-    found = find_sandbox(folder / f"state-{os.getuid()}") if level is not Level.NONE else None
+    programs = [] if level is Level.LANDLOCK else PROGRAMS
+    found = find_sandbox(folder / f"state-{os.getuid()}", programs=programs) if level is not Level.NONE else None
     if found and found.level is not level:
         sys.exit(found.reason)
     results = {}
     for one in ATTEMPTS:
         if found or not one.wild:
-            with ground(folder) as on:
+            with ground(folder, repository=one in (*GIT, *LATER)) as on:
                 results[one.name] = await attempt(one, on, replace(found, state=on.state) if found else None)
     print(json.dumps(results))
 
 
-async def _import_all() -> None:
-    """Have all that is imported when it is first needed."""
-
-
 if __name__ == "__main__":
-    anyio.run(_import_all)
-    if len(sys.argv) > 3:
-        os.setgroups([])
-        os.setresgid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
-        os.setresuid(int(sys.argv[3]), int(sys.argv[3]), int(sys.argv[3]))
+    become(sys.argv[3:])
     anyio.run(main, Path(sys.argv[1]), Level(sys.argv[2]))

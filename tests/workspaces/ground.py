@@ -4,6 +4,7 @@ It lies outside the temporary folders, which a sandbox hides: what is to be atta
 """
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -12,13 +13,16 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import anyio
 
 CANARY = "canary-7f3a"
 PWNED = "pwned"
 ROOT = Path(__file__).parents[2]
+_SET_DUMPABLE = 4
 _GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 _HOME = {
     ".bashrc": "# mine\n",
@@ -31,6 +35,21 @@ _HOME = {
     ".local/state/deskmate/error.log": CANARY,
     ".claude/settings.json": CANARY,
 }
+
+
+def become(user: Sequence[str]) -> None:
+    """Become a user, if one is named, once all is imported that this one might not be able to read."""
+    anyio.run(_import_all)
+    for uid in map(int, user):
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        # As one that this user has started: what became of another's is kept from its user.
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+async def _import_all() -> None:
+    """Have all that is imported when it is first needed."""
 
 
 def python() -> str:
@@ -94,12 +113,12 @@ class Ground:
 
 
 @contextlib.contextmanager
-def ground(parent: Path) -> Iterator[Ground]:
-    """Lay a ground, and leave nothing of it."""
+def ground(parent: Path, *, repository: bool = True) -> Iterator[Ground]:
+    """Lay a ground, and leave nothing of it. `repository`: the workspace is one, with a worktree beside it."""
     with contextlib.ExitStack() as stack:
         made = Ground(Path(tempfile.mkdtemp(dir=parent)))
         stack.callback(shutil.rmtree, made.top, ignore_errors=True)
-        _lay(made)
+        _lay(made, repository=repository)
         _listen(made, stack)
         sleeper = subprocess.Popen(["sleep", "600"], env={**os.environ, "KEY": CANARY})
         stack.callback(sleeper.wait)
@@ -108,7 +127,7 @@ def ground(parent: Path) -> Iterator[Ground]:
         yield made
 
 
-def _lay(made: Ground) -> None:
+def _lay(made: Ground, *, repository: bool) -> None:
     for folder in (made.outside, made.workspace / "bin", made.workspace / "src"):
         folder.mkdir(parents=True)
     for name, content in _HOME.items():
@@ -124,7 +143,8 @@ def _lay(made: Ground) -> None:
         ("commit", "-qm", "first"),
         ("worktree", "add", "-q", "../other"),
     ):
-        made.git("ws", *words)
+        if repository:
+            made.git("ws", *words)
     for name in (".teams/main/lead.mail.jsonl", ".tasks/main/board.jsonl"):
         (made.workspace / name).parent.mkdir(parents=True)
         (made.workspace / name).write_text(CANARY)

@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.landlock import SCOPES_SINCE, version
+from deskmate.workspaces.levels import PROGRAMS, find_sandbox
+from deskmate.workspaces.limits import counts_processes
 from deskmate.workspaces.sandbox import Level
-from tests.workspaces.escapes import ATTEMPTS
+from tests.workspaces.escapes import ATTEMPTS, GIT, RECORDS
 from tests.workspaces.ground import ROOT
 
 NOBODY = "65534"
@@ -22,20 +25,81 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 USERS = [pytest.param([], id="as this user"), pytest.param([NOBODY], id="as an ordinary user", marks=as_root)]
 
 
-def tried(parent: Path, level: Level, user: list[str]) -> dict[str, bool]:
-    """Return which attempts led out."""
-    words = [sys.executable, "-m", "tests.workspaces.escaping", str(parent), level, *user]
+def run_as(parent: Path, module: str, level: Level, user: list[str]) -> dict[str, Any]:
+    """Return what one of the programs beside this prints."""
+    words = [sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 0, run.stderr
-    found: dict[str, bool] = json.loads(run.stdout.splitlines()[-1])
+    found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return found
 
 
+def tried(parent: Path, level: Level, user: list[str]) -> dict[str, Any]:
+    """Return which attempts led out."""
+    return run_as(parent, "escaping", level, user)
+
+
+@pytest.mark.parametrize("level", [Level.BUBBLEWRAP, Level.LANDLOCK])
 @pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("limits")
+def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbour_goes_on(
+    parent: Path, tmp_path: Path, user: list[str], level: Level
+) -> None:
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if found.level is not level or not counts_processes():
+        pytest.skip(found.reason)
+    ends = run_as(parent, "exhausting", level, user)
+    # Where it cannot go on forking, the shell gives up; or it is still at it.
+    assert ends.pop("fork bomb") in [
+        [None, "timed out after 1 s; a command may have 60 processes and threads", "alive\n"],
+        [254, "a command may have 60 processes and threads", "alive\n"],
+    ]
+    assert ends == {
+        "endless output": [None, "stopped after 64 MB of output", "alive\n"],
+        "endless file": [153, "a file may not be larger than 1 MiB", "alive\n"],
+        "memory hog": [1, "a process may take 300 MiB of memory", "alive\n"],
+        "sleep for ever": [None, "timed out after 0.2 s", "alive\n"],
+        "many threads": [1, "a command may have 60 processes and threads", "alive\n"],
+        "deep folders": [0, "", "alive\n"],
+        "busy for ever": [None, "timed out after 0.5 s", "alive\n"],
+    }
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("hosts")
+def test_whoever_runs_it_a_command_reaches_what_is_listed_and_nothing_else(
+    parent: Path, tmp_path: Path, user: list[str]
+) -> None:
+    if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
+        pytest.skip(found.reason)
+    words = "127.0.0.1:PORT is not on the list of hosts that commands may reach"
+    assert run_as(parent, "reaching", Level.BUBBLEWRAP, user) == {
+        "listed": ["hello\n", ""],
+        "other": [
+            f"urllib.error.HTTPError: HTTP Error 403: {words}\n",
+            "commands may not reach 127.0.0.1:PORT: the user has not listed it",
+        ],
+    }
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
 def test_no_attempt_leads_out_of_the_sandbox(parent: Path, tmp_path: Path, user: list[str]) -> None:
-    if (found := find_sandbox(tmp_path)).level is Level.NONE:
+    if (found := find_sandbox(tmp_path)).level is not Level.BUBBLEWRAP:
         pytest.skip(found.reason)
     assert tried(parent, Level.BUBBLEWRAP, user) == {attempt.name: False for attempt in ATTEMPTS}
+
+
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("fence")
+def test_a_fence_keeps_what_it_promises_and_no_more(parent: Path, tmp_path: Path, user: list[str]) -> None:
+    if (found := find_sandbox(tmp_path, programs=[])).level is Level.NONE:
+        pytest.skip(found.reason)
+    beyond = {attempt.name for attempt in (*RECORDS, *GIT)}
+    beyond |= {"mode", "time", "daemon without a trace", "limits of another process"}
+    if version() < SCOPES_SINCE:
+        pytest.skip("this landlock does not know signals yet: nobody should try to kill everybody")
+    assert tried(parent, Level.LANDLOCK, user) == {attempt.name: attempt.name in beyond for attempt in ATTEMPTS}
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -241,7 +241,7 @@ async def test_a_sandbox_of_no_level_is_none(on: Ground) -> None:
 
 
 def test_a_machine_without_bubblewrap_is_told_so(tmp_path: Path) -> None:
-    found = find_sandbox(tmp_path, programs=["/no/bwrap"])
+    found = find_sandbox(tmp_path, programs=["/no/bwrap"], landlock=False)
     assert found == Sandbox(Level.NONE, "bubblewrap is not installed; install the package bubblewrap")
 
 
@@ -249,7 +249,7 @@ def test_a_machine_that_forbids_it_is_told_why(tmp_path: Path) -> None:
     fake = tmp_path / "bwrap"
     fake.write_text("#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n")
     fake.chmod(0o755)
-    found = find_sandbox(tmp_path, programs=[str(fake)])
+    found = find_sandbox(tmp_path, programs=[str(fake)], landlock=False)
     reason = f"bubblewrap does not work here: setting up uid map: Permission denied; allow user namespaces for {fake}"
     assert found == Sandbox(Level.NONE, reason)
 
@@ -265,7 +265,7 @@ def test_an_older_bubblewrap_is_used_without_what_it_does_not_know(tmp_path: Pat
 
 def test_without_a_place_for_its_list_there_is_no_sandbox(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = find_sandbox(tmp_path / "file/state", programs=["/bin/true"])
+    found = find_sandbox(tmp_path / "file/state", programs=["/bin/true"], landlock=False)
     assert found.level is Level.NONE
     assert found.reason.endswith("cannot be written: Not a directory; a sandbox keeps a list there")
 

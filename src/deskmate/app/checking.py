@@ -133,10 +133,13 @@ def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
     if sandbox.level is Level.NONE:
         free = "commands run unconfined: one that is permitted can do all that you can, and forge what its team wrote"
         return Check("sandbox", "warn", f"{free} ({why})", step or "permit only what you would run yourself")
+    if sandbox.level is Level.LANDLOCK:
+        return Check("sandbox", "warn", f"landlock: commands are fenced, and asked about as without it ({why})", step)
     if place is not None and not sandbox.confines(place):
         home = f"{sandbox.level}, but {place} holds your home: commands are asked about as without it"
         return Check("sandbox", "warn", home, "choose a folder below it with -C PATH")
-    network = "with the network" if sandbox.network else "without a network"
+    hosts = "" if isinstance(sandbox.network, bool) else f"with {', '.join(sandbox.network)} alone of the network"
+    network = hosts or ("with the network" if sandbox.network else "without a network")
     words = f"{sandbox.level}: commands write only in the workspace, {network}"
     return Check("sandbox", "ok", "; but ".join(filter(None, [words, sandbox.reason])))
 

@@ -42,7 +42,7 @@ def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, roster:
     mode = next((mode for mode in _UNASKED if mode in modes), None)
     if mode is None or not settings.sandbox or sandbox.confines(place):
         return
-    reason = sandbox.reason if sandbox.level is Level.NONE else f"{place} holds your home"
+    reason = f"{place} holds your home" if sandbox.level is Level.BUBBLEWRAP else sandbox.reason
     raise BadSettings(
         f"mode {mode} runs commands unasked, and nothing confines them: {reason}; "
         "or take the risk, as in a container, with --no-sandbox"

@@ -322,6 +322,6 @@ def environment_of(place: Path, sandbox: Sandbox, *, attended: bool) -> Environm
         date=time.strftime("%Y-%m-%d"),
         branch=branch_of(place),
         attended=attended,
-        confined=sandbox.level is not Level.NONE,
-        network=sandbox.network,
+        sandbox=sandbox.level,
+        network=sandbox.network if sandbox.level is Level.BUBBLEWRAP else sandbox.network is True,
     )

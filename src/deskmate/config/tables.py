@@ -126,7 +126,9 @@ class Written(Table):
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
     permission: Permission = Field(Permission(), description="a table with `allow`, `ask` or `deny`")
     sandbox: bool = Field(True, description="true or false")
-    network: bool = Field(False, description="true or false")
+    network: bool | list[str] = Field(
+        False, description='true, false, or a list of hosts, such as ["example.org", "*.example.org:8443"]'
+    )
     writable: Folders = Field([], description='a list of folders, such as ["~/.cache/go-build"]')
     hidden: Folders = Field([], description='a list of folders or files, such as ["~/letters"]')
     delegate: bool | None = Field(None, description="true or false")

@@ -26,7 +26,7 @@ _TEAMMATE = frozenset({Kind.TEAMMATE})
 class Environment(BaseModel):
     """Where an agent works. `branch`: None outside of a git repository. `attended`: a person is there to answer.
 
-    `confined`: commands run in a sandbox, with a `network` or without.
+    `sandbox`: how far commands are confined, with a `network`, without, or with these hosts.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -37,8 +37,8 @@ class Environment(BaseModel):
     date: str = "unknown"
     branch: str | None = None
     attended: bool = True
-    confined: bool = False
-    network: bool = True
+    sandbox: str = "none"
+    network: bool | tuple[str, ...] = True
 
 
 class _Makings(BaseModel):
@@ -268,13 +268,21 @@ def _environment(where: Environment) -> str:
 
 
 def _confinement(where: Environment) -> str:
-    if not where.confined:
+    if where.sandbox == "none":
         return ""
-    network = "" if where.network else " and have no network"
+    confined = where.sandbox == "bubblewrap"
+    folder = "a /tmp" if confined else "a $TMPDIR"
+    guarded = " Git's settings and hooks cannot be changed." if confined else ""
     return (
-        f"Commands run in a sandbox: they write only in the workspace and in a /tmp that is new at each{network}; "
-        "git's settings and hooks cannot be changed."
+        f"Commands run in a sandbox: they write only in the workspace and in {folder} that is new at each, "
+        f"and {_reach(where.network)}.{guarded}"
     )
+
+
+def _reach(network: bool | tuple[str, ...]) -> str:
+    if isinstance(network, bool):
+        return "have the network" if network else "have no network"
+    return f"reach these hosts alone, through a proxy: {', '.join(network)}"
 
 
 def _notes(parts: _Makings) -> str:

@@ -26,8 +26,10 @@ import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, NotBegun, inmate
-from deskmate.workspaces.processes import Mark, Toll, end
+from deskmate.workspaces.confined import Cage, NotBegun, Start, inmate
+from deskmate.workspaces.fenced import fenced
+from deskmate.workspaces.processes import Toll, end, mark_of
+from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
 
 _CHUNK = 1 << 16
@@ -56,7 +58,8 @@ class End:
     """How a command ended: `status` below zero is a signal, None one that not even a kill ended.
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
-    `begun`: False where the sandbox could not be set up; what it complained about is the output.
+    `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
+    that it wanted to reach and may not.
     """
 
     why: Why
@@ -64,6 +67,7 @@ class End:
     ended: int
     left: tuple[int, ...]
     begun: bool = True
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,33 +144,40 @@ class Command:
             self._selector.register(self._output, selectors.EVENT_READ)
             # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
             with io.FileIO(theirs, "w") as output:
-                cage = self._order.cage
-                return self._run_in(cage, output) if cage else self._run_free(output)
+                order, start = self._order, partial(self._start, output)
+                if order.cage:
+                    return self._run_in(order.cage, start)
+                return self._run_free(start(order.words, order.environ))
         finally:
             self._hang_up()
 
-    def _run_free(self, output: io.FileIO) -> End:
-        process = self._start(output, self._order.words, self._order.environ)
+    def _run_free(self, process: subprocess.Popen[bytes]) -> End:
         with self._groups.listing(process.pid):
-            mark = self._mark(process.pid)
+            mark = mark_of(process.pid, self._order.environ)
             return self._serve(process, lambda _: end(mark, self._order.grace_seconds, self._pause))
 
-    def _run_in(self, cage: Cage, output: io.FileIO) -> End:
-        order, start = self._order, partial(self._start, output)
+    def _run_in(self, cage: Cage, start: Start) -> End:
+        order = self._order
+        begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
         try:
-            with inmate(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
+            with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
                 over = self._serve(
                     one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
                 )
                 failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-                return replace(over, begun=not failed)
+                return replace(over, begun=not failed, refused=tuple(one.refused))
         except NotBegun as error:
             self._drain(_LAST_WORDS_SECONDS)
             self._sink.add(f"{error}\n".encode())
             return End(Why.EXIT, None, 0, (), begun=False)
 
     def _start(
-        self, output: io.FileIO, words: Sequence[str], environ: Mapping[str, str], fds: Sequence[int] = ()
+        self,
+        output: io.FileIO,
+        words: Sequence[str],
+        environ: Mapping[str, str],
+        fds: Sequence[int] = (),
+        source: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
         try:
             with output:
@@ -174,7 +185,7 @@ class Command:
                     words,
                     cwd=self._order.folder,
                     env=environ,
-                    stdin=subprocess.DEVNULL,
+                    stdin=source,
                     stdout=output,
                     stderr=subprocess.STDOUT if self._order.complains else subprocess.DEVNULL,
                     start_new_session=True,
@@ -203,10 +214,6 @@ class Command:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = process.wait(_LAST_WORDS_SECONDS)
         return End(why, status, toll.ended, toll.left)
-
-    def _mark(self, group: int) -> Mark:
-        ours = (f"{key}={value}" for key, value in self._order.environ.items() if key.startswith("DESKMATE_"))
-        return Mark(group, frozenset(map(os.fsencode, ours)))
 
     def _listen(self) -> Why:
         """Take what is printed until something brings the command to its end; return what."""

@@ -11,6 +11,7 @@ import os
 import re
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +20,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.filters import call_filter
+from deskmate.workspaces.filters import ALLOW_ALL, call_filter
+from deskmate.workspaces.gate import GATE, OPEN, listening_gate
 from deskmate.workspaces.guards import Guard, Guarded, guarded
+from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import TASKS, private_folder
 from deskmate.workspaces.processes import Toll
+from deskmate.workspaces.proxy import PORT, Proxy, proxy_environ
 from deskmate.workspaces.sandbox import Mount, Sandbox, Way
 
 log = logging.getLogger(__name__)
@@ -32,9 +36,12 @@ _START_SECONDS = 10.0
 _PATIENCE_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 _LINE = 4096
+_GLANCE_SECONDS = 0.0005
 _CHILD = re.compile(rb'"child-pid": *(\d+)[^\n]*\n')
+_BOUND = re.compile(rb"^Seccomp:\t2$", re.MULTILINE)
 
-Start: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Sequence[int]], "subprocess.Popen[bytes]"]
+# Words, an environment, descriptors to inherit, and what to read from: started in a session of their own.
+Start: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Sequence[int], int], "subprocess.Popen[bytes]"]
 
 
 class NotBegun(ToolError):
@@ -89,10 +96,14 @@ def _only_read(guard: Guard) -> Mount:
 
 @dataclass(frozen=True, slots=True)
 class Inmate:
-    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be."""
+    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be.
+
+    `refused`: what it wanted to reach and may not, so far.
+    """
 
     process: subprocess.Popen[bytes]
     first: int
+    refused: Sequence[str]
     _life: int
     _status: io.FileIO
 
@@ -135,27 +146,31 @@ class Inmate:
 
 @contextlib.contextmanager
 def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: Start) -> Iterator[Inmate]:
-    """Have a command begin in a sandbox; `start` starts words with an environment and descriptors to inherit,
-    in a session of their own.
+    """Have a command begin in a sandbox, bound to this thread: it ends with it, and never begins if that ends before.
 
     Raises NotBegun where the sandbox cannot be set up. Nothing of the command may be left at the end.
     """
     with contextlib.ExitStack() as stack:
         before = stack.enter_context(cage.around(environ))
-        (status, told), (gate, opener) = _pipe(stack), _gate(stack)
-        options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(gate.fileno()))
+        (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(stack), _pipe(stack)
+        options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(stack)
+        door = _Door(cage.sandbox.network, stack)
         # Inside, temporary files have a place of their own.
-        inside = {key: value for key, value in environ.items() if key != "TMPDIR"}
-        fds = (told.fileno(), gate.fileno(), *filters)
-        process = start([*before, *options, *filtering, "--", *words], inside, fds)
+        inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
+        fds = (told.fileno(), bounds.fileno(), *filters, *door.fds)
+        process = start([*before, *options, *filtering, "--", *door.gate, *words], inside, fds, gate.fileno())
         try:
             told.close()
+            gate.close()
             first = _child(status)
             life = os.pidfd_open(first)
             stack.callback(os.close, life)
             stack.enter_context(cage.sandbox.limits.binding(first))
-            opener.write(b"!")
+            bounded.write(b"!")
+            _await_bond(first)
+            door.serve()
+            opener.write(OPEN)
         except BaseException as error:
             # By group: what is inside leaves it only once it dies with its parent by itself.
             os.killpg(process.pid, signal.SIGKILL)
@@ -163,7 +178,51 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             if isinstance(error, OSError | ValueError):
                 raise NotBegun(str(error)) from error
             raise
-        yield Inmate(process, first, life, status)
+        yield Inmate(process, first, door.refused, life, status)
+
+
+class _Door:
+    """How a command waits, and what it has of the network: nothing, all, or a proxy to the hosts that are listed."""
+
+    def __init__(self, network: bool | tuple[str, ...], stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self.gate: Sequence[str] = GATE
+        self.environ: Mapping[str, str] = {}
+        self.fds: Sequence[int] = ()
+        self.refused: Sequence[str] = ()
+        self._inward: socket.socket | None = None
+        if not isinstance(network, bool):
+            self._listed = allowed(network)
+            self._inward, outward = map(stack.enter_context, socket.socketpair())
+            self.fds = (outward.fileno(),)
+            self.gate, self.environ = listening_gate(PORT, outward.fileno()), proxy_environ(self._listed)
+
+    def serve(self) -> None:
+        """Have the proxy serve, where there is one, until the stack closes; raise OSError where it cannot."""
+        if self._inward is not None:
+            self._inward.settimeout(_START_SECONDS)
+            _, fds, _, _ = socket.recv_fds(self._inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
+            if not fds:
+                raise OSError("the gate did not listen")
+            proxy = Proxy(self._listed)
+            self.refused = proxy.refused
+            self._stack.enter_context(proxy.serving(socket.socket(fileno=fds[0])))
+
+
+def _await_bond(first: int) -> None:
+    """Return once the first process inside dies with the one around it: bubblewrap filters calls right after that."""
+    deadline = time.monotonic() + _START_SECONDS
+    while not _BOUND.search(_status(first)):
+        if time.monotonic() > deadline:
+            raise ValueError("bubblewrap did not go on")
+        time.sleep(_GLANCE_SECONDS)
+
+
+def _status(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/status").read_bytes()
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise ValueError("bubblewrap ended before the command could begin") from error
 
 
 def _pipe(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
@@ -171,23 +230,10 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
     return stack.enter_context(io.FileIO(reading, "r")), stack.enter_context(io.FileIO(writing, "w"))
 
 
-def _gate(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
-    """Return what a command waits at, and what opens it.
-
-    Whoever waits holds both ends: to be told that nobody is left to open it would be as good as being let in.
-    """
-    reading, opener = _pipe(stack)
-    both = os.open(f"/proc/self/fd/{reading.fileno()}", os.O_RDWR | os.O_CLOEXEC)
-    return stack.enter_context(io.FileIO(both, "r+")), opener
-
-
 def _filter_words(stack: contextlib.ExitStack) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the words that have system calls filtered, and the descriptors they need, open until `stack` closes."""
-    program = call_filter()
-    if program is None:
-        return (), ()
     reading, writing = _pipe(stack)
-    writing.write(program)
+    writing.write(call_filter() or ALLOW_ALL)
     writing.close()
     return ("--seccomp", str(reading.fileno())), (reading.fileno(),)
 

@@ -23,7 +23,8 @@ _MAKES = 0o100 | 0o20000000
 class _Calls:
     """The numbers of one machine. `modes`: which argument is a mode; `opening`: which are the flags and the mode.
 
-    `absent` are told not to be there, and everybody does without: they would go round the others.
+    `absent` are told not to be there, and everybody does without: they would go round the others. `named` are refused
+    where somebody asks for that.
     """
 
     machine: int
@@ -31,35 +32,52 @@ class _Calls:
     absent: tuple[int, ...]
     modes: Mapping[int, int]
     opening: Mapping[int, tuple[int, int]]
+    named: Mapping[str, int]
     others: tuple[int, ...] = field(default=())
 
 
 _KNOWN = {
-    # Three for keyrings; io_uring_setup, openat2; all that chmod or make a file; open, openat.
+    # Three for keyrings, and perf_event_open, bpf, userfaultfd, which have served many a flaw; io_uring_setup, openat2;
+    # all that chmod or make a file; open, openat.
     "x86_64": _Calls(
         0xC000003E,
-        (248, 249, 250),
+        (248, 249, 250, 298, 321, 323),
         (425, 437),
         {90: 1, 91: 1, 85: 1, 133: 1, 259: 2, 268: 2, 452: 2},
         {2: (1, 2), 257: (2, 3)},
+        {"socket": 41, "truncate": 76, "shmget": 29, "semget": 64, "msgget": 68},
         others=(0x40000000,),
     ),
-    "aarch64": _Calls(0xC00000B7, (217, 218, 219), (425, 437), {52: 1, 33: 2, 53: 2, 452: 2}, {56: (2, 3)}),
+    "aarch64": _Calls(
+        0xC00000B7,
+        (217, 218, 219, 241, 280, 282),
+        (425, 437),
+        {52: 1, 33: 2, 53: 2, 452: 2},
+        {56: (2, 3)},
+        {"socket": 198, "truncate": 45, "shmget": 194, "semget": 190, "msgget": 186},
+    ),
 }
 
 
-def call_filter(machine: str | None = None) -> bytes | None:
-    """Return the program for this machine, or a named one; None for one whose calls are not known here."""
+# A program that refuses nothing.
+ALLOW_ALL = struct.pack("=HBBI", _RETURN, 0, 0, _ALLOW)
+
+
+def call_filter(machine: str | None = None, *, also: Iterable[str] = ()) -> bytes | None:
+    """Return the program for this machine, or a named one; None for one whose calls are not known here.
+
+    `also`: names of calls that it refuses besides.
+    """
     calls = _KNOWN.get(machine or platform.machine())
-    return b"".join(_program(calls)) if calls else None
+    return b"".join(_program(calls, tuple(calls.named[name] for name in also))) if calls else None
 
 
-def _program(calls: _Calls) -> Iterable[bytes]:
+def _program(calls: _Calls, also: tuple[int, ...]) -> Iterable[bytes]:
     # A program for another machine has other numbers: it cannot be run here.
     yield from (_load(_MACHINE), _jump(_EQUAL, calls.machine, 1, 0), _return(_ABSENT), _load(_NUMBER))
     for first in calls.others:
         yield from (_jump(_AT_LEAST, first, 0, 1), _return(_ABSENT))
-    for numbers, answer in ((calls.refused, _REFUSE), (calls.absent, _ABSENT)):
+    for numbers, answer in (((*calls.refused, *also), _REFUSE), (calls.absent, _ABSENT)):
         for number in numbers:
             yield from (_jump(_EQUAL, number, 0, 1), _return(answer))
     for number, mode in calls.modes.items():

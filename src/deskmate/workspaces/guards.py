@@ -20,6 +20,7 @@ GIT = ".git"
 DEFINITIONS = (".deskmate", ".mcp.json")
 _MAX_POINTER = 4096
 _FOLDER = None
+_CONTENT = ("objects", "refs", "logs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,12 @@ def _of_worktree(own: Path) -> Iterator[Guard]:
     yield Guard(str(own / "config.worktree"), b"")
 
 
+def repository(root: Path) -> tuple[Path, ...]:
+    """Return what git writes outside a workspace that is a worktree: of the repository only what nobody obeys."""
+    worktree = _worktree(root / GIT)
+    return (worktree.own, *(worktree.common / name for name in _CONTENT)) if worktree else ()
+
+
 @dataclass(frozen=True, slots=True)
 class _Worktree:
     common: Path
@@ -113,7 +120,8 @@ def _line(file: Path) -> str | None:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        return os.fsdecode(opened.read(_MAX_POINTER)).strip()
+    try:
+        regular = stat.S_ISREG(os.fstat(fd).st_mode)
+        return os.fsdecode(os.read(fd, _MAX_POINTER)).strip() if regular else None
+    finally:
+        os.close(fd)

@@ -1,7 +1,7 @@
 """Levels: what this machine can do to confine commands, found out by doing it.
 
-A machine may have bubblewrap and forbid what it needs, so that only a trial tells. `app` asks once, and gives the
-sandbox to every workspace.
+A machine may have bubblewrap, or landlock, and forbid what it needs, so that only a trial tells. `app` asks once, and
+gives the sandbox to every workspace.
 """
 
 import os
@@ -14,13 +14,16 @@ from pathlib import Path
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.confined import Cage, Inmate, inmate
+from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.filters import call_filter
-from deskmate.workspaces.limits import Limits, counts_processes
+from deskmate.workspaces.hosts import allowed
+from deskmate.workspaces.landlock import SCOPES_SINCE, version
+from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.sandbox import Level, Sandbox
 
 # Never by PATH: that may lead into a workspace, where agents write.
-_PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
 # The first that works: with namespaces closed inside too, where bubblewrap is new enough.
 _WAYS = ((*_ALWAYS, "--disable-userns"), _ALWAYS)
@@ -32,60 +35,95 @@ _SAID = 4096
 def find_sandbox(
     state: Path,
     *,
-    network: bool = False,
+    network: bool | Sequence[str] = False,
     hidden: Sequence[Path] = (),
     writable: Sequence[Path] = (),
     limits: Limits | None = None,
     environ: Mapping[str, str] = os.environ,
-    programs: Sequence[str] = _PROGRAMS,
+    programs: Sequence[str] = PROGRAMS,
+    landlock: bool = True,
 ) -> Sandbox:
     """Return the best sandbox that works here, having tried it; what it cannot do is in its `reason`.
 
-    `state`: a folder of Deskmate's own outside any workspace. The others are as in Sandbox. Takes some milliseconds.
+    `state`: a folder of Deskmate's own outside any workspace. `programs`: where bubblewrap may be. `landlock`: whether
+    that may be taken instead. The others are as in Sandbox. Takes some milliseconds. Raises BadSettings for what is no
+    host.
     """
-    program = next((path for path in programs if os.access(path, os.X_OK)), None)
-    if program is None:
-        return Sandbox(Level.NONE, "bubblewrap is not installed; install the package bubblewrap")
+    listed = network if isinstance(network, bool) else tuple(network)
     wanted = Sandbox(
         Level.BUBBLEWRAP,
-        network=network,
+        network=listed,
         hidden=tuple(hidden),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),
     )
+    sweep_cgroups()
+    allowed(() if isinstance(listed, bool) else listed)
+    found = _bubblewrap(wanted, environ, programs)
+    if isinstance(found, str) and landlock:
+        found = _landlock(wanted, environ, found)
+    return Sandbox(Level.NONE, found) if isinstance(found, str) else found
+
+
+def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[str]) -> Sandbox | str:
+    """Return a sandbox that works, or why there is none."""
+    program = next((path for path in programs if os.access(path, os.X_OK)), None)
+    if program is None:
+        return "bubblewrap is not installed; install the package bubblewrap"
     try:
         wanted.stand()
         Placeholders(wanted.state).sweep()
     except OSError as error:
-        reason = f"{error.filename or state} cannot be written: {error.strerror}; a sandbox keeps a list there"
-        return Sandbox(Level.NONE, reason)
+        return f"{error.filename or wanted.state} cannot be written: {error.strerror}; a sandbox keeps a list there"
     said = ""
     for way in _WAYS:
         sandbox = replace(wanted, program=(program, *way))
         said = _try(sandbox, environ)
         if not said:
             return replace(sandbox, reason=_weakness())
-    return Sandbox(Level.NONE, f"bubblewrap does not work here: {said}; allow user namespaces for {program}")
+    return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
+
+
+def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox | str:
+    """Return the second choice where it works, or why there is none better than nothing."""
+    if not version() or call_filter() is None:
+        return why
+    sandbox = replace(wanted, level=Level.LANDLOCK, reason=f"{why}; until then landlock keeps {_kept(wanted.network)}")
+    said = _try(sandbox, environ)
+    return f"{why}; landlock does not work here either: {said}" if said else sandbox
+
+
+def _kept(network: bool | Sequence[str]) -> str:
+    """Return what landlock does and does not here."""
+    signals = "" if version() >= SCOPES_SINCE else ", nor other processes from their signals"
+    hosts = "" if isinstance(network, bool) else "; a list of hosts needs bubblewrap, so that the network is off"
+    return (
+        "commands from writing elsewhere and from your keys, "
+        f"but not the team's records and git's settings from them{signals}{hosts}"
+    )
 
 
 def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
     """Run nothing in a sandbox, as any command is run; return what went wrong, if anything."""
-    with tempfile.TemporaryDirectory(dir=sandbox.state) as folder, tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
 
-        def start(words: Sequence[str], inside: Mapping[str, str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        def start(
+            words: Sequence[str], inside: Mapping[str, str], fds: Sequence[int], source: int
+        ) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
                 words,
                 env=inside,
-                stdin=subprocess.DEVNULL,
+                stdin=source,
                 stdout=subprocess.DEVNULL,
                 stderr=output,
                 start_new_session=True,
                 pass_fds=fds,
             )
 
+        begin = fenced if sandbox.level is Level.LANDLOCK else inmate
         try:
-            with inmate(Cage(sandbox, Path(folder)), _TRIAL, environ, start) as one:
+            with begin(Cage(sandbox, Path(os.path.realpath(folder))), _TRIAL, environ, start) as one:
                 status = _ended(one)
         except (ToolError, OSError) as error:
             status = str(error)
@@ -94,7 +132,7 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
     return (said[0].removeprefix("bwrap: ") if said else status) if status else ""
 
 
-def _ended(one: Inmate) -> str:
+def _ended(one: Inmate | Fenced) -> str:
     """Wait for the trial to end; return how it did, if not well."""
     try:
         status = one.process.wait(_TRIAL_SECONDS)

@@ -1,19 +1,30 @@
-"""Limits: what one confined command may take of the machine. `confined` binds them before it begins."""
+"""Limits: what one confined command may take of the machine, and in words which of them it has met.
+
+`confined` and `fenced` bind them before it begins; `local` tells them.
+"""
 
 import contextlib
 import os
 import re
 import resource
 import secrets
-from collections.abc import Iterator
+import signal
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
-_PIDS = re.compile(r"^\d+:(?:(?P<old>[^:]*\bpids\b[^:]*)|):(?P<path>/.*)$", re.MULTILINE)
+_COUNTED = re.compile(r"^\d+:(?P<old>(?:[^:]*\b(?:pids|memory)\b[^:]*)?):(?P<path>/.*)$", re.MULTILINE)
 _FIRST_TO_GO = "1000"
 _OWN = "deskmate-"
+# A shell tells a signal as a status of its own.
+_KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+_TOO_LARGE = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
+# What programs say where the kernel refused them something.
+_WANTS_MEMORY = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory")
+_WANTS_FILE = re.compile(r"File too large|File size limit exceeded")
+_WANTS_PROCESSES = re.compile(r"Resource temporarily unavailable|can't start new thread")
 
 
 def _most_memory() -> int:
@@ -31,10 +42,13 @@ class Limits:
     scratch_bytes: int = 2 << 30
 
     @contextlib.contextmanager
-    def binding(self, pid: int) -> Iterator[None]:
-        """Bind a process that has not begun, and all it will start; at the end nothing of it may run any more."""
+    def binding(self, pid: int, *, apart: bool = True) -> Iterator[None]:
+        """Bind a process that has not begun, and all it will start; at the end nothing of it may run any more.
+
+        `apart`: the kernel does not count the user's other processes among these.
+        """
         for kind, most in (
-            (resource.RLIMIT_NPROC, self.processes),
+            (resource.RLIMIT_NPROC, self.processes if apart else self.processes + _running()),
             (resource.RLIMIT_DATA, self.memory_bytes),
             (resource.RLIMIT_FSIZE, self.file_bytes),
             (resource.RLIMIT_CORE, 0),
@@ -44,61 +58,89 @@ class Limits:
             resource.prlimit(pid, kind, (bound, bound))
         # Where all of them together take too much, the kernel ends these before anything of the user's.
         (_PROC / str(pid) / "oom_score_adj").write_text(_FIRST_TO_GO)
-        with _counting(pid, self.processes):
+        bounds = {
+            "pids.max": self.processes,
+            "memory.max": self.memory_bytes,
+            "memory.limit_in_bytes": self.memory_bytes,
+        }
+        with _counting(pid, bounds):
             yield
+
+    def met(self, status: int | None, output: str) -> str:
+        """Return in words what limits a command seems to have met, by how it ended and what it complained about."""
+        if status == 0:
+            return ""
+        memory, file = _size(self.memory_bytes), _size(self.file_bytes)
+        met = {
+            f"killed, as the kernel does where memory ends: a command may take {memory}": status in _KILLED,
+            f"a process may take {memory} of memory": _WANTS_MEMORY.search(output),
+            f"a file may not be larger than {file}": status in _TOO_LARGE or _WANTS_FILE.search(output),
+            f"a command may have {self.processes:,} processes and threads": _WANTS_PROCESSES.search(output),
+        }
+        return "; ".join(words for words, found in met.items() if found)
+
+
+def _size(count: int) -> str:
+    return f"{count / (1 << 30):.3g} GiB" if count >= 1 << 30 else f"{count / (1 << 20):.3g} MiB"
+
+
+def _running() -> int:
+    """Return how many processes and threads there are on this machine."""
+    return int((_PROC / "loadavg").read_text().split()[3].partition("/")[2])
 
 
 def counts_processes() -> bool:
     """Tell whether the number of processes can be bounded here: for root that takes a cgroup we may make."""
     if os.geteuid() != 0:
         return True
-    with _cgroup() as folder:
-        return folder is not None
+    with contextlib.ExitStack() as stack:
+        return any((stack.enter_context(_cgroup(parent)) / "pids.max").exists() for parent in _parents())
 
 
 @contextlib.contextmanager
-def _counting(pid: int, processes: int) -> Iterator[None]:
-    """Bound the number of processes by a cgroup: the kernel's other limit does not count those of root."""
-    with _cgroup() if os.geteuid() == 0 else contextlib.nullcontext() as folder:
-        if folder is not None:
-            (folder / "pids.max").write_text(str(processes))
-            (folder / "cgroup.procs").write_text(str(pid))
+def _counting(pid: int, bounds: Mapping[str, int]) -> Iterator[None]:
+    """Bound what all processes of a command take together, by cgroups, as far as we may make some.
+
+    Of the kernel's other limits one does not count what root has, and none counts the memory of several.
+    """
+    with contextlib.ExitStack() as stack:
+        for parent in _parents():
+            folder = stack.enter_context(_cgroup(parent))
+            held = [name for name in bounds if (folder / name).exists()]
+            for name in held:
+                (folder / name).write_text(str(bounds[name]))
+            if held:
+                (folder / "cgroup.procs").write_text(str(pid))
         yield
 
 
 @contextlib.contextmanager
-def _cgroup() -> Iterator[Path | None]:
-    """Lend a cgroup of our own that counts processes, below the one we are in; None where there can be none."""
-    folder = next((parent for parent in _parents() if (parent / "cgroup.procs").exists()), None)
-    own = folder / f"{_OWN}{os.getpid()}-{secrets.token_hex(8)}" if folder else None
+def _cgroup(parent: Path) -> Iterator[Path]:
+    """Lend a cgroup of our own below another; where there can be none, nothing is there."""
+    own = parent / f"{_OWN}{os.getpid()}-{secrets.token_hex(8)}"
+    with contextlib.suppress(OSError):
+        own.mkdir()
     try:
-        if folder is not None and own is not None:
-            _sweep(folder)
-            own.mkdir()
-    except OSError:
-        own = None
-    try:
-        yield own if own is not None and (own / "pids.max").exists() else None
+        yield own
     finally:
-        if own is not None:
-            with contextlib.suppress(OSError):
-                own.rmdir()
+        with contextlib.suppress(OSError):
+            own.rmdir()
 
 
-def _sweep(folder: Path) -> None:
+def sweep_cgroups() -> None:
     """Remove the cgroups of those that were killed before they could."""
-    for left in folder.glob(f"{_OWN}*"):
-        if not (_PROC / left.name.removeprefix(_OWN).partition("-")[0]).exists():
-            with contextlib.suppress(OSError):
-                left.rmdir()
+    for parent in _parents():
+        for left in parent.glob(f"{_OWN}*"):
+            if not (_PROC / left.name.removeprefix(_OWN).partition("-")[0]).exists():
+                with contextlib.suppress(OSError):
+                    left.rmdir()
 
 
-def _parents() -> Iterator[Path]:
-    """Yield the folder of the cgroup we are in, first of the older kind, where that counts processes."""
+def _parents() -> list[Path]:
+    """Return the cgroups we are in that may count processes or memory; one of the older kind counts one thing."""
     try:
         listing = (_PROC / "self/cgroup").read_text()
     except OSError:
-        return
-    for found in _PIDS.finditer(listing):
-        top = _CGROUPS / found["old"] if found["old"] else _CGROUPS
-        yield Path(f"{top}{found['path']}")
+        return []
+    found = (f"{_CGROUPS / one['old']}{one['path']}" for one in _COUNTED.finditer(listing))
+    return [folder for folder in map(Path, found) if (folder / "cgroup.procs").exists()]

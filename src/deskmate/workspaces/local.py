@@ -217,8 +217,12 @@ class LocalWorkspace:
         text = output.text(self._blob_path(name))
         if end.why is Why.EXIT and end.ended:
             text = f"{text.rstrip()}\n[{end.ended} left running in the background, now ended]".lstrip()
-        code = end.status if end.why is Why.EXIT and end.status is not None and end.status >= 0 else None
-        return Ran(code, text, _ended(end, timeout_seconds), self._blob_path(name) if output.kept else None)
+        status = end.status if end.why is Why.EXIT else None
+        code = status if status is not None and status >= 0 else None
+        met = self._sandbox.limits.met(status, text) if self._sandbox else ""
+        refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
+        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused)))
+        return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
 
     async def sweep(self) -> int:
         """End what a dead predecessor in this seat left running, and remove what it left half written.

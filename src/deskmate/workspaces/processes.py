@@ -69,6 +69,12 @@ class Mark:
                 yield int(pid), int(group)
 
 
+def mark_of(group: int, environ: Mapping[str, str]) -> Mark:
+    """Return how the processes of a command are known that was started in a group, with an environment of ours."""
+    ours = (f"{key}={value}" for key, value in environ.items() if key.startswith("DESKMATE_"))
+    return Mark(group, frozenset(map(os.fsencode, ours)))
+
+
 def start_of(pid: int) -> str | None:
     """Return when a process was started, as its system tells it, so that its id is not mistaken for another's."""
     return start_by_proc(pid) if sys.platform == "linux" else start_by_ps(pid)

@@ -26,6 +26,7 @@ class Level(StrEnum):
     """How far commands are confined."""
 
     BUBBLEWRAP = "bubblewrap"
+    LANDLOCK = "landlock"
     NONE = "none"
 
 
@@ -54,7 +55,8 @@ class Mount:
 class Sandbox:
     """How commands are confined on this machine. `levels.find_sandbox` makes one.
 
-    `reason`: why the level is no better. `program`: the words that start bubblewrap here. `hidden`: places masked
+    `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
+    hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
     besides the tables. `writable`: folders outside the workspace that commands may write. `state`: the folder in which
     is listed what must not be left behind.
     """
@@ -62,7 +64,7 @@ class Sandbox:
     level: Level
     reason: str = ""
     program: tuple[str, ...] = ()
-    network: bool = False
+    network: bool | tuple[str, ...] = False
     hidden: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     state: Path = Path()
@@ -75,7 +77,7 @@ class Sandbox:
 
     def words(self, mounts: Iterable[Mount]) -> list[str]:
         """Return the words before those of a command that is to see the machine like this."""
-        network = () if self.network else ("--unshare-net",)
+        network = () if self.network is True else ("--unshare-net",)
         return [*self.program, *_NAMESPACES, *network, *self._mounting(mounts)]
 
     def stand(self) -> None:
@@ -100,7 +102,7 @@ class Sandbox:
         yield from _there(path for name in KERNEL if os.access(path := f"/proc/{name}", os.W_OK))
         yield Mount("/proc/sys", Way.READ)
         resolver = os.path.realpath(_RESOLVER)
-        if self.network and resolver != _RESOLVER and os.path.exists(resolver):
+        if self.network is True and resolver != _RESOLVER and os.path.exists(resolver):
             yield Mount(resolver, Way.READ)
 
     def _mounting(self, mounts: Iterable[Mount]) -> Iterator[str]:

@@ -1,0 +1,134 @@
+"""Fenced: one command started with few rights, where the machine can have no sandbox of its own for it.
+
+The second choice: the command sees the machine as it is, and may read and write no more of it than is listed.
+`command` above starts and ends it; below stand `sandbox`, which says what is shown, `landlock`, `filters`, `limits`.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+from deskmate.workspaces.confined import Cage, NotBegun, Start
+from deskmate.workspaces.filters import ALLOW_ALL, call_filter
+from deskmate.workspaces.gate import GATE, OPEN
+from deskmate.workspaces.guards import repository
+from deskmate.workspaces.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
+from deskmate.workspaces.processes import Mark, Toll, end, mark_of
+from deskmate.workspaces.sandbox import Way
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+# Not cut into pieces: what a command may know of itself is in there, and not there before it begins.
+_KERNEL = "/proc"
+# In no place that a rule could name: memory and messages that any process of the user can have.
+_SHARED = ("shmget", "semget", "msgget")
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """A command behind its fence, and all that it has started, as far as that can be told by its mark.
+
+    `refused`: no host, for there is no proxy.
+    """
+
+    process: subprocess.Popen[bytes]
+    mark: Mark
+    refused: Sequence[str] = ()
+
+    def begun(self) -> bool:
+        """Tell whether it ever began: there is none where it did not."""
+        return True
+
+    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> Toll:
+        """End all that it started: asked first, killed once its grace is over. `pause` waits a moment."""
+        return end(self.mark, grace_seconds, pause)
+
+
+@contextlib.contextmanager
+def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: Start) -> Iterator[Fenced]:
+    """Have a command begin behind a fence; raise NotBegun where it cannot be put up.
+
+    Nothing of the command may be left at the end.
+    """
+    with contextlib.ExitStack() as stack:
+        scratch = stack.enter_context(_scratch())
+        reading, writing = os.pipe()
+        gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
+        filtered = call_filter(also=_refused(cage)) or ALLOW_ALL
+        fence = partial(restrict, [*_rules(cage, environ, scratch)], filtered)
+        process = _behind(fence, lambda: start([*GATE, *words], {**environ, "TMPDIR": scratch}, (), gate.fileno()))
+        try:
+            stack.enter_context(cage.sandbox.limits.binding(process.pid, apart=False))
+            opener.write(OPEN)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, OSError):
+                raise NotBegun(str(error)) from error
+            raise
+        yield Fenced(process, mark_of(process.pid, environ))
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[str]:
+    """Lend a folder for temporary files."""
+    folder = tempfile.mkdtemp(prefix="deskmate-")
+    try:
+        yield folder
+    finally:
+        # Not by Python, which follows folders only so deep; what cannot be removed is left to whoever tidies there.
+        subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
+
+
+def _refused(cage: Cage) -> Iterator[str]:
+    """Yield the calls that no command may make, for no rule holds what they do."""
+    yield from _SHARED
+    if version() < TRUNCATE_SINCE:
+        yield "truncate"
+    if cage.sandbox.network is not True:
+        yield "socket"
+
+
+def _behind(fence: Callable[[], None], start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
+    """Start a process from a thread that has put up a fence, and that does nothing else after."""
+
+    def work() -> "subprocess.Popen[bytes]":
+        try:
+            fence()
+        except OSError as error:
+            raise NotBegun(f"landlock: {error.strerror}") from error
+        return start()
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
+
+
+def _rules(cage: Cage, environ: Mapping[str, str], scratch: str) -> Iterator[Rule]:
+    """Yield what a command may do where: names it may list everywhere, for rights can be given but not taken."""
+    shown = {
+        mount.path: mount.way for mount in cage.sandbox.machine(environ) if not mount.path.startswith(f"{_KERNEL}/")
+    }
+    masked = {path for path, way in shown.items() if way not in (Way.READ, Way.WRITE)} | {"/dev"}
+    yield Rule("/", Right.LIST)
+    yield from (Rule(path, Right.READ) for path in _around("/", masked))
+    yield from (Rule(path, Right.READ) for path, way in shown.items() if way is Way.READ)
+    yield from (Rule(path, Right.WRITE) for path, way in shown.items() if way is Way.WRITE)
+    yield from (Rule(f"/dev/{name}", Right.USE_DEVICE) for name in _DEVICES)
+    yield from (Rule(str(path), Right.WRITE) for path in (cage.root, scratch, *repository(cage.root)))
+
+
+def _around(folder: str, masked: Set[str]) -> Iterator[str]:
+    """Yield the fewest places that are all of a folder but what is masked; no links: what one leads to has its own."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink() or entry.path in masked:
+                continue
+            if any(path.startswith(f"{entry.path}/") for path in masked):
+                yield from _around(entry.path, masked)
+            else:
+                yield entry.path

@@ -1,0 +1,126 @@
+"""Hosts: which ones commands may reach, where somebody has listed them; decided by name, port and address alone.
+
+Names come from commands, which may be hostile: what can be read in two ways is refused. `proxy` above asks.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from deskmate.errors import BadSettings
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+USUAL_PORTS = (80, 443)
+_AUTHORITY = re.compile(
+    r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[0-9A-Za-z_.-]{1,254}))(?::(?P<port>[0-9]{1,5}))?"
+)
+_LABEL = re.compile(r"[0-9a-z_](?:[0-9a-z_-]{0,61}[0-9a-z_])?")
+# A system takes such a name for an address, and each system its own way.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_BELOW = "*."
+# Behind these stands an address of the older kind.
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What a command wants to reach: a name in small letters, or an address, and a port."""
+
+    host: str | Address
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if isinstance(self.host, ipaddress.IPv6Address) else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """One line of the list. `below`: not the name itself, but all that end in it."""
+
+    host: str | Address
+    ports: tuple[int, ...]
+    below: bool = False
+
+    def covers(self, wanted: Endpoint) -> bool:
+        """Tell whether this may be reached by that name, or address."""
+        if wanted.port not in self.ports:
+            return False
+        return f"{wanted.host}".endswith(f".{self.host}") if self.below else wanted.host == self.host
+
+
+def allowed(lines: Iterable[str]) -> tuple[Allowed, ...]:
+    """Return what a list allows; raise BadSettings for a line that is no host."""
+    return tuple(map(_allowed, lines))
+
+
+def _allowed(line: str) -> Allowed:
+    below = line.startswith(_BELOW)
+    try:
+        host, port = _parsed(line.removeprefix(_BELOW))
+    except ValueError as error:
+        raise BadSettings(f"{line!r} is no host; {_SHAPE}") from error
+    if below and not isinstance(host, str):
+        raise BadSettings(f"{line!r} is no host: nothing lies below an address; {_SHAPE}")
+    return Allowed(host, USUAL_PORTS if port is None else (port,), below)
+
+
+_SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], and :PORT behind it if that is not 80 or 443"
+
+
+def endpoint(authority: str, port: int | None = None) -> Endpoint:
+    """Return what an authority names, as it stands in a request; raise ValueError where that is not plain."""
+    host, own = _parsed(authority)
+    if (chosen := own if own is not None else port) is None:
+        raise ValueError("no port")
+    return Endpoint(host, chosen)
+
+
+def _parsed(authority: str) -> tuple[str | Address, int | None]:
+    found = _AUTHORITY.fullmatch(authority)
+    if not found:
+        raise ValueError("no authority")
+    port = int(found["port"]) if found["port"] else None
+    if port is not None and not 0 < port < 1 << 16:
+        raise ValueError("no port")
+    return (_plain(ipaddress.IPv6Address(found["six"])) if found["six"] else _host(found["name"])), port
+
+
+def _host(name: str) -> str | Address:
+    host = name.lower().removesuffix(".")
+    labels = host.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return ipaddress.IPv4Address(host)
+    if not all(map(_LABEL.fullmatch, labels)):
+        raise ValueError("no name")
+    return host
+
+
+def may_reach(listed: Iterable[Allowed], address: str, port: int) -> bool:
+    """Tell whether a listed name may lead to this address: to a public one, or to one that is listed itself.
+
+    Whoever answers for a name may have it lead into the network of the user, or to this machine.
+    """
+    found = _plain(ipaddress.ip_address(address.partition("%")[0]))
+    wanted = Endpoint(found, port)
+    return _is_public(found) or any(one.covers(wanted) for one in listed)
+
+
+def _is_public(address: Address) -> bool:
+    return address.is_global and not (address.is_multicast or address.is_reserved or _is_local_site(address))
+
+
+def _is_local_site(address: Address) -> bool:
+    return isinstance(address, ipaddress.IPv6Address) and address.is_site_local
+
+
+def _plain(address: Address) -> Address:
+    """Return the address of the older kind that one of the newer stands for, if it does."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if address in _TRANSLATED:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

@@ -1,0 +1,207 @@
+"""The proxy: the only way from a confined command to the hosts that are listed, and to no other.
+
+It listens within the command's own network, where nothing else is, and connects from ours. It looks up a name itself
+and connects to the address it has judged. `confined` has it serve for as long as a command runs; `hosts` decides.
+"""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from deskmate.workspaces.hosts import Allowed, Endpoint, endpoint, may_reach
+
+PORT = 3128
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MAX_HEAD = 1 << 15
+_CHUNK = 1 << 16
+_MOST_AT_ONCE = 64
+_MOST_TOLD = 5
+_MOST_ADDRESSES = 4
+_HEAD_SECONDS = 30.0
+_CONNECT_SECONDS = 10.0
+_HEAD_END = b"\r\n\r\n"
+_REQUEST = re.compile(r"(?P<method>[!-~]+) (?P<target>[!-~]+) HTTP/1\.[01]")
+_PLAIN = re.compile(r"http://(?P<authority>[^/?#]*)(?P<rest>.*)", re.IGNORECASE)
+# Between the command and us alone; and what we put in ourselves.
+_NOT_PASSED_ON = ("host", "connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "upgrade")
+
+
+def proxy_environ(listed: Sequence[Allowed]) -> dict[str, str]:
+    """Return what tells programs to use it. A command's own loopback stays its own, where ours is not listed."""
+    url = f"http://127.0.0.1:{PORT}"
+    hosts = {str(one.host) for one in listed}
+    chosen = {"http_proxy": url, "https_proxy": url, "all_proxy": url}
+    chosen["no_proxy"] = ",".join(name for name in _LOOPBACK if name not in hosts)
+    return {**chosen, **{key.upper(): value for key, value in chosen.items()}}
+
+
+class _Refused(Exception):
+    """A request that is answered by us, with a status and a sentence."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+@dataclass(slots=True)
+class Proxy:
+    """Serves one command. `refused`: the first few that it wanted to reach and may not."""
+
+    listed: Sequence[Allowed]
+    refused: list[str] = field(default_factory=list)
+    _open: set[socket.socket] = field(default_factory=set)
+    _over: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _room: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_AT_ONCE))
+
+    @contextlib.contextmanager
+    def serving(self, listener: socket.socket) -> Iterator[None]:
+        """Serve whoever calls; afterwards no connection is left, and none will be made."""
+        thread = threading.Thread(target=self._accept, args=(listener,), daemon=True)
+        with listener:
+            thread.start()
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._over = True
+                    left = [listener, *self._open]
+                for one in left:
+                    _hang_up(one)
+                self._room.release()
+                thread.join()
+
+    def _accept(self, listener: socket.socket) -> None:
+        # Closed: the command is over.
+        with contextlib.suppress(OSError):
+            while not self._over:
+                self._room.acquire()
+                caller, _ = listener.accept()
+                threading.Thread(target=self._serve, args=(caller,), daemon=True).start()
+
+    def _serve(self, caller: socket.socket) -> None:
+        try:
+            # Either side may hang up at any moment.
+            with contextlib.suppress(OSError), self._held(caller):
+                try:
+                    self._answer(caller)
+                except _Refused as refused:
+                    _say(caller, refused)
+        finally:
+            self._room.release()
+
+    @contextlib.contextmanager
+    def _held(self, one: socket.socket) -> Iterator[None]:
+        """Have a connection end no later than the command."""
+        with one:
+            with self._lock:
+                if self._over:
+                    raise ConnectionAbortedError
+                self._open.add(one)
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._open.discard(one)
+
+    def _answer(self, caller: socket.socket) -> None:
+        caller.settimeout(_HEAD_SECONDS)
+        head, rest = _head(caller)
+        wanted, first = _request(head)
+        if not any(one.covers(wanted) for one in self.listed):
+            self._refuse(wanted, f"{wanted} is not on the list of hosts that commands may reach")
+        with self._connected(wanted) as far, self._held(far):
+            caller.settimeout(None)
+            if first is None:
+                caller.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            far.sendall((first or b"") + rest)
+            back = threading.Thread(target=_pump, args=(far, caller), daemon=True)
+            back.start()
+            _pump(caller, far)
+            back.join()
+
+    def _refuse(self, wanted: Endpoint, why: str) -> None:
+        if len(self.refused) < _MOST_TOLD and str(wanted) not in self.refused:
+            self.refused.append(str(wanted))
+        raise _Refused(403, why)
+
+    def _connected(self, wanted: Endpoint) -> socket.socket:
+        """Return a connection to an address that was looked at."""
+        try:
+            # As bytes, which nobody reads in another way on the way to the resolver.
+            found = socket.getaddrinfo(str(wanted.host).encode(), wanted.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise _Refused(502, f"{wanted} cannot be found") from error
+        public = [one for one in found if may_reach(self.listed, str(one[4][0]), wanted.port)]
+        if not public:
+            self._refuse(wanted, f"{wanted} leads to {found[0][4][0]}, which is not public, and not listed itself")
+        for family, kind, protocol, _, address in public[:_MOST_ADDRESSES]:
+            far = socket.socket(family, kind, protocol)
+            far.settimeout(_CONNECT_SECONDS)
+            try:
+                far.connect(address)
+            except OSError:
+                far.close()
+            else:
+                far.settimeout(None)
+                return far
+        raise _Refused(502, f"{wanted} does not answer")
+
+
+def _head(caller: socket.socket) -> tuple[str, bytes]:
+    """Return the head of a request, and what came after it already."""
+    data = b""
+    while _HEAD_END not in data:
+        more = caller.recv(_CHUNK)
+        if not more or len(data) > _MAX_HEAD:
+            raise _Refused(400, "this is no request")
+        data += more
+    head, _, rest = data.partition(_HEAD_END)
+    return head.decode("latin-1"), rest
+
+
+def _request(head: str) -> tuple[Endpoint, bytes | None]:
+    """Return what is wanted, and what to send there first; None where all that follows is between those two."""
+    line, *fields = head.split("\r\n")
+    found = _REQUEST.fullmatch(line)
+    plain = _PLAIN.fullmatch(found["target"]) if found else None
+    try:
+        if found and found["method"] == "CONNECT":
+            return endpoint(found["target"]), None
+        if found and plain:
+            wanted = endpoint(plain["authority"], 80)
+            return wanted, _passed_on(found["method"], wanted, plain["rest"], fields)
+    except ValueError as error:
+        raise _Refused(400, "this names no host in a plain way") from error
+    raise _Refused(400, "this proxy takes CONNECT and http:// only")
+
+
+def _passed_on(method: str, wanted: Endpoint, rest: str, fields: Sequence[str]) -> bytes:
+    path = rest if rest.startswith("/") else f"/{rest}"
+    kept = [one for one in fields if one.partition(":")[0].strip().lower() not in _NOT_PASSED_ON]
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {str(wanted).removesuffix(':80')}", "Connection: close", *kept]
+    return "\r\n".join((*lines, "", "")).encode("latin-1")
+
+
+def _say(caller: socket.socket, refused: _Refused) -> None:
+    """Answer with a sentence; in the first line too, for many programs show no more of it."""
+    body = f"{refused}\n".encode()
+    head = f"HTTP/1.1 {refused.status} {refused}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    caller.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+def _pump(source: socket.socket, sink: socket.socket) -> None:
+    """Hand on what one side sends until it is done; then tell the other."""
+    with contextlib.suppress(OSError):
+        while data := source.recv(_CHUNK):
+            sink.sendall(data)
+    with contextlib.suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
+def _hang_up(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
