@@ -5,6 +5,7 @@ are. The folder of git itself stays writable, so that commits work. `confined` a
 `placeholders` makes the ones that are missing.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.paths import OURS, plain, shown
+from deskmate.workspaces.paths import OURS, Identity, plain, shown
 from deskmate.workspaces.sandbox import Mount, Way
 
 GIT = ".git"
@@ -42,6 +43,19 @@ def is_guarded(parts: Sequence[str]) -> bool:
     """Tell whether a path in a workspace leads to what git or agents obey; no file tool may write there."""
     names = list(map(plain, parts))
     return GIT in names or not {*names[:1]}.isdisjoint(DEFINITIONS)
+
+
+def obeyed(root: Path) -> frozenset[Identity]:
+    """Return where the same lies where it has other names: behind links, or in the folder that `.git` names."""
+    git = root / GIT
+    pointer = _line(git) or ""
+    named = [git.parent / pointer.removeprefix("gitdir:").strip()] if pointer.startswith("gitdir:") else []
+    found = set[Identity]()
+    for path in (git, *named, *(root / name for name in DEFINITIONS)):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.add((status.st_dev, status.st_ino))
+    return frozenset(found)
 
 
 def guarded(root: Path) -> Guarded:
@@ -113,7 +127,7 @@ def _line(file: Path) -> str | None:
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
-    with os.fdopen(fd, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        return os.fsdecode(opened.read(_MAX_POINTER)).strip()
+    try:
+        return os.fsdecode(os.read(fd, _MAX_POINTER)).strip() if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    finally:
+        os.close(fd)
