@@ -9,7 +9,9 @@ import pytest
 from deskmate.errors import ToolError
 from deskmate.workspaces.guards import is_guarded
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Sandbox
 from tests.tools import PlainDesk
+from tests.workspaces.ground import Ground
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tools-safety")]
 
@@ -147,6 +149,27 @@ async def test_a_folder_of_git_by_another_name_is_not_written_either(tmp_path: P
         with pytest.raises(ToolError, match="git or agents obey"):
             await workspace.write(path, HOOK.encode(), known=None)
     assert state(root) == before
+
+
+TAMPER = (
+    "echo 'echo pwned' > {0}/hooks/post-commit; echo pwned >> {0}/config; echo pwned > {0}/config.worktree; "
+    "mv {0}/config x; mv {0} y; cp -r y {0}; mv deep z; cp -r z deep; echo pwned > {0}/config"
+)
+
+
+@pytest.mark.parametrize("store", ["store", "deep/er/store"])
+async def test_a_confined_command_does_not_write_a_folder_of_git_by_another_name(
+    store: str, ground: Ground, bubblewrap: Sandbox
+) -> None:
+    root = ground.top / "separate"
+    (root / store).parent.mkdir(parents=True)
+    git("init", "-q", "--separate-git-dir", store, ".", at=root)
+    workspace = LocalWorkspace(root, "main", "lead", sandbox=bubblewrap, grace_seconds=0.3)
+    before = state(root / store / "hooks"), (root / store / "config").read_bytes()
+    ran = await workspace.run(f"git status; {TAMPER.format(store)}", timeout_seconds=30, blob="lead-1-0.txt")
+    assert "No commits yet" in ran.output
+    assert (state(root / store / "hooks"), (root / store / "config").read_bytes()) == before
+    assert not (root / store / "config.worktree").exists()
 
 
 async def test_definitions_that_are_links_are_not_written_where_they_lead(tmp_path: Path) -> None:
