@@ -27,7 +27,7 @@ from deskmate.workspaces.guards import is_guarded, obeyed
 from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.private import BLOBS, TEAMS, new_file, own_blob, private_folder, replace_file
+from deskmate.workspaces.private import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
 from deskmate.workspaces.sandbox import Level, Sandbox
 from deskmate.workspaces.searching import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
 from deskmate.workspaces.sweep import Groups, Unfinished
@@ -114,7 +114,7 @@ class LocalWorkspace:
             raise _ours(place)
 
     def _is_own_blob(self, parts: tuple[str, ...]) -> bool:
-        return parts[:-1] == self._blobs and parts[-1].startswith(f"{self._member}-")
+        return parts[:-1] == self._blobs and is_own_blob(parts[-1], self._member)
 
     # -- blobs ------------------------------------------------------------------------------------
 
