@@ -1,4 +1,4 @@
-"""Somebody who swaps files and folders for links, as fast as the machine can: `python racer.py ARENA COUNTER`.
+"""Somebody who swaps files and folders for links, as fast as the machine can: `python racer.py ARENA COUNTER NAME…`.
 
 A process of its own, so that it swaps while a thread of ours stands between two calls of the kernel.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 _HERE = -100
 _SWAP = 2
+_LIBC = ctypes.CDLL(None)
 CANARY = "canary-5c1d"
 INSIDE = "inside"
 OURS = ".teams/main/blobs"
@@ -35,11 +36,10 @@ def lay(arena: Path) -> None:
 def exchange(one: str, other: str) -> None:
     """Let two names change places, in one step where the system can."""
     names = os.fsencode(one), os.fsencode(other)
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "renameat2"):
-        failed = libc.renameat2(_HERE, names[0], _HERE, names[1], _SWAP)
-    elif hasattr(libc, "renamex_np"):
-        failed = libc.renamex_np(*names, _SWAP)
+    if hasattr(_LIBC, "renameat2"):
+        failed = _LIBC.renameat2(_HERE, names[0], _HERE, names[1], _SWAP)
+    elif hasattr(_LIBC, "renamex_np"):
+        failed = _LIBC.renamex_np(*names, _SWAP)
     else:
         failed = -1
     if failed:
@@ -49,7 +49,7 @@ def exchange(one: str, other: str) -> None:
             os.rename(".spare/between", other)
 
 
-def relink(_: int) -> None:
+def relink() -> None:
     """Let `h` be a file of the workspace, then one that also lies outside."""
     for target in (".spare/plain", "../outside/hard"):
         with contextlib.suppress(OSError):
@@ -57,30 +57,31 @@ def relink(_: int) -> None:
             os.rename(".spare/next", "h")
 
 
-def swapping(one: str, other: str) -> Callable[[int], None]:
-    return lambda _: exchange(one, other)
+def swapping(one: str, other: str) -> Callable[[], None]:
+    return lambda: exchange(one, other)
 
 
-DEEDS = (
-    swapping("d", ".spare/d"),
-    swapping("top", ".spare/top"),
-    swapping("f", ".spare/f"),
-    swapping(OURS, ".spare/blobs"),
-    swapping(f"{OURS}/lead-2-0.txt", ".spare/blob"),
-    relink,
-)
+DEEDS = {
+    "d": swapping("d", ".spare/d"),
+    "top": swapping("top", ".spare/top"),
+    "f": swapping("f", ".spare/f"),
+    "blobs": swapping(OURS, ".spare/blobs"),
+    "blob": swapping(f"{OURS}/lead-2-0.txt", ".spare/blob"),
+    "h": relink,
+}
 
 
-def main(arena: str, counter: str) -> None:
+def main(arena: str, counter: str, *names: str) -> None:
     os.chdir(f"{arena}/ws")
+    deeds = [DEEDS[name] for name in names]
     with open(counter, "r+b") as file, mmap.mmap(file.fileno(), 8) as count:
-        turn = 0
+        done = 0
         while True:
-            turn += 1
             # Now one after the other, now one of them many times over, so that no rhythm is safe from it.
-            for deed in DEEDS if turn % 2 else [DEEDS[turn // 2 % len(DEEDS)]] * 50:
-                deed(turn)
-                count[:] = (int.from_bytes(count[:], "little") + 1).to_bytes(8, "little")
+            for deed in (*deeds, *[deeds[done % len(deeds)]] * 50):
+                deed()
+                done += 1
+            count[:] = done.to_bytes(8, "little")
 
 
 if __name__ == "__main__":

@@ -97,10 +97,10 @@ def test_no_role_and_no_mode_has_what_the_table_denies(view: View) -> None:
         me, planning = view.me, view.memory.planning
         has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
         assert call.tool in {*has, *view.own_tools}
-        assert not (planning and (call.tool not in PLANNING or TOOLS[call.tool].edits or TOOLS[call.tool].runs))
+        mode = Mode.PLAN if planning else view.roster.mode
+        assert mode is not Mode.PLAN or call.tool in PLANNING
         # A person's yes stands above what asks, never above what is denied.
         attempt = view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
-        mode = Mode.PLAN if planning else view.roster.mode
         plain = judge(attempt, mode=mode, rules=view.roster.rules, traits=TOOLS, confined=view.confined, attended=True)
         assert plain.effect is Effect.ALLOW or (plain.effect is Effect.ASK and call.allowed)
 

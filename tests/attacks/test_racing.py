@@ -52,18 +52,29 @@ class Arena:
 
 
 @pytest.fixture(params=[True, False], ids=["repository", "folder"])
-def arena(request: pytest.FixtureRequest, tmp_path: Path, eventually: Callable[..., None]) -> Iterator[Arena]:
-    """A workspace, known to git or not, in which somebody swaps from now on until the end."""
+def arena(request: pytest.FixtureRequest, tmp_path: Path) -> Arena:
+    """A workspace, known to git or not."""
     racer.lay(tmp_path)
     made = Arena(tmp_path / "ws", tmp_path / "outside", tmp_path / "count")
     made.counter.write_bytes(bytes(8))
     if request.param:
         subprocess.run(["git", "init", "-q", made.root], check=True)
-    with subprocess.Popen([sys.executable, "-S", racer.__file__, str(tmp_path), str(made.counter)]) as process:
-        eventually(lambda: made.swaps > 0)
-        yield made
-        assert process.poll() is None
-        process.kill()
+    return made
+
+
+@contextlib.contextmanager
+def racing(arena: Arena, names: str) -> Iterator[None]:
+    """Have somebody swap these names for links until the end."""
+    words = [sys.executable, "-S", racer.__file__, str(arena.root.parent), str(arena.counter), *names.split()]
+    with subprocess.Popen(words) as process:
+        try:
+            deadline = time.monotonic() + 30
+            while not arena.swaps:
+                assert time.monotonic() < deadline, "the racer never began"
+            yield
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 # -- what is tried ----------------------------------------------------------------------------------
@@ -122,32 +133,85 @@ def without_pattern(result: Result) -> str:
     return "" if result.text.startswith("no file matches") else result.text
 
 
-TOOLS = (read, write, edit, glob, grep, blobs)
+TOOLS = [
+    pytest.param(read, "d top f", id="read_file"),
+    pytest.param(write, "d top f h", id="write_file"),
+    pytest.param(edit, "d top f h", id="edit_file"),
+    pytest.param(glob, "d top", id="glob"),
+    pytest.param(grep, "d f", id="grep"),
+    pytest.param(blobs, "blobs blob", id="blobs"),
+]
 
 
-async def attack(arena: Arena, deed: Deed, seconds: float) -> None:
+async def attack(arena: Arena, deed: Deed, names: str, seconds: float) -> None:
     """Try it for so long, however often it is refused, until it was done and there were swaps enough."""
     desk = PlainDesk(LocalWorkspace(arena.root, "main", "lead", grace_seconds=0.3))
-    before, began, done, deadline = arena.state(), arena.swaps, 0, time.monotonic() + seconds
-    for number in count():
-        with contextlib.suppress(ToolError):
-            await deed(desk, number)
-            done += 1
-        if time.monotonic() > deadline and done and arena.swaps - began > MIN_SWAPS:
-            break
-        assert time.monotonic() < deadline + 30, (number, done, arena.swaps - began)
+    before, done = arena.state(), 0
+    with racing(arena, names):
+        deadline = time.monotonic() + seconds
+        for number in count():
+            with contextlib.suppress(ToolError):
+                await deed(desk, number)
+                done += 1
+            if time.monotonic() > deadline and done and arena.swaps > MIN_SWAPS:
+                break
+            assert time.monotonic() < deadline + 30, (number, done, arena.swaps)
     assert arena.state() == before
 
 
-@pytest.mark.parametrize("deed", TOOLS)
-async def test_no_race_of_links_reaches_outside(arena: Arena, deed: Deed) -> None:
-    await attack(arena, deed, SECONDS / len(TOOLS) / 2)
+@pytest.mark.parametrize(("deed", "names"), TOOLS)
+async def test_no_race_of_links_reaches_outside(arena: Arena, deed: Deed, names: str) -> None:
+    await attack(arena, deed, names, SECONDS / len(TOOLS) / 2)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("deed", TOOLS)
-async def test_no_race_of_links_reaches_outside_in_a_minute_for_each_tool(arena: Arena, deed: Deed) -> None:
-    await attack(arena, deed, SOAK_SECONDS / 2)
+@pytest.mark.parametrize(("deed", "names"), TOOLS)
+async def test_no_race_of_links_reaches_outside_in_a_minute_for_each_tool(arena: Arena, deed: Deed, names: str) -> None:
+    await attack(arena, deed, names, SOAK_SECONDS / 2)
+
+
+# -- the same, without a race -----------------------------------------------------------------------
+
+
+@pytest.fixture
+async def led_out(tmp_path: Path) -> PlainDesk:
+    """A workspace in which the programs that list and search have followed a link out of it."""
+    racer.lay(tmp_path)
+    root, programs = tmp_path / "ws", tmp_path / "bin"
+    programs.mkdir()
+    (root / "link").symlink_to("../outside")
+    listed = "link/secret f d/secret link/d/secret .teams/main/blobs/lead-1-0.txt"
+    found = [f"./{path}\\000{line}:{at}:{text}\\n" for path, line, at, text in HITS]
+    for name, printed in (("git", f"printf '%s\\0' {listed}"), ("rg", f"printf '{''.join(found)}'")):
+        (programs / name).write_text(f"#!/bin/sh\n{printed}\n")
+        (programs / name).chmod(0o755)
+    environ = {"PATH": f"{programs}:{os.environ['PATH']}"}
+    return PlainDesk(LocalWorkspace(root, "main", "lead", environ=environ))
+
+
+HITS = [
+    ("link/secret", 1, 0, CANARY),
+    ("f", 1, 0, INSIDE),
+    ("f", 1, 0, CANARY),
+    ("f", 1, 0, f"{INSIDE} [... {CANARY}]"),
+    ("f", 1, 0, f"{INSIDE} [... omitted end of long line]"),
+    ("d/secret", 1, 2, INSIDE[2:]),
+    ("d/secret", 1, 3, INSIDE),
+    ("top/../../outside/secret", 1, 0, CANARY),
+    (".teams/main/blobs/bob-1-0.txt", 1, 0, INSIDE),
+]
+
+
+async def test_what_a_program_listed_outside_is_not_found(led_out: PlainDesk) -> None:
+    assert sorted((await led_out.use("glob", pattern="**")).text.split()) == ["d/secret", "f"]
+
+
+async def test_what_a_program_read_outside_is_not_shown(led_out: PlainDesk) -> None:
+    assert (await led_out.use("grep", pattern="x")).text.splitlines() == [
+        f"f:1:{INSIDE}",
+        f"f:1:{INSIDE} [... omitted end of long line]",
+        f"d/secret:1:{INSIDE[2:]}",
+    ]
 
 
 # -- what the racer is worth ------------------------------------------------------------------------
@@ -181,8 +245,9 @@ def naive_search(arena: Arena, number: int) -> bool:
 @pytest.mark.parametrize("naive", [naive_read, naive_write, naive_list, naive_search])
 def test_who_checks_a_path_and_then_uses_it_is_led_out(arena: Arena, naive: Callable[[Arena, int], bool]) -> None:
     deadline = time.monotonic() + 30
-    for number in count():
-        with contextlib.suppress(ToolError, OSError):
-            if naive(arena, number):
-                return
-        assert time.monotonic() < deadline, "the racer is too slow to be of any worth"
+    with racing(arena, "d top f"):
+        for number in count():
+            with contextlib.suppress(ToolError, OSError):
+                if naive(arena, number):
+                    return
+            assert time.monotonic() < deadline, "the racer is too slow to be of any worth"
