@@ -86,6 +86,7 @@ TEAM: dict[str, str] = {
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
     "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
     "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
+    "forgery": "what an agent runs or writes cannot forge, replay or alter a record, nor give itself a permission",
     "supervise": "a teammate that dies is started again, three times a minute; a second lead is told who leads",
 }
 

@@ -1,1 +1,4 @@
-"""Attacks by text: what hostile words can bring an agent to do, and what comes of it."""
+"""Attacks on files, mail and board, and by text: each is made in earnest and judged from outside, by what came of it.
+
+Each attack is shown to be worth something: without the defence it must succeed.
+"""

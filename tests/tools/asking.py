@@ -17,6 +17,7 @@ from deskmate.core.roles import TOOLS, AgentType
 from deskmate.core.spending import Caps
 from deskmate.core.tasks import Task
 from deskmate.models.scripted import ScriptedModel
+from deskmate.ports import Store
 from deskmate.runtime.board import Board
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.feed import Feed
@@ -78,16 +79,16 @@ class Seated:
 class Asking:
     """A team and its members, each seated once it is looked for."""
 
-    def __init__(self, team: str) -> None:
-        pen = Pen(MemoryStore(), FakeClock())
+    def __init__(self, team: str, store: Store | None = None) -> None:
+        pen = Pen(store or MemoryStore(), FakeClock())
         roster = Roster(pen)
         self.office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
         self.team = team
         self._seated: dict[str, Seated] = {}
 
     @classmethod
-    async def gathered(cls, *names: str, team: str = "web") -> "Asking":
-        asking = cls(team)
+    async def gathered(cls, *names: str, team: str = "web", store: Store | None = None) -> "Asking":
+        asking = cls(team, store)
         await asking.office.roster.found(team)
         await asking.join(*names)
         return asking

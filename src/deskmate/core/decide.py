@@ -90,8 +90,9 @@ def _moved(view: View) -> Action | None:
 
 
 def _run_again(view: View) -> Action | None:
-    cut = tuple(call.id for call in view.memory.calls.values() if call.began and _repeatable(call))
-    return Act(cut[:1]) if cut else None
+    """Run again what may be repeated, if it is still allowed: rules and mode may have changed since it began."""
+    cut = (call for call in view.memory.calls.values() if call.began and _repeatable(call))
+    return next((Act((call.id,)) for call in cut if verdict_on(view, call).effect is Effect.ALLOW), None)
 
 
 def _cut_off(view: View) -> Action | None:

@@ -6,6 +6,7 @@ is inside is words. Below stand messages and handshakes.
 
 import json
 import re
+import unicodedata
 from html import escape
 from typing import assert_never
 
@@ -39,6 +40,11 @@ EMPTY_MESSAGE = "(an empty message)"
 # All control characters but tab and newline, and those that turn the direction of what is shown.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES})\b)", re.IGNORECASE)
+# In a result only those that pose as somebody: a page may well have a summary.
+_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION})\b)", re.IGNORECASE)
+# `<` and what looks like it.
+_OPENING = re.compile("[<\ufe64\uff1c]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Mn"})
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -108,9 +114,30 @@ def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str
 
 def unframed(text: str) -> str:
     """Return a text that stands in no frame, with all that could pass for a frame of ours made harmless."""
-    text = clean(text)
-    text = _TAG.sub("&lt;", text) if "<" in text else text
+    text = _harmless(clean(text), _TAG)
     return text if text.strip() else ""
+
+
+def posing_as_nobody(text: str) -> str:
+    """Return the text of a result, in which nothing can pass for mail or for the end of something."""
+    return _harmless(storable(text), _POSING)
+
+
+def _harmless(text: str, tag: re.Pattern[str]) -> str:
+    if not _OPENING.search(text):
+        return text
+    text = tag.sub("&lt;", text)
+    # Where one is left that is disguised, nobody can say by which of its characters.
+    return _OPENING.sub("&lt;", text) if tag.search(_as_seen(text)) else text
+
+
+def _as_seen(text: str) -> str:
+    """Return a text with wide letters as narrow ones, and without characters that are not seen."""
+    if text.isascii():
+        return _UNSEEN.sub("", text)
+    text = unicodedata.normalize("NFKC", text)
+    hidden = [char for char in set(text) if unicodedata.category(char) in _HIDDEN and char not in "\t\n"]
+    return text.translate(dict.fromkeys(map(ord, hidden)))
 
 
 def clean(text: str) -> str:

@@ -15,6 +15,7 @@ RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
+_LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
 _RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
 
 
@@ -22,6 +23,11 @@ def new_name(name: str, what: str = "member") -> str:
     """Return `name` if a new team or teammate may bear it; raise BadName otherwise."""
     if name in RESERVED:
         raise BadName(f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}")
+    if what == "member" and _LIKE_A_CALL.fullmatch(name):
+        # Its blobs could then bear the names of another's.
+        raise BadName(
+            f"{ascii(name)[:80]} ends as the id of a call does; choose a name that ends in one number at most"
+        )
     return known_name(name, what)
 
 

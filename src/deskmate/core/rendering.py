@@ -30,7 +30,7 @@ from deskmate.core.entries import (
     Took,
 )
 from deskmate.core.facts import Foreign
-from deskmate.core.frames import SUMMARY, framed, message_text, notification_text, storable, unframed
+from deskmate.core.frames import SUMMARY, framed, message_text, notification_text, posing_as_nobody, storable, unframed
 from deskmate.core.messages import Envelope, read_envelope
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
@@ -199,7 +199,7 @@ def result_block(id_: str, entry: Did, *, cleared: bool = False) -> ResultBlock:
     if cleared:
         return ResultBlock(id_, CLEARED, entry.ok)
     images = tuple(Image(image["media_type"], image["blob"]) for image in entry.images if _is_image(image))
-    text = storable(entry.text)
+    text = posing_as_nobody(entry.text)
     return ResultBlock(id_, text if text.strip() else EMPTY_RESULT, entry.ok, images)
 
 

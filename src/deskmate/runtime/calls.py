@@ -19,7 +19,7 @@ from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
-from deskmate.core.roles import AgentType
+from deskmate.core.roles import TOOLS, AgentType
 from deskmate.core.skills import Skill
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Tool, Workspace
@@ -162,15 +162,31 @@ class Calls:
             return None
 
     async def run(self, ids: tuple[str, ...]) -> None:
-        """Run calls together and record a result for each. Cancelled, those without one have begun and not ended."""
+        """Run calls together and record a result for each. Cancelled, those without one have begun and not ended.
+
+        Nothing is run where one of them would touch something else by now than what was judged: judge again.
+        """
         calls = [self._transcript.memory.calls[id_] for id_ in ids]
         fresh = [call for call in calls if not call.began]
+        if await self._turned(fresh):
+            return
         if fresh:
             fixed = {call.id: list(names) for call in fresh if (names := self._fixed(call))}
             await self._transcript.record(Began(calls=tuple(call.id for call in fresh), fixed=fixed))
         async with task_group() as tasks:
             for call in calls:
                 tasks.start_soon(self._run, call)
+
+    async def _turned(self, calls: list[OpenCall]) -> bool:
+        """Tell whether a call is about something else than when it was judged: a link may have taken a folder's place.
+
+        What only reads is let be: it may be run again anyway.
+        """
+        judged = [call for call in calls if call.id in self._attempts and not _only_reads(call.tool)]
+        turned = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
+        for id_ in turned:
+            del self._attempts[id_]
+        return bool(turned)
 
     def _fixed(self, call: OpenCall) -> tuple[str, ...]:
         """Return what is to be fixed in the journal of a call."""
@@ -244,6 +260,10 @@ async def outcome(what: str, work: Awaitable[Result]) -> Result:
     except Exception as error:
         _LOG.exception("%s failed", what)
         return Result(f"{what} itself failed ({type(error).__name__}: {error}); try another way", ok=False)
+
+
+def _only_reads(tool: str) -> bool:
+    return tool in TOOLS and TOOLS[tool].reads
 
 
 def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:

@@ -5,6 +5,7 @@ are. The folder of git itself stays writable, so that commits work. `confined` a
 `placeholders` makes the ones that are missing.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.paths import OURS, plain, shown
+from deskmate.workspaces.paths import OURS, Identity, plain, shown
 from deskmate.workspaces.sandbox import Mount, Way
 
 GIT = ".git"
@@ -45,6 +46,16 @@ def is_guarded(parts: Sequence[str]) -> bool:
     return GIT in names or not {*names[:1]}.isdisjoint(DEFINITIONS)
 
 
+def obeyed(root: Path) -> frozenset[Identity]:
+    """Return where the same lies where it has other names: behind links, or in the folder that `.git` names."""
+    found = set[Identity]()
+    for path in filter(None, (root / GIT, _named(root / GIT), *(root / name for name in DEFINITIONS))):
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            found.add((status.st_dev, status.st_ino))
+    return frozenset(found)
+
+
 def guarded(root: Path) -> Guarded:
     """Return how a workspace is to be shown; raise ToolError where it cannot be guarded."""
     mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
@@ -58,6 +69,11 @@ def guarded(root: Path) -> Guarded:
         if worktree := _worktree(git):
             mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
             guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own))
+        elif (named := _named(git)) and root in named.parents:
+            # Every folder on the way to it, or it could be moved away with one and another put in its place.
+            way = [named, *(folder for folder in named.parents if root in folder.parents)]
+            mounts += (Mount(str(folder), Way.WRITE) for folder in reversed(way))
+            guards += _of_repository(named)
     for guard in guards:
         if os.path.islink(guard.path):
             raise ToolError(
@@ -103,15 +119,21 @@ def _worktree(git: Path) -> _Worktree | None:
 
     What stands in a workspace may lead anywhere. Only who could write to the repository before can have it point back.
     """
-    pointer = _line(git)
-    if pointer is None or not pointer.startswith("gitdir:"):
+    own = _named(git)
+    if own is None:
         return None
-    own = Path(os.path.realpath(git.parent / pointer.removeprefix("gitdir:").strip()))
     common, back = own.parent.parent, _line(own / "gitdir")
     agrees = back is not None and os.path.realpath(own / back) == str(git)
     beside = own.parent.name == "worktrees" and _line(own / "commondir") == "../.."
     whole = (common / "HEAD").is_file() and (common / "objects").is_dir()
     return _Worktree(common, own) if agrees and beside and whole else None
+
+
+def _named(git: Path) -> Path | None:
+    """Return the folder that a file in the place of git's own names, if it is one."""
+    pointer = _line(git) or ""
+    named = Path(os.path.realpath(git.parent / pointer.removeprefix("gitdir:").strip()))
+    return named if pointer.startswith("gitdir:") and named.is_dir() else None
 
 
 def _line(file: Path) -> str | None:

@@ -5,12 +5,11 @@ Above stand the tools, which see `ports.Workspace`; `app` makes one for each mem
 """
 
 import os
-import re
 import secrets
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -24,13 +23,13 @@ from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.confined import Cage
 from deskmate.workspaces.files import content, opened, put
-from deskmate.workspaces.guards import is_guarded
-from deskmate.workspaces.outputs import MAX_BLOB, Output
+from deskmate.workspaces.guards import is_guarded, obeyed
+from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.private import BLOBS, TEAMS, new_file, own_blob, private_folder, replace_file
+from deskmate.workspaces.private import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
 from deskmate.workspaces.sandbox import Level, Sandbox
-from deskmate.workspaces.searching import MAX_FOUND, Found, listing_words, searching_words
+from deskmate.workspaces.searching import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
 from deskmate.workspaces.sweep import Groups, Unfinished
 
 SEARCH_SECONDS = 30.0
@@ -86,7 +85,8 @@ class LocalWorkspace:
             with resolved(self._root, path) as place:
                 return "/".join(place.parts) or ".", True
         except Outside:
-            return os.path.realpath(self._root / path), False
+            with telling(path):
+                return os.path.realpath(self._root / path), False
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file; raise ToolError for none, a folder, something special, or one above the cap."""
@@ -105,7 +105,7 @@ class LocalWorkspace:
         with resolved(self._root, path) as place:
             if place.ours:
                 raise _ours(place)
-            if is_guarded(place.parts):
+            if is_guarded(place.parts) or place.passes(obeyed(self._root)):
                 raise ToolError(f"{place.path} is what git or agents obey; only the user changes it, ask for that")
             put(place, data, known, self._unfinished.listing)
 
@@ -114,7 +114,7 @@ class LocalWorkspace:
             raise _ours(place)
 
     def _is_own_blob(self, parts: tuple[str, ...]) -> bool:
-        return parts[:-1] == self._blobs and parts[-1].startswith(f"{self._member}-")
+        return parts[:-1] == self._blobs and is_own_blob(parts[-1], self._member)
 
     # -- blobs ------------------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class LocalWorkspace:
                 raise ToolError(
                     f"looking for files took more than {SEARCH_SECONDS:g} s; begin the pattern with a folder"
                 )
-            return found.paths()
+            return await _beside(found.paths)
 
     async def _list(self, found: Found) -> bool:
         """Take what git lists, where there is git; tell whether that was done in time."""
@@ -175,24 +175,40 @@ class LocalWorkspace:
         paths = await _beside(lambda: self._searched(path, glob))
         if not paths:
             return Ran(1, "")
-        end, text = await self._search(pattern, glob, paths)
+        end, output = await self._search(pattern, glob, paths)
+        text = await _beside(lambda: self._confirmed(output.whole_lines()))
         if end.why is Why.TIME:
             return Ran(None, text, f"stopped after {SEARCH_SECONDS:g} s; search in a folder, or for less")
         if end.why is Why.FLOOD:
             return Ran(None, text, f"stopped after {SEARCH_BYTES:,} bytes of matches; search for less")
         if end.status not in (0, 1):
             # A file that cannot be read is told in the same way as a pattern that cannot: without files it is clear.
-            check, words = await self._search(pattern, glob, [os.devnull])
+            check, output = await self._search(pattern, glob, [os.devnull], complains=True)
             if check.status not in (0, 1):
-                raise ToolError(f"this pattern cannot be searched for: {words.strip()}")
+                raise ToolError(f"this pattern cannot be searched for: {output.lines().strip()}")
         return Ran(0 if text else 1, text)
 
-    async def _search(self, pattern: str, glob: str, paths: Sequence[str]) -> tuple[End, str]:
+    async def _search(
+        self, pattern: str, glob: str, paths: Sequence[str], *, complains: bool = False
+    ) -> tuple[End, Output]:
         words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0)
         blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
-        end = await self._execute(words, output, SEARCH_SECONDS, shows_blobs=bool(blobs))
-        return end, re.sub(r"^\./", "", output.lines(), flags=re.MULTILINE)
+        end = await self._execute(words, output, SEARCH_SECONDS, complains=complains, shows_blobs=bool(blobs))
+        return end, output
+
+    def _confirmed(self, printed: bytes) -> str:
+        """Return what a search found as `path:line:text`, as far as it stands there.
+
+        It followed paths by itself: what it was led out by, in whatever moment, is left out here.
+        """
+        lines = list[str]()
+        for path, hits in hits_by_file(printed):
+            with suppress(ToolError), resolved(self._root, path) as place:
+                self._refuse_ours(place)
+                with opened(place) as fd:
+                    lines += (f"{shown_name(path)}:{hit.line}:{hit.shown}\n" for hit in hits if hit.stands_in(fd))
+        return clean("".join(lines))
 
     def _searched(self, path: str, glob: str) -> list[str]:
         """Return the paths to search in for one that a model gave; in the folder of blobs, those of this member."""
@@ -257,7 +273,7 @@ class LocalWorkspace:
         order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage)
         end = await execute(order, sink, self._groups)
         if not end.begun:
-            said = sink.lines().strip() if isinstance(sink, Output) else "no reason was given"
+            said = (isinstance(sink, Output) and sink.lines().strip()) or "no reason was given"
             raise ToolError(f"the sandbox could not be set up, so that nothing was run: {said}; tell the user")
         return end
 

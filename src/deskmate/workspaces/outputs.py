@@ -64,8 +64,11 @@ class Output:
 
     def lines(self) -> str:
         """Return the whole lines of the head, for an output of which the rest is of no use."""
-        head = self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
-        return clean(_decoded(head))
+        return clean(_decoded(self.whole_lines()))
+
+    def whole_lines(self) -> bytes:
+        """Return the same as it was printed."""
+        return self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
 
     def close(self) -> None:
         """Let go of the file."""

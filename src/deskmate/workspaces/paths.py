@@ -7,9 +7,10 @@ What was checked is the descriptor that is used. `files` and `local` stand above
 import errno
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from deskmate.errors import ToolError
 
@@ -17,6 +18,7 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLO
 OURS = frozenset({".teams", ".tasks"})
 MAX_LINKS = 40
 MAX_PATH = 4096
+Identity: TypeAlias = tuple[int, int]
 _NO_FOLDER = {errno.ENOTDIR, errno.ELOOP}
 
 
@@ -30,10 +32,9 @@ def shown(path: str) -> str:
 
 
 def plain(name: str) -> str:
-    """Return a name as a disk may take it that ignores case and spelling."""
-    return "".join(
-        char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf"
-    ).casefold()
+    """Return a name as a disk may take it that ignores case and spelling, dots at its end, and what follows a colon."""
+    seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
+    return "".join(seen).casefold().partition(":")[0].rstrip(". ")
 
 
 def is_ours(name: str) -> bool:
@@ -72,8 +73,13 @@ class Place:
         """Whether it lies in a folder of ours, by whatever name."""
         if self.parts and is_ours(self.parts[0]):
             return True
-        mine = {_identity(name, self._folders[0]) for name in OURS} - {None}
-        return any((found.st_dev, found.st_ino) in mine for found in map(os.fstat, self._folders))
+        return self.passes({_identity(name, self._folders[0]) for name in OURS})
+
+    def passes(self, some: Collection[Identity | None]) -> bool:
+        """Tell whether one of these folders or files lies on the way, by whatever name."""
+        last = _identity(self.rest[0], self.folder) if self.rest else None
+        way = {(found.st_dev, found.st_ino) for found in map(os.fstat, self._folders)}
+        return not (way | ({last} - {None})).isdisjoint(some)
 
     def follow(self, path: str) -> None:
         """Go where a path leads; raise Outside, or ToolError for one that cannot be followed."""
@@ -160,7 +166,7 @@ class Place:
         return Outside(f"{self.path} lies outside the workspace; use a path inside {shown(str(self._root))}")
 
 
-def _identity(name: str, folder: int) -> tuple[int, int] | None:
+def _identity(name: str, folder: int) -> Identity | None:
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -15,14 +15,20 @@ from deskmate.workspaces.paths import FOLDER
 
 TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_BLOB = re.compile(r"[a-z0-9][A-Za-z0-9._-]{0,199}")
+# What follows the name of its member: the numbers of a call, or what ran in the background.
+_BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6})(?:\.[a-z]{1,9})?")
 
 
 def own_blob(name: str, member: str) -> str:
     """Return the name of a blob if `member` may keep and read it; raise BadName otherwise."""
-    if not _BLOB.fullmatch(name) or not name.startswith(f"{member}-"):
+    if not is_own_blob(name, member):
         raise BadName(f"{ascii(name)[:80]} is no blob of '{member}'; name it like {member}-12-0.txt")
     return name
+
+
+def is_own_blob(name: str, member: str) -> bool:
+    """Tell whether a blob is a member's own; one of who is called `bob-x` is not bob's."""
+    return name.startswith(member) and _BLOB.fullmatch(name, len(member)) is not None
 
 
 @contextlib.contextmanager

@@ -5,8 +5,13 @@
 
 import heapq
 import os
+import re
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from anyio import from_thread
@@ -18,6 +23,9 @@ from deskmate.workspaces.paths import Outside, is_ours, resolved
 MAX_FOUND = 1000
 MAX_DEPTH = 100
 _GIT = ".git"
+_HIT = re.compile(rb"(?:\./)?(?P<path>[^\0]+)\0(?P<line>\d+):(?P<offset>\d+):(?P<text>[^\n]*)\n?")
+# What ripgrep puts in the place of the rest of a long line.
+_CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 
 
 class Found:
@@ -51,8 +59,11 @@ class Found:
                 self._offer([*parts, name], fd)
 
     def paths(self) -> list[str]:
-        """Return the files; of a name that is no text, what can be told of it."""
-        return [os.fsencode(path).decode("utf-8", "replace") for _, path in sorted(self._latest, key=_order)]
+        """Return the files; of a name that is no text, what can be told of it.
+
+        Each is looked for once more, without leaving the root: who listed them followed paths by itself.
+        """
+        return [shown_name(path) for _, path in sorted(self._latest, key=_order) if self._leads_to_file(path)]
 
     def close(self) -> None:
         """Let go of the root."""
@@ -103,6 +114,11 @@ class Found:
             return False
 
 
+def shown_name(path: str) -> str:
+    """Return a path in characters, whatever bytes its names are."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def _order(found: tuple[int, str]) -> tuple[int, str]:
     return -found[0], found[1]
 
@@ -130,13 +146,41 @@ def listing_words(git: str) -> list[str]:
 
 
 def searching_words(rg: str | None, pattern: str, glob: str, paths: Sequence[str]) -> list[str]:
-    """Return the command that prints `path:line:text` for all that matches in these paths."""
+    """Return the command that prints what `hits_by_file` reads for all that matches in these paths."""
     words = _by_rg(rg, glob) if rg else list(_by_grep(glob))
     return [*words, "-e", pattern, "--", *paths]
 
 
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that a search printed: its number, the bytes before it in its file, and its text."""
+
+    line: int
+    offset: int
+    text: bytes
+
+    @property
+    def shown(self) -> str:
+        """The text in characters."""
+        return self.text.decode("utf-8", "replace")
+
+    def stands_in(self, fd: int) -> bool:
+        """Tell whether an open file holds this text there; ripgrep does not count a byte order mark."""
+        text = _CUT.sub(b"", self.text)
+        mark = len(BOM_UTF8) if os.pread(fd, len(BOM_UTF8), 0) == BOM_UTF8 else 0
+        return any(os.pread(fd, len(text), self.offset + skipped) == text for skipped in {0, mark})
+
+
+def hits_by_file(printed: bytes) -> Iterator[tuple[str, list[Hit]]]:
+    """Yield the files of a search one after the other, as far as it printed lines of them whole."""
+    found = [(os.fsdecode(hit["path"]), hit) for hit in _HIT.finditer(printed)]
+    for path, hits in groupby(found, key=itemgetter(0)):
+        yield path, [Hit(int(hit["line"]), int(hit["offset"]), hit["text"]) for _, hit in hits]
+
+
 def _by_rg(rg: str, glob: str) -> list[str]:
     words = [rg, "--line-number", "--no-heading", "--color=never", "--with-filename", "--hidden", "--no-messages"]
+    words += ["--null", "--byte-offset"]
     words += ["--max-columns=500", "--max-columns-preview"]
     # The last that matches counts: what is ours stays out, whatever is asked for.
     globs = [*([glob] if glob else []), "!.git", "!/.teams", "!/.tasks"]
@@ -148,7 +192,8 @@ def _by_grep(glob: str) -> Iterator[str]:
         raise ToolError("without ripgrep, a glob names files alone, like *.py; name the folder in path")
     yield from (
         "grep",
-        "-rnHIEs",
+        "-rnbHIEs",
+        "--null",
         "--color=never",
         "--exclude-dir=.git",
         "--exclude-dir=.teams",

@@ -1,0 +1,312 @@
+"""One function says what is allowed, to everybody: no call runs without it, and the lead is not above the rules."""
+
+import ast
+import random
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import deskmate
+from deskmate.core import members
+from deskmate.core.actions import Act, Rest, Settle
+from deskmate.core.claims import refusal
+from deskmate.core.decide import View, decide
+from deskmate.core.entries import Began, Call, Did, Heard, Said, Started
+from deskmate.core.members import Joined, Left, Member, PolicySet, Roster, Status
+from deskmate.core.memory import EMPTY, OpenCall
+from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
+from deskmate.core.names import LEAD, USER, log
+from deskmate.core.policy import Attempt, Effect, Mode, judge
+from deskmate.core.records import Record
+from deskmate.core.roles import PLANNING, TOOLS, AgentType, Kind, tools_of
+from deskmate.core.tasks import EMPTY as NO_TASKS
+from deskmate.core.tasks import Assigned, Board, Claimed, Completed, Released, Task
+from deskmate.core.tasks import Status as TaskStatus
+from deskmate.core.verdicts import verdict_on
+from deskmate.models.scripted import Speak
+from deskmate.runtime.feed import Recorded
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.workspaces.local import LocalWorkspace
+from tests.runtime import until
+from tests.runtime.desks import Bench, Floor, turns, uses
+from tests.runtime.scenes import plays, scene
+
+RULES = ["deny bash", "ask bash", "allow bash", "deny read_file(a)", "allow write_file(src/**)", "ask SendMessage"]
+RULES += ["deny Task*", "allow *", "deny *", "ask read_file", "allow bash(ls)", "deny bash(rm *)"]
+NAMES = [*TOOLS, "mcp__x__y", "mine", "no_such_tool"]
+SUBJECTS = [None, (), ("a",), ("src/b",), ("ls",), ("rm x", "ls"), ("../out",)]
+
+# -- no call runs without a verdict -----------------------------------------------------------------
+
+
+def roster(*events: object) -> Roster:
+    found: list[object] = [members.Founded(team="t", at=0), Joined(name="alice", at=0), *events]
+    bodies = [event.body() for event in found]  # type: ignore[attr-defined]
+    return members.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
+
+
+@st.composite
+def views(draw: st.DrawFn) -> View:
+    """Somebody, in any role and state, with calls open of any kind and at any stage."""
+    policy = PolicySet(
+        by=USER,
+        at=0,
+        mode=draw(st.sampled_from(Mode)),
+        add_rules=tuple(draw(st.lists(st.sampled_from(RULES), max_size=3, unique=True))),
+        attended=draw(st.booleans()),
+        delegate=draw(st.booleans()),
+    )
+    team = roster(policy, *([Left(name="alice", reason="x", at=0)] if draw(st.booleans()) else []))
+    kind, agent_type = draw(st.sampled_from(Kind)), draw(st.sampled_from(AgentType))
+    name = {Kind.LEAD: LEAD, Kind.TEAMMATE: "alice", Kind.SUBAGENT: "lead:3.0"}[kind]
+    me = Member(name, kind, agent_type, "", "", None, Status("working"))
+    calls = {}
+    for index, tool in enumerate(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))):
+        id_, began = f"{name}:2.{index}", draw(st.booleans())
+        request, allowed = draw(st.sampled_from([(None, None), (id_, None), (id_, True), (id_, False)]))
+        calls[id_] = OpenCall(id_, tool, {}, "", began, request, allowed)
+    attempts = {
+        id_: Attempt(call.tool, draw(st.sampled_from(SUBJECTS)), draw(st.booleans()))
+        for id_, call in calls.items()
+        if draw(st.booleans())
+    }
+    memory = replace(EMPTY, name=name, calls=calls, planning=draw(st.booleans()), pressed=draw(st.booleans()))
+    own = frozenset({"mine"}) if draw(st.booleans()) else frozenset()
+    return View(me, memory, NO_TASKS, team, attempts, confined=draw(st.booleans()), own_tools=own)
+
+
+@pytest.mark.behaviour("permission")
+@given(views())
+def test_whoever_acts_was_allowed_every_call_it_runs(view: View) -> None:
+    action = decide(view)
+    if isinstance(action, Act):
+        verdicts = {id_: verdict_on(view, view.memory.calls[id_]) for id_ in action.calls}
+        assert {verdict.effect for verdict in verdicts.values()} == {Effect.ALLOW}, verdicts
+
+
+@pytest.mark.behaviour("permission", "tiers")
+@given(views())
+def test_no_role_and_no_mode_has_what_the_table_denies(view: View) -> None:
+    for call in view.memory.calls.values():
+        if verdict_on(view, call).effect is not Effect.ALLOW:
+            continue
+        me, planning = view.me, view.memory.planning
+        has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
+        assert call.tool in {*has, *view.own_tools}
+        mode = Mode.PLAN if planning else view.roster.mode
+        assert mode is not Mode.PLAN or call.tool in PLANNING
+        # A person's yes stands above what asks, never above what is denied.
+        attempt = view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
+        plain = judge(attempt, mode=mode, rules=view.roster.rules, traits=TOOLS, confined=view.confined, attended=True)
+        assert plain.effect is Effect.ALLOW or (plain.effect is Effect.ASK and call.allowed)
+
+
+def test_nothing_but_an_action_of_decide_has_a_tool_run() -> None:
+    calls = list[tuple[str, str]]()
+    for path in Path(deskmate.__file__).parent.glob("runtime/*.py"):
+        tree = ast.parse(path.read_text())
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)):
+            text = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+            calls += ((function.name, name) for name in text if name in ("tool.run", "self._calls.run", "self._act"))
+    assert sorted(calls) == [("_act", "self._calls.run"), ("_do", "self._act"), ("_result", "tool.run")]
+
+
+# -- the lead is not above the rules ----------------------------------------------------------------
+
+EVERYBODY = st.sampled_from([LEAD, USER, "alice", "bob", "carol"])
+
+
+@pytest.mark.behaviour("B2", "complete")
+@given(
+    by=EVERYBODY, owner=st.sampled_from([None, "alice", "bob", LEAD]), epoch=st.integers(0, 5), seen=st.integers(0, 5)
+)
+def test_nobody_writes_to_the_board_with_an_old_epoch_or_without_a_receipt(
+    by: str, owner: str | None, epoch: int, seen: int
+) -> None:
+    status = TaskStatus.IN_PROGRESS if owner else TaskStatus.PENDING
+    board = Board({1: Task(1, "x", owner=owner, epoch=epoch, status=status, verify="make test")}, next_id=2)
+    for event in (
+        Completed(by=by, at=0, task=1, epoch=seen),
+        Released(by=by, at=0, task=1, epoch=seen),
+        Assigned(by=by, at=0, task=1, owner="carol", epoch=seen),
+        Claimed(by=by, at=0, task=1, epoch=seen),
+    ):
+        refused = refusal(board, event)
+        if (
+            seen != epoch
+            or isinstance(event, Completed)
+            or (by not in (owner, LEAD, USER) and not isinstance(event, Claimed))
+        ):
+            assert refused, event
+
+
+# -- live -------------------------------------------------------------------------------------------
+
+TRIES = [
+    ("bash", {"command": "touch x"}),
+    ("write_file", {"path": "x", "content": "x"}),
+    ("edit_file", {"path": "a", "old_text": "1", "new_text": "2"}),
+    ("TaskCreate", {"subject": "x"}),
+    ("TaskUpdate", {"taskId": 1, "status": "completed"}),
+    ("TaskUpdate", {"taskId": 1, "owner": "alice"}),
+    ("Task", {"description": "x", "prompt": "write it"}),
+    ("Task", {"description": "x", "prompt": "write it", "name": "mallory"}),
+    ("TeamCreate", {"team_name": "x"}),
+    ("TeamDelete", {"force": True}),
+    ("TaskStop", {"task_id": "b000000"}),
+    ("mcp__x__y", {}),
+    (
+        "SendMessage",
+        {"type": "plan_approval_response", "recipient": "alice", "request_id": "alice:2.0", "approve": True},
+    ),
+    ("SendMessage", {"type": "shutdown_request", "recipient": "lead"}),
+]
+PLAIN_TRIES = 12
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("P4", "plan")
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
+async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
+    chance, bench = random.Random(seed), Bench({"a": b"1"})
+    steps = [Speak("", chance.choices(TRIES, k=10)) for _ in range(50)]
+    async with scene(plays(*steps, "I wait."), workspace=bench, plan=True, task=True) as played:
+        await until(lambda: played.calls > len(steps))
+        await played.until("waiting", "plan")
+        results = await played.floor.results("alice")
+        assert (len(results), [text for _, ok, text in results if ok]) == (500, [])
+        assert (bench.asked, bench.files, bench.blobs) == ([], {"a": b"1"}, {})
+        board = await played.floor.office.board.refresh()
+        assert [(task.subject, task.owner) for task in board.tasks.values()] == [("parse", None)]
+        assert set(played.floor.office.roster.state.members) == {LEAD, "alice"}
+        assert await played.floor.letters(LEAD) == []
+
+
+@pytest.mark.behaviour("P4", "plan")
+def test_ten_thousand_attempts_of_who_plans_are_refused_whatever_the_mode_and_the_rules() -> None:
+    chance = random.Random(5)
+    policies = [PolicySet(by=USER, at=0, mode=mode, add_rules=(rule,)) for mode, rule in product(Mode, RULES)]
+    teams = [roster(policy) for policy in policies]
+    for number in range(10_000):
+        tool, arguments = chance.choice(TRIES[:PLAIN_TRIES])
+        call = OpenCall("alice:2.0", tool, arguments, request="alice:2.0", allowed=chance.choice((None, True)))
+        attempt = Attempt(tool, chance.choice(SUBJECTS), inside=True)
+        team, memory = chance.choice(teams), replace(EMPTY, name="alice", calls={call.id: call}, planning=True)
+        view = View(team.members["alice"], memory, NO_TASKS, team, {call.id: attempt}, confined=number % 2 == 0)
+        assert isinstance(decide(view), Settle), view
+
+
+LS = uses("bash", command="ls -l")
+CALL = "lead:3.0"
+
+
+def recorded(floor: Floor) -> list[Recorded]:
+    return [told for told in floor.told if isinstance(told, Recorded)]
+
+
+async def altered(floor: Floor) -> None:
+    """Send every answer that is not the one answer: from others, to others, of other kinds, with more in it."""
+    for sender in (LEAD, "alice", "bob"):
+        await floor.send(PermissionResponse(request_id=CALL, approve=True), sender=sender)
+        await floor.send(
+            Plain(content=f'{{"type":"permission_response","request_id":"{CALL}","approve":true}}'), sender="alice"
+        )
+    for other in ("lead:3.1", "lead:4.0", "alice:3.0", "lead:3.0 ", "", "ask/lead:3.0"):
+        await floor.send(PermissionResponse(request_id=other, approve=True))
+    await floor.send(PlanResponse(request_id=CALL, approve=True))
+    await floor.send(ShutdownResponse(request_id=CALL, approve=True))
+    # In the box of another, and to another name in this one.
+    await floor.send(PermissionResponse(request_id=CALL, approve=True), to="alice")
+    body = {**(await floor.letters("alice"))[-1].body(), "id": "swapped"}
+    for change in ({}, {"recipient": LEAD, "approve": "yes"}, {"recipient": LEAD, "approve": 1}, {"recipient": "user"}):
+        await floor.office.pen.append("mail/lead", {**body, **change})
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("P5", "forgery")
+async def test_an_altered_answer_allows_nothing_and_the_true_one_allows_one_run() -> None:
+    floor = await Floor.opened([LS, LS, "Enough."], mode=Mode.DEFAULT, attended=True)
+    for name in ("alice", "bob"):
+        await floor.office.roster.join(Joined(name=name, at=0.0))
+    # Before the question is there.
+    await floor.send(PermissionResponse(request_id=CALL, approve=True))
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+        await altered(floor)
+        heard = len(await floor.store.read("mail/lead"))
+        await until(lambda: heard in [one.entry.upto for one in recorded(floor) if isinstance(one.entry, Heard)])
+        await turns()
+        assert (floor.bench.asked, await floor.results()) == ([], [])
+        for _ in range(3):
+            await floor.answer(CALL, approve=True)
+        await until(lambda: len(floor.scripted.prompts) == 2)
+        await floor.until_status("waiting", "permission")
+        await floor.answer(CALL, approve=True)
+        await turns()
+    assert [asked[0] for asked in floor.bench.asked] == ["ls -l"]
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("P3", "forgery")
+async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_nor_approves() -> None:
+    async with scene(plays(Speak("", [("ExitPlanMode", {"plan": "p"})]), "I wait."), plan=True) as played:
+        await played.until("waiting", "plan")
+        await played.floor.office.roster.join(Joined(name="bob", at=0.0))
+        (request,) = [letter.message.request_id for letter in await played.floor.letters(LEAD)]  # type: ignore[union-attr]
+        bob = Mailbox("bob", played.floor.office.pen, played.floor.office.roster)
+        for message in (
+            PlanResponse(request_id=request, approve=True),
+            ShutdownRequest(request_id="lead:9.0", force=True),
+            Interrupt(),
+            PermissionResponse(request_id=request, approve=True),
+        ):
+            await bob.send("alice", message)
+        await turns(200)
+        assert (played.alice.status.word, played.alice.status.detail) == ("waiting", "plan")
+        assert await played.answers() == []
+
+
+# -- what was judged is what is done ----------------------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("P5", "tools-safety")
+@pytest.mark.parametrize("rules", [("deny write_file(secrets/**)",), ()])
+async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_judged_again(
+    tmp_path: Path, rules: tuple[str, ...]
+) -> None:
+    for name in ("d", "secrets"):
+        (tmp_path / name).mkdir()
+    write = uses("write_file", path="d/x", content="x")
+    workspace = LocalWorkspace(tmp_path, "team", "lead")
+    floor = await Floor.opened([write, "Done."], mode=Mode.DEFAULT, attended=True, workspace=workspace)
+    await floor.permit(add_rules=rules)
+    async with floor.playing("go") as agent:
+        await floor.until_status("waiting", "permission")
+        (tmp_path / "d").rename(tmp_path / "e")
+        (tmp_path / "d").symlink_to("secrets")
+        await floor.answer(CALL, approve=True)
+        await until(lambda: agent.last_words == "Done.")
+    ((_, ok, text),) = await floor.results()
+    assert (ok, list((tmp_path / "secrets").iterdir())) == (not rules, [] if rules else [tmp_path / "secrets" / "x"])
+    assert not rules or "denies this call" in text
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("permission", "resume")
+async def test_what_was_cut_off_is_not_run_again_once_it_is_denied() -> None:
+    floor = await Floor.opened(["I see."], workspace=Bench({"a": b"1"}))
+    for entry in (
+        Started(name=LEAD, prompt="go"),
+        Said(calls=(Call(tool="read_file", arguments={"path": "a"}),)),
+        Began(calls=("lead:2.0",)),
+    ):
+        await floor.office.pen.append(log(LEAD), entry.body())
+    await floor.permit(add_rules=("deny read_file",))
+    assert await floor.turn() == Rest()
+    (did,) = [entry for entry in await floor.entries() if isinstance(entry, Did)]
+    assert (did.ok, "interrupted" in did.text) == (False, True)

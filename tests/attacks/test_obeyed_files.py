@@ -1,0 +1,205 @@
+"""What git and agents obey is not written by any file tool, whatever the path is disguised as."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deskmate.errors import ToolError
+from deskmate.workspaces.guards import is_guarded
+from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.sandbox import Sandbox
+from tests.tools import PlainDesk
+from tests.workspaces.ground import Ground
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tools-safety")]
+
+HOOK = "#!/bin/sh\necho pwned\n"
+
+
+def git(*words: str | Path, at: Path) -> None:
+    who = ("-c", "user.name=u", "-c", "user.email=u@example.org", "-c", "protocol.file.allow=always")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CEILING_DIRECTORIES": str(at.parent)}
+    subprocess.run(["git", *who, *words], cwd=at, env=environ, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with another in it, a submodule, a worktree, and links to all that is obeyed."""
+    tmp_path = tmp_path_factory.mktemp("obeyed")
+    root = tmp_path / "ws"
+    (root / "src/deep").mkdir(parents=True)
+    (root / "src/a.py").write_text("a = 1\n")
+    git("init", "-q", ".", at=root)
+    git("add", "src", at=root)
+    git("commit", "-qm", "first", at=root)
+    git("init", "-q", "nested", at=root)
+    git("clone", "-q", "--bare", ".", tmp_path / "other.git", at=root)
+    git("submodule", "--quiet", "add", tmp_path / "other.git", "sub", at=root)
+    git("worktree", "add", "-q", "tree", at=root)
+    (root / ".deskmate").mkdir()
+    (root / ".mcp.json").write_text("{}\n")
+    for name, target in {
+        "to-git": ".git",
+        "to-hooks": ".git/hooks",
+        "to-config": ".git/config",
+        "src/deep/up": "../../.git",
+        "to-ours": root / ".deskmate",
+        "to-mcp": ".mcp.json",
+        "to-link": "to-git",
+        "to-root": ".",
+        "to-nested": "nested/.git",
+        "to-new": ".git/hooks/post-commit",
+    }.items():
+        (root / name).symlink_to(target)
+    return root
+
+
+def state(root: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(root.rglob("*"))}
+
+
+PATHS = [
+    ".git/hooks/post-commit",
+    ".git/config",
+    ".git/info/attributes",
+    ".git/modules/sub/hooks/post-checkout",
+    ".git/worktrees/tree/config.worktree",
+    "./.git/../.git/config",
+    ".//.git//config",
+    "src/../.git/hooks/post-commit",
+    "missing/../.git/hooks/post-commit",
+    ".git/missing/../hooks/post-commit",
+    ".GIT/hooks/post-commit",
+    ".Git/config",
+    ".git./hooks/post-commit",
+    ".git /hooks/post-commit",
+    ".git. . /config",
+    ".git::$INDEX_ALLOCATION/config",
+    ".g\u200cit/hooks/post-commit",
+    ".g\u200dit/config",
+    "\ufeff.git/config",
+    ".ｇｉｔ/config",
+    "．git/config",
+    "{root}/.git/hooks/post-commit",
+    "{root}/../ws/.git/config",
+    "../ws/.git/config",
+    "to-git/hooks/post-commit",
+    "to-hooks/post-commit",
+    "to-config",
+    "to-new",
+    "to-link/config",
+    "to-root/.git/config",
+    "src/deep/up/hooks/post-commit",
+    "nested/.git/hooks/post-commit",
+    "to-nested/config",
+    "new/.git/config",
+    "sub/.git",
+    "sub/.git/config",
+    "tree/.git",
+    "tree/.git/config",
+    ".deskmate/settings.toml",
+    ".deskmate/agents/new.md",
+    ".DESKMATE/settings.toml",
+    ".deskmate./settings.toml",
+    ".desk\u00admate/settings.toml",
+    "to-ours/settings.toml",
+    ".mcp.json",
+    ".MCP.JSON",
+    ".mcp.json.",
+    "to-mcp",
+    "src/../.mcp.json",
+]
+
+
+async def read(desk: PlainDesk, path: str) -> str:
+    try:
+        return (await desk.use("read_file", path=path)).text
+    except ToolError:
+        return ""
+
+
+@pytest.mark.parametrize("path", PATHS, ids=ascii)
+async def test_no_disguise_lets_a_file_tool_write_there(root: Path, path: str) -> None:
+    desk, before = PlainDesk(LocalWorkspace(root, "main", "lead")), state(root.parent)
+    path = path.format(root=root)
+    with pytest.raises(ToolError):
+        await desk.use("write_file", path=path, content=HOOK)
+    # What can be read can be known: it is not for want of that that it is refused.
+    text = await read(desk, path)
+    for line in filter(None, (line.split("\t", 1)[1].strip() for line in text.splitlines()[:3])):
+        with pytest.raises(ToolError):
+            await desk.use("edit_file", path=path, old_text=line, new_text=HOOK, replace_all=True)
+    with pytest.raises(ToolError):
+        await desk.use("write_file", path=path, content=HOOK)
+    assert state(root.parent) == before
+
+
+@pytest.mark.parametrize("pointer", ["link", "file"])
+async def test_a_folder_of_git_by_another_name_is_not_written_either(tmp_path: Path, pointer: str) -> None:
+    root = tmp_path / "ws"
+    root.mkdir()
+    git("init", "-q", "--separate-git-dir", "store", ".", at=root)
+    if pointer == "link":
+        (root / ".git").unlink()
+        (root / ".git").symlink_to("store")
+    workspace, before = LocalWorkspace(root, "main", "lead"), state(root)
+    for path in ("store/hooks/post-commit", "store/config", "store/new/x", ".git/hooks/post-commit"):
+        with pytest.raises(ToolError, match="git or agents obey"):
+            await workspace.write(path, HOOK.encode(), known=None)
+    assert state(root) == before
+
+
+TAMPER = (
+    "echo 'echo pwned' > {0}/hooks/post-commit; echo pwned >> {0}/config; echo pwned > {0}/config.worktree; "
+    "mv {0}/config x; mv {0} y; cp -r y {0}; mv deep z; cp -r z deep; echo pwned > {0}/config"
+)
+
+
+@pytest.mark.parametrize("store", ["store", "deep/er/store"])
+async def test_a_confined_command_does_not_write_a_folder_of_git_by_another_name(
+    store: str, ground: Ground, bubblewrap: Sandbox
+) -> None:
+    root = ground.top / "separate"
+    (root / store).parent.mkdir(parents=True)
+    git("init", "-q", "--separate-git-dir", store, ".", at=root)
+    workspace = LocalWorkspace(root, "main", "lead", sandbox=bubblewrap, grace_seconds=0.3)
+    before = state(root / store / "hooks"), (root / store / "config").read_bytes()
+    ran = await workspace.run(f"git status; {TAMPER.format(store)}", timeout_seconds=30, blob="lead-1-0.txt")
+    assert "No commits yet" in ran.output
+    assert (state(root / store / "hooks"), (root / store / "config").read_bytes()) == before
+    assert not (root / store / "config.worktree").exists()
+
+
+async def test_definitions_that_are_links_are_not_written_where_they_lead(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / "conf").mkdir(parents=True)
+    (root / "servers.json").write_text("{}\n")
+    (root / ".deskmate").symlink_to("conf")
+    (root / ".mcp.json").symlink_to("servers.json")
+    desk, before = PlainDesk(LocalWorkspace(root, "main", "lead")), state(root)
+    for path in ("conf/settings.toml", "conf/agents/x.md", "servers.json", ".mcp.json"):
+        if (root / path).exists():
+            await desk.use("read_file", path=path)
+        with pytest.raises(ToolError, match="git or agents obey"):
+            await desk.use("write_file", path=path, content=HOOK)
+    assert state(root) == before
+
+
+async def test_a_hard_link_is_replaced_and_what_it_shared_stays(tmp_path: Path) -> None:
+    root = tmp_path / "ws"
+    (root / ".git").mkdir(parents=True)
+    for name, target in (("config", root / ".git/config"), ("linked", tmp_path / "outside")):
+        target.write_text("mine\n")
+        os.link(target, root / name)
+        desk = PlainDesk(LocalWorkspace(root, "main", "lead"))
+        assert (await desk.use("read_file", path=name)).text == "1\tmine"
+        await desk.use("write_file", path=name, content=HOOK)
+        assert (target.read_text(), target.stat().st_nlink) == ("mine\n", 1)
+        assert (root / name).read_text() == HOOK
+
+
+@pytest.mark.parametrize("path", [".gitignore", "git/config", ".github/x", "mcp.json", "a/.mcp.json", "a/.deskmate/x"])
+def test_what_only_looks_like_it_is_anybodys(path: str) -> None:
+    assert not is_guarded(path.split("/"))
