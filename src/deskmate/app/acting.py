@@ -14,6 +14,7 @@ from typing import Literal
 
 import anyio
 
+from deskmate.app.discretion import redaction_of
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
@@ -147,7 +148,7 @@ def _standing(folder: Path | None) -> Path:
 
 async def _verified(reading: Reading, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
     tell(f"in {at}: {receipt.command}")
-    workspace = LocalWorkspace(reading.workspace, reading.team, USER)
+    workspace = LocalWorkspace(reading.workspace, reading.team, USER, redaction=redaction_of())
     # The team's workspace is where outputs are kept; the command runs where the user stands.
     command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
     try:
@@ -263,4 +264,4 @@ class _Desk:
 def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
     reading = reading_of(folder, team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        yield _Desk(reading, Pen(store, SystemClock()))
+        yield _Desk(reading, Pen(store, SystemClock(), redaction_of()))

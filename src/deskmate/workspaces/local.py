@@ -11,6 +11,7 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.names import known_name
+from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
@@ -47,7 +49,8 @@ class LocalWorkspace:
     """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs.
 
     `sandbox`: where commands are confined; without one they are not. What we run to find and search is, too: what
-    git and the search obey stands in the workspace, and so may the programs themselves.
+    git and the search obey stands in the workspace, and so may the programs themselves. `redaction`: what no output
+    shows, nor the blob it is kept in.
     """
 
     def __init__(
@@ -58,12 +61,13 @@ class LocalWorkspace:
         *,
         environ: Mapping[str, str] = os.environ,
         sandbox: Sandbox | None = None,
+        redaction: Redaction = SHAPES,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self._root = Path(os.path.realpath(root))
         self._blobs = (TEAMS, known_name(team, "team"), BLOBS)
         self._member = known_name(member)
-        self._grace_seconds = grace_seconds
+        self._grace_seconds, self._redaction = grace_seconds, redaction
         self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
         self._groups = Groups(self._root, team, member)
         self._unfinished = Unfinished(self._root, team, member)
@@ -189,7 +193,7 @@ class LocalWorkspace:
 
     async def _search(self, pattern: str, glob: str, paths: Sequence[str]) -> tuple[End, str]:
         words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
-        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0)
+        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=self._redaction)
         blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
         end = await self._execute(words, output, SEARCH_SECONDS, shows_blobs=bool(blobs))
         return end, re.sub(r"^\./", "", output.lines(), flags=re.MULTILINE)
@@ -212,7 +216,8 @@ class LocalWorkspace:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
-        with closing(Output(MAX_BLOB, lambda: self._open_blob(name))) as output:
+        kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
+        with closing(kept) as output:
             end = await self._execute([shell, "-c", command], output, timeout_seconds, call=name)
         text = output.text(self._blob_path(name))
         if end.why is Why.EXIT and end.ended:
@@ -252,6 +257,8 @@ class LocalWorkspace:
         cage = Cage(self._sandbox, self._root, shown) if self._sandbox else None
         order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage)
         end = await execute(order, sink, self._groups)
+        if isinstance(sink, Output) and not sink.finish():
+            end = replace(end, why=Why.FLOOD)
         if not end.begun:
             said = sink.lines().strip() if isinstance(sink, Output) else "no reason was given"
             raise ToolError(f"the sandbox could not be set up, so that nothing was run: {said}; tell the user")

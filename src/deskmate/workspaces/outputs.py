@@ -8,6 +8,8 @@ import os
 import re
 from collections.abc import Callable
 
+from deskmate.core.redaction import SHAPES, Redaction
+
 HEAD = TAIL = 15_000
 MAX_BLOB = 64_000_000
 
@@ -24,10 +26,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class Output:
     """The head and the tail of what was printed; beyond both, a file holds all of it, up to `limit` bytes.
 
-    `keep` opens that file when it is needed; without it, only the head and the tail remain.
+    `keep` opens that file when it is needed; without it, only the head and the tail remain. No secret that `redaction`
+    knows gets into either, in whatever pieces it was printed.
     """
 
-    def __init__(self, limit: int, keep: Callable[[], int] | None = None, head: int = HEAD, tail: int = TAIL) -> None:
+    def __init__(
+        self,
+        limit: int,
+        keep: Callable[[], int] | None = None,
+        head: int = HEAD,
+        tail: int = TAIL,
+        redaction: Redaction = SHAPES,
+    ) -> None:
         self.full = False
         self.kept = False
         self._limit, self._keep = limit, keep
@@ -36,9 +46,19 @@ class Output:
         self._total = 0
         self._file: int | None = None
         self._trouble = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._passing = redaction.passing()
 
     def add(self, data: bytes) -> bool:
         """Take some more; tell whether there is room for all of it."""
+        return self._take(self._passing.add(self._decoder.decode(data)))
+
+    def finish(self) -> bool:
+        """Take what is held back, as nothing comes behind it; tell whether there was room for all."""
+        return self._take(self._passing.add(self._decoder.decode(b"", final=True)) + self._passing.end())
+
+    def _take(self, text: str) -> bool:
+        data = text.encode(errors="surrogateescape")
         if len(data) > self._limit - self._total:
             self.full = True
             data = data[: self._limit - self._total]
@@ -53,6 +73,7 @@ class Output:
 
     def text(self, blob: str) -> str:
         """Return what the model reads; `blob` is where it may read the rest."""
+        self.finish()
         gap = self._total - len(self._head) - len(self._tail)
         if not gap:
             return clean(_decoded(self._head + self._tail))
@@ -64,11 +85,16 @@ class Output:
 
     def lines(self) -> str:
         """Return the whole lines of the head, for an output of which the rest is of no use."""
+        self.finish()
         head = self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
         return clean(_decoded(head))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Write what is left, and let go of the file."""
+        self.finish()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -93,7 +119,7 @@ class Output:
         except OSError as error:
             # A full disk is no reason to end the command: what it prints is told to be lost.
             self._trouble, self.kept = error.strerror or str(error), False
-            self.close()
+            self._let_go()
 
 
 def _decoded(data: bytes) -> str:

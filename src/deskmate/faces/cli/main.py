@@ -76,8 +76,10 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     except click.Abort:
         return INTERRUPTED
     except DeskmateError as error:
+        from deskmate.faces.cli.error_log import discreet
+
         lead = isinstance(error, Held) and error.seat == "lead"
-        print(clean(f"deskmate: {error}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
+        print(clean(f"deskmate: {discreet(str(error))}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -90,11 +92,12 @@ def _tell_own(error: Exception) -> None:
     """Tell an error that is nobody's but ours: a line for people, the rest for who mends it."""
     import traceback
 
-    from deskmate.faces.cli.error_log import keep
+    from deskmate.faces.cli.error_log import discreet, keep
     from deskmate.faces.cli.texts import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
     try:
+        words = discreet(words)
         print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
         # No place to keep it, or the installation is what is broken.

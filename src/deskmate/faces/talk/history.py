@@ -1,14 +1,16 @@
 """The history of what was typed, shared by all conversations of a user: a private file, one JSON text a line.
 
+No secret is kept there: who takes such a line back finds its name in its place.
+
 Faces read it when they open and add to it as people type.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from deskmate.app import state_folder
+from deskmate.app import redaction_of, state_folder
 
 KEPT = 1000
 _PRIVATE = 0o600
@@ -17,13 +19,13 @@ _PRIVATE = 0o600
 class History:
     """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, redact: Callable[[str], str]) -> None:
+        self._file, self._redact = file, redact
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> "History":
         """Return the one that Deskmate keeps for the user."""
-        return cls(state_folder(environ) / "history.jsonl")
+        return cls(state_folder(environ) / "history.jsonl", redaction_of(environ=environ).text)
 
     def read(self) -> list[str]:
         """Return the last texts, the oldest first; what is no text is left out."""
@@ -42,7 +44,7 @@ class History:
         opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(opened, "a", encoding="ascii") as file:
             os.fchmod(opened, _PRIVATE)
-            file.write(json.dumps(text) + "\n")
+            file.write(json.dumps(self._redact(text)) + "\n")
 
     def _open(self, flags: int) -> int:
         # Where the name leads elsewhere, what was typed would be read or kept there.
