@@ -99,7 +99,7 @@ def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() ->
 
 # -- in pieces ------------------------------------------------------------------------------------
 
-LINE = f"see {VALUE} and\nAuthorization: Bearer kL9x2mQ8vT4nR7wY1zB5 or {SHAPED['private key']} 好的Zk3vQ9tRw7Lx2MbN.\n"
+LINE = f"see {VALUE} and\n{''.join(BEHIND['authorization'])} or {SHAPED['private key']} 好的Zk3vQ9tRw7Lx2MbN.\n"
 
 
 @given(st.lists(st.integers(0, len(LINE)), max_size=8))
@@ -200,6 +200,14 @@ def test_variables_hold_a_secret_where_their_name_says_so_and_addresses_their_pa
 )
 def test_a_value_that_may_stand_anywhere_is_not_taken_for_a_secret(value: str) -> None:
     assert Redaction({"A_TOKEN": value}).text(f"it is {value}.") == f"it is {value}."
+
+
+def test_of_a_value_of_many_lines_each_long_word_is_known_too() -> None:
+    key = "kL9x2mQ8vT4nR7wY1zB5"
+    known = Redaction({"A_JSON": f'{{"type": "service_account",\n "private_key_id": "{key}"}}'})
+
+    assert known.text(f'2\t "private_key_id": "{key}"') == '2\t "private_key_id": "[redacted: A_JSON]"'
+    assert known.text('"type": "service_account"') == '"type": "service_account"'
 
 
 @pytest.mark.parametrize("value", ["Passw0rd", "hunter2!hunter", "correct horse battery staple", "0" * 19 + "1"])

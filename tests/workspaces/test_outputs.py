@@ -37,7 +37,7 @@ def test_no_control_is_left(text: str) -> None:
 @given(st.lists(st.binary(max_size=30), max_size=30), st.integers(1, 400))
 def test_head_and_tail_are_those_of_all_that_was_printed(chunks: list[bytes], limit: int) -> None:
     output = Output(limit, head=20, tail=10)
-    room = [output.add(chunk) for chunk in chunks]
+    room = [*(output.add(chunk) for chunk in chunks), output.finish()]
     printed = b"".join(chunks)
     whole, taken = len(printed) <= limit, printed[:limit].decode("latin-1")
     assert all(room) == whole

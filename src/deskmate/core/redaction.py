@@ -35,7 +35,7 @@ def _family(guard: str, *shapes: tuple[str, str]) -> _Family:
     return _Family(re.compile(guard), tuple((name, re.compile(pattern)) for name, pattern in shapes))
 
 
-_KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY-----(?=[\s\S]{0,300}?[A-Za-z0-9+/]{32})"
+_KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{32})"
 _KEY_ENDS = r"(?:[\s\S]{0,6000}?-----END [A-Z0-9 ]{0,24}PRIVATE KEY-----|[\w+/=\s\\:,.-]{32,6000})"
 _OPEN_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]*(?:PRIVATE KEY-----(?![\s\S]*-----END [A-Z0-9 ]*PRIVATE KEY-----)|-{0,4}\Z)"
@@ -110,7 +110,7 @@ class Redaction:
     """Replace every secret that is known, by name and value or by its shape."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        named = {value: name for name, value in (values or {}).items() if _tells(value)}
+        named = {part: name for name, value in (values or {}).items() if _tells(value) for part in _parts(value)}
         forms = {form: name for value, name in named.items() for form in _forms(value)}
         # The longest first: one may be the beginning of another.
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
@@ -236,6 +236,8 @@ _SECRET_NAME = re.compile(
 _LONG = 20
 _LETTERS = (r"[a-z]", r"[A-Z]", r"[0-9]", r"[^A-Za-z0-9_.:/ -]")
 _PATHS = ("/", "~", "./", "../", "$")
+_WORD = 16
+_BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
@@ -257,6 +259,14 @@ def _tells(value: str) -> bool:
     if len(value) < SHORTEST or value.startswith(_PATHS):
         return False
     return len(value) >= _LONG or sum(bool(re.search(kind, value)) for kind in _LETTERS) > 1
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yield a value and, where it has many lines, its long words: a tool may show it line by line."""
+    yield value
+    if "\n" in value:
+        words = _BETWEEN.split(value)
+        yield from (word for word in words if len(word) >= _WORD and _tells(word) and re.search(r"[0-9]", word))
 
 
 def _forms(value: str) -> set[str]:

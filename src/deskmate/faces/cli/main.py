@@ -71,15 +71,14 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     try:
         return int(deskmate.main(typed, prog_name="deskmate", standalone_mode=False, obj=runner) or 0)
     except click.ClickException as error:
+        error.message = _discreet(error.message)
         error.show()
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except DeskmateError as error:
-        from deskmate.faces.cli.error_log import discreet
-
         lead = isinstance(error, Held) and error.seat == "lead"
-        print(clean(f"deskmate: {discreet(str(error))}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
+        print(clean(f"deskmate: {_discreet(str(error))}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
@@ -88,16 +87,23 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
         return UNUSABLE
 
 
+def _discreet(words: str) -> str:
+    # Only now: it takes its time, and most commands have nothing to complain of.
+    from deskmate.faces.cli.error_log import discreet
+
+    return discreet(words)
+
+
 def _tell_own(error: Exception) -> None:
     """Tell an error that is nobody's but ours: a line for people, the rest for who mends it."""
     import traceback
 
-    from deskmate.faces.cli.error_log import discreet, keep
+    from deskmate.faces.cli.error_log import keep
     from deskmate.faces.cli.texts import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
     try:
-        words = discreet(words)
+        words = _discreet(words)
         print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
         # No place to keep it, or the installation is what is broken.
