@@ -97,4 +97,9 @@ FACES: dict[str, str] = {
     "demo": "without a key or a network a rehearsed team does real work, and the tests of its application are green",
 }
 
-BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **FACES}
+# Safety: what agents, and what they read and run, cannot do.
+SAFETY: dict[str, str] = {
+    "secrets": "what Deskmate knows to be a secret is written nowhere; commands get few variables, and no keys",
+}
+
+BEHAVIOURS: dict[str, str] = {**PROMISES, **AGENT, **TEAM, **FACES, **SAFETY}

@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.redaction import SHAPES, Redaction, placeholders, secrets_in
+from deskmate.core.redaction import SHAPES, Redaction, secrets_in, stand_ins
 
 ROOT = Path(__file__).parents[2]
 VALUE = 'tr0ub4dor&3 "x"/y'
@@ -84,7 +85,7 @@ def test_what_was_redacted_stays_as_it_is_when_it_is_redacted_again() -> None:
     once = KNOWN.text(text)
 
     assert KNOWN.text(once) == once
-    assert len(placeholders(once)) == len(SHAPED) + len(BEHIND) + 1
+    assert len(stand_ins(once)) == len(SHAPED) + len(BEHIND) + 1
 
 
 def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() -> None:
@@ -106,7 +107,7 @@ LINE = f"see {VALUE} and\n{''.join(BEHIND['authorization'])} or {SHAPED['private
 def test_a_secret_is_found_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
     passing = KNOWN.passing()
     ends = [0, *sorted(cuts), len(LINE)]
-    pieces = [passing.add(LINE[start:end]) for start, end in zip(ends, ends[1:], strict=False)]
+    pieces = [passing.add(LINE[start:end]) for start, end in pairwise(ends)]
 
     assert "".join([*pieces, passing.end()]) == KNOWN.text(LINE)
 

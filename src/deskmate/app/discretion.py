@@ -25,7 +25,8 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] = 
         return Redaction(secrets_in(environ))
     keys = {provider: settings.provider_of(model).key for provider, model in DEFAULT_MODELS.items()}
     known = {f"{provider} key": key.get_secret_value() for provider, key in keys.items() if key}
-    return Redaction(secrets_in(environ) | known)
+    # Where a value has two names, the last is its own: that of a variable says more.
+    return Redaction(known | secrets_in(environ))
 
 
 def seclude() -> None:

@@ -16,7 +16,7 @@ SHORTEST = 8
 # More than any key is long, a private one of many lines included.
 _HOLD = 8192
 _RUN = "".join(map(chr, range(0x21, 0x7F)))
-_PLACEHOLDER = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
+_STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 
 # -- shapes ---------------------------------------------------------------------------------------
 
@@ -44,7 +44,7 @@ _OPEN_KEY = re.compile(
 _FAMILIES = (
     _family(
         r"_[A-Za-z0-9]{20}",
-        ("GitHub token", r"gh[pousr]_(?<![A-Za-z0-9]....)[A-Za-z0-9]{36,}"),
+        ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,}"),
         ("GitHub token", r"github_pat_\w{22,}"),
         ("npm token", r"npm_(?<![A-Za-z0-9]....)[A-Za-z0-9]{36}(?!\w)"),
         ("Hugging Face token", r"hf_(?<![A-Za-z0-9]...)[A-Za-z0-9]{30,}(?!\w)"),
@@ -221,9 +221,9 @@ def _begun(text: str, form: str) -> int:
     return next((size for size in sizes if text.endswith(form[:size])), 0)
 
 
-def placeholders(text: str) -> set[str]:
+def stand_ins(text: str) -> set[str]:
     """Return what stands in a text in the place of secrets."""
-    return set(_PLACEHOLDER.findall(text))
+    return set(_STAND_IN.findall(text))
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What Deskmate knows to be a secret is written nowhere: thirty canaries, and every byte of a team searched for them."""
+"""What is known to be a secret is written nowhere: canaries are planted, and every byte of a team is searched."""
 
 import json
 import stat

@@ -102,9 +102,10 @@ def _tell_own(error: Exception) -> None:
     from deskmate.faces.cli.texts import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
+    trace = "".join(traceback.format_exception(error))
     try:
-        words = _discreet(words)
+        words, trace = _discreet(words), _discreet(trace)
         print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
         # No place to keep it, or the installation is what is broken.
-        print(clean(f"{words}\n{''.join(traceback.format_exception(error))}").rstrip(), file=sys.stderr)
+        print(clean(f"{words}\n{trace}").rstrip(), file=sys.stderr)

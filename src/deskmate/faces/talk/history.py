@@ -7,7 +7,7 @@ Faces read it when they open and add to it as people type.
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from deskmate.app import redaction_of, state_folder
@@ -19,13 +19,13 @@ _PRIVATE = 0o600
 class History:
     """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
 
-    def __init__(self, file: Path, redact: Callable[[str], str]) -> None:
-        self._file, self._redact = file, redact
+    def __init__(self, file: Path, environ: Mapping[str, str] = os.environ) -> None:
+        self._file, self._environ = file, environ
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> "History":
         """Return the one that Deskmate keeps for the user."""
-        return cls(state_folder(environ) / "history.jsonl", redaction_of(environ=environ).text)
+        return cls(state_folder(environ) / "history.jsonl", environ)
 
     def read(self) -> list[str]:
         """Return the last texts, the oldest first; what is no text is left out."""
@@ -39,12 +39,13 @@ class History:
         return [text for text in map(_text, lines) if text][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Keep a text."""
+        """Keep a text, without the secrets that are known."""
+        line = json.dumps(redaction_of(environ=self._environ).text(text))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(opened, "a", encoding="ascii") as file:
             os.fchmod(opened, _PRIVATE)
-            file.write(json.dumps(self._redact(text)) + "\n")
+            file.write(f"{line}\n")
 
     def _open(self, flags: int) -> int:
         # Where the name leads elsewhere, what was typed would be read or kept there.
