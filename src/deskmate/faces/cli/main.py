@@ -4,6 +4,7 @@ Importing it costs nothing, so that the version is told at once.
 """
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -71,8 +72,9 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     try:
         return int(deskmate.main(typed, prog_name="deskmate", standalone_mode=False, obj=runner) or 0)
     except click.ClickException as error:
-        error.message = _discreet(error.message)
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        print(_discreet(shown.getvalue()), end="", file=sys.stderr)
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
