@@ -257,6 +257,20 @@ def test_an_error_of_its_own_that_cannot_be_kept_is_told_whole(env: Env, tmp_pat
     assert end.stderr.endswith("RuntimeError: odd\n")
 
 
+@pytest.mark.behaviour("secrets")
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("error", [RuntimeError, Refused])
+def test_no_error_shows_a_secret(env: Env, tmp_path: Path, error: type[Exception], kept: bool) -> None:
+    if not kept:
+        (tmp_path / ".local").touch()
+    known = {"A_TOKEN": "Zk3vQ9tRw7Lx2MbN"}
+    end = typed("run", "x", app=ScriptedApp(error=error(f"no {known['A_TOKEN']}")), env={**env, **known})
+    files = [path.read_text() for path in tmp_path.rglob("error.log")]
+    assert len(files) == (kept and error is RuntimeError)
+    assert "no [redacted: A_TOKEN]" in end.stderr
+    assert known["A_TOKEN"] not in "".join([end.stderr, *files])
+
+
 def test_what_is_logged_is_a_clean_line_each_and_tracebacks_are_kept_out_of_sight(env: Env, tmp_path: Path) -> None:
     log = tmp_path / "state/deskmate/error.log"
     told = f"""deskmate: warning: left out: one two

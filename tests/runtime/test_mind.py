@@ -77,7 +77,8 @@ async def test_an_interrupt_cuts_the_model_and_keeps_the_words_that_were_whole()
 async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_the_user_writes() -> None:
     floor = await paced(Speak("Half a sentence.", thinking="Hm."), "Hello again.")
     async with floor.playing("go") as agent:
-        await floor.passing_until(streamed(floor, TextDelta("Half")))
+        # Told once the words have begun that come behind it.
+        await floor.passing_until(streamed(floor, ThinkingDelta("Hm.")))
         await floor.interrupt()
         await floor.until_status("idle")
         assert only(await floor.entries(), Said) == []

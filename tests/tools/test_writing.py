@@ -203,3 +203,29 @@ async def test_the_event_loop_is_free_while_a_large_file_is_changed(
 async def test_a_file_that_is_not_there_cannot_be_edited(desk: PlainDesk) -> None:
     with pytest.raises(ToolError, match=r"there is no file a\.py"):
         await desk.use("edit_file", path="a.py", old_text="a", new_text="b")
+
+
+@pytest.mark.behaviour("secrets")
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("write_file", {"content": "KEY=[redacted: API key]\nPORT=1\n"}),
+        ("edit_file", {"old_text": "PORT", "new_text": "K2=[redacted: API key]\nPORT"}),
+    ],
+)
+async def test_what_stands_for_a_secret_does_not_get_into_a_file_in_its_place(
+    desk: PlainDesk, workspace: MemoryWorkspace, name: str, change: dict[str, str]
+) -> None:
+    await knows(desk, workspace, b"KEY=1234\nPORT=0\n", ".env")
+    with pytest.raises(ToolError, match=r"nothing was written: \[redacted: API key\] stands for a secret"):
+        await desk.use(name, path=".env", **change)
+    assert workspace.files == {".env": b"KEY=1234\nPORT=0\n"}
+
+
+@pytest.mark.behaviour("secrets")
+async def test_a_file_that_speaks_of_redaction_itself_can_be_changed(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    await knows(desk, workspace, b"told: [redacted: API key]\n")
+    await desk.use("edit_file", path="a.py", old_text="told", new_text="shown")
+    assert workspace.files == {"a.py": b"shown: [redacted: API key]\n"}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskmate.core.redaction import Redaction
 from deskmate.workspaces.outputs import HEAD, TAIL, Output, clean
 
 BLOB = ".teams/main/blobs/lead-1-0.txt"
@@ -37,7 +38,7 @@ def test_no_control_is_left(text: str) -> None:
 @given(st.lists(st.binary(max_size=30), max_size=30), st.integers(1, 400))
 def test_head_and_tail_are_those_of_all_that_was_printed(chunks: list[bytes], limit: int) -> None:
     output = Output(limit, head=20, tail=10)
-    room = [output.add(chunk) for chunk in chunks]
+    room = [*(output.add(chunk) for chunk in chunks), output.finish()]
     printed = b"".join(chunks)
     whole, taken = len(printed) <= limit, printed[:limit].decode("latin-1")
     assert all(room) == whole
@@ -81,3 +82,25 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     assert output.add(b"y" * 100_000)
     assert not output.kept
     assert "bytes left out; it could not be kept: No space left on device]" in output.text(BLOB)
+
+
+@pytest.mark.behaviour("secrets")
+@pytest.mark.parametrize("step", [1, 7, 40_000])
+def test_a_secret_gets_neither_into_what_is_shown_nor_into_the_blob_in_whatever_pieces(
+    tmp_path: Path, step: int
+) -> None:
+    secret, other = "ghp_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u", "schlüßel 7ä"
+    printed = f"{secret}\n{'x ' * 17_000}{other}{' y' * 2_000}{secret}".encode() + b"\xff\xc3"
+    output = Output(
+        10_000_000,
+        lambda: os.open(tmp_path / "blob", os.O_WRONLY | os.O_CREAT),
+        redaction=Redaction({"A_PASSPHRASE": other}),
+    )
+    for at in range(0, len(printed), step):
+        assert output.add(printed[at : at + step])
+    output.close()
+    whole = printed.replace(secret.encode(), b"[redacted: GitHub token]").replace(
+        other.encode(), b"[redacted: A_PASSPHRASE]"
+    )
+    assert (tmp_path / "blob").read_bytes() == whole
+    assert output.text(BLOB).count("[redacted: GitHub token]") == 2

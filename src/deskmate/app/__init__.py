@@ -12,6 +12,7 @@ losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not
 cuts         what shows that a file of records ends too early
 furnishing   the model, tools, workspace and brief an agent is given
+discretion   the secrets that this process knows, and who may read its memory
 places       which folder, which team, which notes and skills
 
 Nothing here decides what an agent does. Each name below is imported when it is first asked for: who only looks at a
@@ -25,6 +26,7 @@ from deskmate.core.messages import BODY_CAP
 from deskmate.core.names import LEAD, USER
 
 if TYPE_CHECKING:
+    from deskmate.app.discretion import redaction_of, seclude
     from deskmate.app.playing import Part, play
     from deskmate.app.running import Outcome, Wanted, resume, run
     from deskmate.config import Settings, choose_model, load, state_folder
@@ -80,13 +82,17 @@ __all__ = [
     "colour_of",
     "load",
     "play",
+    "redaction_of",
     "resume",
     "run",
+    "seclude",
     "state_folder",
     "to_line",
 ]
 
 _WHERE = {
+    "redaction_of": "app.discretion",
+    "seclude": "app.discretion",
     "Part": "app.playing",
     "play": "app.playing",
     "Outcome": "app.running",

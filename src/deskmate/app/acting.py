@@ -6,6 +6,7 @@ below do it.
 
 import secrets
 import shlex
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.app.confining import sandbox_of
+from deskmate.app.discretion import redaction_of
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
@@ -134,14 +136,7 @@ async def complete_task(
             # Nothing runs for a task that could not be completed even if all went well.
             if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
                 raise TaskRefused(why)
-            sandbox = await to_thread.run_sync(sandbox_of, load(environ))
-            workspace = LocalWorkspace(
-                desk.reading.workspace,
-                desk.reading.team,
-                USER,
-                sandbox=replace(sandbox, writable=(*sandbox.writable, at)),
-            )
-            receipt = await _verified(workspace, found, receipt, at, tell)
+            receipt = await _verified(await _bench(desk, at, environ), found, receipt, at, tell)
         freed = freed_by(await desk.board.refresh(), id_)
         return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
 
@@ -158,12 +153,22 @@ def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
+async def _bench(desk: "_Desk", at: Path, environ: Mapping[str, str]) -> LocalWorkspace:
+    """Return the team's workspace as the user's own, in which a command may write where the user stands, too."""
+    sandbox = await to_thread.run_sync(sandbox_of, load(environ))
+    sandbox = replace(sandbox, writable=(*sandbox.writable, at))
+    reading = desk.reading
+    return LocalWorkspace(reading.workspace, reading.team, USER, sandbox=sandbox, redaction=redaction_of())
+
+
 async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
     tell(f"in {at}: {receipt.command}")
     # The team's workspace is where outputs are kept; the command runs where the user stands.
     command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
     try:
-        ran = await workspace.run(command, timeout_seconds=VERIFY_SECONDS, blob=f"{USER}-{secrets.token_hex(8)}.txt")
+        ran = await workspace.run(
+            command, timeout_seconds=VERIFY_SECONDS, blob=f"{USER}-{time.time_ns() // 1000}-0.txt"
+        )
     except ToolError as error:
         raise TaskRefused(f"task #{task.id} is not done: {error}") from error
     if output := ran.output.strip():
@@ -275,4 +280,4 @@ class _Desk:
 def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
     reading = reading_of(folder, team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        yield _Desk(reading, Pen(store, SystemClock()))
+        yield _Desk(reading, Pen(store, SystemClock(), redaction_of()))

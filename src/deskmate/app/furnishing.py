@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx2
 
+from deskmate.app.discretion import redaction_of
 from deskmate.app.places import branch_of, notes_for, skills_in
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
@@ -110,7 +111,8 @@ class Furniture:
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return the workspace of a member: what it runs is listed in the folder of its team, for the lead at home."""
         team = self.team if name == LEAD else self.office.roster.state.team
-        return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox)
+        redaction = self.office.pen.redaction
+        return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox, redaction=redaction)
 
     def hires(self, joined: Joined) -> Joined:
         """Return a teammate as it will be played; raise Refused where the model it is to have cannot be asked."""
@@ -216,7 +218,7 @@ def office_in(
 
     `elsewhere`: what their lead's other teams have spent. `seconds`: how long the run took before this process.
     """
-    pen = Pen(store, SystemClock())
+    pen = Pen(store, SystemClock(), redaction_of(settings))
     roster = Roster(pen)
     return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere, seconds), feed)
 
@@ -258,7 +260,7 @@ def furniture_of(
         models=cache(partial(_asked, settings, client, office.pen.clock)),
         settings=settings,
         office=office,
-        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox),
+        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
         environment=environment_of(place, sandbox, attended=office.roster.state.attended),
         notes=notes_for(folder or place, place),
         skills=skills_in(settings.skills_folder),

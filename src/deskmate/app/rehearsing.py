@@ -140,7 +140,7 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
             models=partial(_model, office.pen.clock, fast),
             settings=settings,
             office=office,
-            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox),
+            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
             environment=environment_of(folder, sandbox, attended=True),
             notes=("AGENTS.md", ""),
             skills={},
@@ -176,7 +176,7 @@ class Rehearsal:
             tasks.cancel_scope.cancel()
         office = self._furniture.office
         board = await office.board.refresh()
-        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
+        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-0-0.txt")
         return Rehearsed(outcome, self.session.team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
 
     async def _attend(self, person: Person) -> NoReturn:

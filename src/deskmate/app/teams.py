@@ -23,7 +23,6 @@ from deskmate.runtime.feed import Founded
 from deskmate.runtime.mirror import Mirror
 from deskmate.runtime.office import Office
 from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
 from deskmate.runtime.team import Team
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, team_from
 from deskmate.stores.joint import JointStore
@@ -90,7 +89,7 @@ class Teams:
                     place = await to_thread.run_sync(archive, self._workspace, name, self._now())
                 except (StoreUnavailable, UnsafeFolder) as error:
                     raise Refused(f"team '{name}' could not be put away: {error}") from error
-                state = await Roster(Pen(self._store, self.office.pen.clock)).refresh()
+                state = await Roster(self.office.pen.into(self._store)).refresh()
                 spent = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
                 self._joint.leave()
                 self._turn_to(state, spent, self._store)
@@ -105,7 +104,7 @@ class Teams:
         async with self._turn:
             # The home's first: who is killed in between never goes back to more than was last permitted.
             if self.office.roster.state.away and policy.member in (None, LEAD):
-                await permit(Roster(Pen(self._store, self.office.pen.clock)), policy)
+                await permit(Roster(self.office.pen.into(self._store)), policy)
             await permit(self.office.roster, policy)
 
     @asynccontextmanager
@@ -120,7 +119,7 @@ class Teams:
         async with AsyncExitStack() as stack:
             store = await to_thread.run_sync(lambda: JsonlStore.open(self._workspace, name, create=create))
             stack.callback(store.close)
-            roster, seat = Roster(Pen(store, self.office.pen.clock)), store.hold(LEAD, f"process {os.getpid()}")
+            roster, seat = Roster(self.office.pen.into(store)), store.hold(LEAD, f"process {os.getpid()}")
             try:
                 await stack.enter_async_context(seat)
                 if create:

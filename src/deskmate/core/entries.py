@@ -16,7 +16,8 @@ from deskmate.core.records import Json
 class Call(BaseModel):
     """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored.
 
-    `flaw`: why its arguments could not be read; they are empty then.
+    `flaw`: why its arguments could not be read; they are empty then. `redacted`: they held a secret and are not all
+    here; only the process that heard them can run it.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -24,6 +25,7 @@ class Call(BaseModel):
     tool: str
     arguments: dict[str, Any]
     flaw: str = ""
+    redacted: bool | None = None
 
 
 class Opened(BaseModel):

@@ -48,7 +48,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call without a result yet. `allowed`: a person's word on it, once there is one."""
+    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`."""
 
     id: str
     tool: str
@@ -58,6 +58,7 @@ class OpenCall:
     request: str | None = None
     allowed: bool | None = None
     why: str = ""
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,8 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
 def _say(memory: Memory, number: int, entry: Said) -> Memory:
     ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
     calls = {
-        id_: OpenCall(id_, call.tool, call.arguments, call.flaw) for id_, call in zip(ids, entry.calls, strict=True)
+        id_: OpenCall(id_, call.tool, call.arguments, call.flaw, redacted=bool(call.redacted))
+        for id_, call in zip(ids, entry.calls, strict=True)
     }
     return replace(
         memory,

@@ -46,6 +46,7 @@ from deskmate.core.prompts import (
     ThinkingBlock,
     Told,
 )
+from deskmate.core.redaction import Redaction
 
 GO_ON = "(go on)"
 GO_ON_WHERE_CUT = "(Your answer ran out of room here. Go on exactly where it stopped; do not begin again.)"
@@ -277,6 +278,31 @@ def said(reply: Reply) -> Said:
         usage=_usage(reply),
         unfinished=reply.end == "length",
     )
+
+
+def redacted(entry: Said, redaction: Redaction) -> Said:
+    """Return an entry without secrets: a call that held one is marked.
+
+    A thought that did is not signed any more, and not given back: its provider would refuse it.
+    """
+    return entry.model_copy(
+        update={
+            "text": redaction.text(entry.text),
+            "calls": tuple(_redacted_call(call, redaction) for call in entry.calls),
+            "blocks": tuple(_redacted_block(block, redaction) for block in entry.blocks),
+        }
+    )
+
+
+def _redacted_call(call: Call, redaction: Redaction) -> Call:
+    arguments = redaction.value(call.arguments)
+    held = arguments != call.arguments
+    return call.model_copy(update={"arguments": arguments, "redacted": True}) if held else call
+
+
+def _redacted_block(block: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    written = dict(redaction.value(block))
+    return {**written, "signature": ""} if "signature" in block and written != block else written
 
 
 def blocks_of(reply: Reply) -> tuple[dict[str, Any], ...]:

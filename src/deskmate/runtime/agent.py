@@ -50,7 +50,7 @@ class Agent:
         self.name = transcript.name
         self._mailbox = Mailbox(self.name, office.pen, office.roster)
         self._duties = Duties(office, transcript, self._mailbox)
-        self._mind = Mind(transcript, kit.model, self._specs, kit.workspace, office.feed)
+        self._mind = Mind(transcript, kit.model, self._specs, kit.workspace, office.feed, office.pen.redaction)
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
         self._scope = anyio.CancelScope()
@@ -111,7 +111,8 @@ class Agent:
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
         async with task_group() as tasks:
-            self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring)
+            redaction = self._office.pen.redaction
+            self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring, redaction)
             kit = replace(self._kit, hires=self._hire)
             self._calls = Calls(
                 self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand

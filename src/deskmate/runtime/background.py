@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from deskmate.core.entries import Ended
+from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
@@ -34,8 +35,11 @@ class Job:
 class BackgroundJobs:
     """The jobs of one agent, in its task group."""
 
-    def __init__(self, member: str, tasks: TaskGroup, workspace: Workspace, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, member: str, tasks: TaskGroup, workspace: Workspace, wake: Callable[[], None], redaction: Redaction
+    ) -> None:
         self._member, self._tasks, self._workspace, self._wake = member, tasks, workspace, wake
+        self._redaction = redaction
         self._jobs: dict[str, Job] = {}
 
     def ended(self, open_: Iterable[str]) -> list[Ended]:
@@ -77,7 +81,7 @@ class BackgroundJobs:
     async def _go_on(self, id_: str, job: Job, work: Callable[[str], Awaitable[Result]]) -> None:
         status, result = "stopped", Result(f"{id_} was stopped", ok=False)
         with job.scope:
-            result = await outcome(id_, work(id_))
+            result = await outcome(id_, work(id_), self._redaction)
             status = "completed" if result.ok else "failed"
         job.end, job.result = await self._end(id_, status, result.text), result
         job.ended.set()

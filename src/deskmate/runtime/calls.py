@@ -18,6 +18,7 @@ from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
+from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType
 from deskmate.core.skills import Skill
@@ -34,6 +35,14 @@ from deskmate.runtime.transcript import Transcript
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
+_UNWRITTEN = (
+    "not run: its arguments held a secret, which is written nowhere, and Deskmate was restarted since; "
+    "ask for it again if it is still needed"
+)
+_CUT_UNWRITTEN = (
+    "interrupted; outcome unknown: look before you do it again. Its arguments held a secret, which is written nowhere, "
+    "so that it could not be finished after the restart"
+)
 _LOG = logging.getLogger(__name__)
 Errand = Callable[[str, str, AgentType], Awaitable[Result]]
 
@@ -218,15 +227,19 @@ class Calls:
             tool, arguments = self._read(call)
         except ToolError as error:
             return Result(str(error), ok=False)
-        return await outcome(call.tool, tool.run(arguments, self._desk(call, self._journalled(call.id))))
+        running = tool.run(arguments, self._desk(call, self._journalled(call.id)))
+        return await outcome(call.tool, running, self._office.pen.redaction)
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:
             raise ToolError(call.flaw)
+        arguments = self._transcript.unwritten.get(call.id, call.arguments)
+        if call.redacted and arguments is call.arguments:
+            raise ToolError(_CUT_UNWRITTEN if call.began else _UNWRITTEN)
         tool = self._kit.tools.get(call.tool)
         if tool is None:
             raise ToolError(f"there is no tool '{call.tool:.80}'; there are {', '.join(self._kit.tools)}")
-        return tool, _arguments(tool, call.arguments)
+        return tool, _arguments(tool, arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
         """Keep what is more than a context should hold in a blob, and say where."""
@@ -248,8 +261,16 @@ async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, s
     return path, f"all of it in {path}"
 
 
-async def outcome(what: str, work: Awaitable[Result]) -> Result:
-    """Return what work comes to; an error is a result that the model can read, whatever it is."""
+async def outcome(what: str, work: Awaitable[Result], redaction: Redaction) -> Result:
+    """Return what work comes to; an error is a result that the model can read, whatever it is.
+
+    Its text is redacted here, before anything of it is cut: half a secret would not be known as one.
+    """
+    result = await _outcome(what, work)
+    return replace(result, text=redaction.text(result.text))
+
+
+async def _outcome(what: str, work: Awaitable[Result]) -> Result:
     try:
         return await work
     except (ToolError, Refused, BadInput) as error:

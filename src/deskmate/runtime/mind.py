@@ -20,6 +20,7 @@ from deskmate.core.compaction import (
     summary_text,
 )
 from deskmate.core.entries import Call, Cleared, Compacted, Said, Started
+from deskmate.core.names import call_id
 from deskmate.core.prompts import (
     Delta,
     Passage,
@@ -32,13 +33,15 @@ from deskmate.core.prompts import (
     Told,
     ToolSpec,
 )
-from deskmate.core.rendering import Rendered, said
+from deskmate.core.redaction import Redaction
+from deskmate.core.rendering import Rendered, redacted, said
 from deskmate.core.tasks import Board
 from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, ToolError
 from deskmate.ports import Model, Workspace
-from deskmate.runtime.feed import Feed, Streamed
+from deskmate.runtime.feed import Feed
 from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.voice import Voice
 
 _SAID_CAP = 100_000
 _HALVINGS = 8
@@ -54,9 +57,11 @@ class Mind:
         specs: Callable[[], tuple[ToolSpec, ...]],
         workspace: Workspace,
         feed: Feed,
+        redaction: Redaction,
     ) -> None:
         self._transcript, self._model, self._specs = transcript, model, specs
-        self._workspace, self._feed = workspace, feed
+        self._workspace, self._redaction = workspace, redaction
+        self._voice = Voice(transcript.name, feed, redaction)
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
         self._system = _system(transcript)
@@ -76,10 +81,18 @@ class Mind:
             await self._record(said(reply))
 
     async def _record(self, answer: Said) -> None:
+        written = redacted(answer, self._redaction)
         try:
-            await self._transcript.record(answer)
+            number = await self._transcript.record(written)
         except BadRecord as error:
-            await self._transcript.record(_less(answer, error))
+            await self._transcript.record(_less(written, error))
+            return
+        both = enumerate(zip(answer.calls, written.calls, strict=True))
+        self._transcript.unwritten = {
+            call_id(self._transcript.name, number, index): call.arguments
+            for index, (call, other) in both
+            if other.redacted
+        }
 
     async def keep_what_was_whole(self) -> None:
         """Record of an answer that was cut the words that had come to their end."""
@@ -131,6 +144,8 @@ class Mind:
 
     async def _ask(self, prompt: Prompt, presence: Presence) -> Reply:
         self._whole, self._words = "", ""
+        # Of an answer that was cut, something may be left.
+        self._voice.drop()
         reply: Reply | None = None
         async with aclosing(self._model.stream(prompt)) as stream:
             async for piece in stream:
@@ -138,12 +153,13 @@ class Mind:
                     reply = piece
                 else:
                     await self._pass_on(piece, presence)
+        self._voice.end()
         if reply is None:
             raise ModelTrouble(f"{self._model.name} ended without an answer")
         return reply
 
     async def _pass_on(self, delta: Delta, presence: Presence) -> None:
-        self._feed.tell(Streamed(self._transcript.name, delta))
+        self._voice.say(delta)
         match delta:
             case RetryDelta():
                 self._whole, self._words = "", ""

@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 import anyio
 
 from deskmate.core.records import Item, Json, Record, decode, encode, stamp
+from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
 
@@ -21,10 +22,13 @@ T = TypeVar("T")
 
 
 class Pen:
-    """Append for one process: every record bears its stamp, and what is in doubt is tried again."""
+    """Append for one process: every record bears its stamp, and what is in doubt is tried again.
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self.store, self.clock = store, clock
+    No record holds a secret that `redaction` knows: what is returned is what was written.
+    """
+
+    def __init__(self, store: Store, clock: Clock, redaction: Redaction = SHAPES) -> None:
+        self.store, self.clock, self.redaction = store, clock, redaction
         self._run = secrets.token_hex(8)
         self._ordinals = itertools.count(1)
 
@@ -32,7 +36,7 @@ class Pen:
         self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
     ) -> Record:
         """Append `body` and return the record it became; the promise is that of `Store.append`."""
-        record = _as_read({**body, **self._stamp()})
+        record = _as_read({**self.redaction.value(body), **self._stamp()})
 
         async def once() -> Record:
             return Record(await self.store.append(stream, record, expect=expect, sync=sync), record)
@@ -60,7 +64,7 @@ class Pen:
             mine = (item for item in news if self.wrote(item))
             found = next((item for item in mine if item.body["ord"] == mark["ord"]), None)
             wanted = None if found else make(news)
-            made = {**(wanted or {}), **mark}
+            made = {**self.redaction.value(wanted or {}), **mark}
             return made if wanted else None
 
         async def once() -> Record | None:
@@ -72,6 +76,10 @@ class Pen:
         except StoreUnavailable as error:
             trouble = error
         return await self._again(once, trouble)
+
+    def into(self, store: Store) -> "Pen":
+        """Return a pen like this one for another store."""
+        return Pen(store, self.clock, self.redaction)
 
     def wrote(self, item: Item) -> TypeGuard[Record]:
         """Tell whether an item of a stream is a record that this pen appended."""

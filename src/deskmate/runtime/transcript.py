@@ -4,7 +4,7 @@ Only the holder of the member's seat loads it. `expect` on every append is the s
 learns of it at its next word.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import anyio
@@ -31,6 +31,8 @@ class Transcript:
         self._in_doubt = False
         self._turn = anyio.Lock()
         self.memory: Memory = EMPTY
+        # The arguments of calls that are written redacted, by id: what this process alone knows of them.
+        self.unwritten: dict[str, Mapping[str, object]] = {}
         self.entries: list[tuple[int, Entry]] = []
         self.damage: list[Damaged] = []
         self.foreign: list[tuple[int, Foreign]] = []

@@ -13,6 +13,7 @@ from deskmate.core.fingerprints import fingerprint
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
+from deskmate.core.redaction import stand_ins
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
@@ -132,6 +133,7 @@ class WriteFile(FileTool):
         path, _ = await desk.workspace.locate(arguments.path)
         old = await _standing(desk.workspace, arguments.path)
         known = _known(path, old, desk) if old is not None else None
+        _refuse_stand_ins(path, (old or b"").decode(errors="replace"), arguments.content)
         data = arguments.content.encode()
         # Before it is written: from then on nothing may be cut, or the outcome is not told.
         shown = await to_thread.run_sync(diff, path, (old or b"").decode(errors="replace"), arguments.content)
@@ -161,6 +163,15 @@ def _known(path: str, data: bytes, desk: Desk) -> str:
     return known
 
 
+def _refuse_stand_ins(path: str, old: str, new: str) -> None:
+    """Raise ToolError where a file would get what only stands for a secret: the secret itself would be lost."""
+    if strange := stand_ins(new) - stand_ins(old):
+        raise ToolError(
+            f"nothing was written: {min(strange)} stands for a secret that you are not shown, and would replace it in "
+            f"{path}; leave that place as it is and edit around it, or name a variable of the environment"
+        )
+
+
 class EditFile(FileTool):
     """Replaces a text in a file."""
 
@@ -173,6 +184,7 @@ class EditFile(FileTool):
         if not text.faithful:
             raise ToolError(f"{path} is not UTF-8, so that an edit would damage it; convert it with bash first")
         edited, shown = await to_thread.run_sync(_edited, path, text.body, arguments)
+        _refuse_stand_ins(path, text.body, edited.body)
         written = (text.bom + edited.body).encode()
         await desk.workspace.write(arguments.path, written, known=known)
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"

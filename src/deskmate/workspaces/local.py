@@ -10,6 +10,7 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +19,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.names import known_name
+from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
@@ -46,7 +48,8 @@ class LocalWorkspace:
     """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs.
 
     `sandbox`: where commands are confined; without one they are not. What we run to find and search is, too: what
-    git and the search obey stands in the workspace, and so may the programs themselves.
+    git and the search obey stands in the workspace, and so may the programs themselves. `redaction`: what no output
+    shows, nor the blob it is kept in.
     """
 
     def __init__(
@@ -57,12 +60,13 @@ class LocalWorkspace:
         *,
         environ: Mapping[str, str] = os.environ,
         sandbox: Sandbox | None = None,
+        redaction: Redaction = SHAPES,
         grace_seconds: float = GRACE_SECONDS,
     ) -> None:
         self._root = Path(os.path.realpath(root))
         self._blobs = (TEAMS, known_name(team, "team"), BLOBS)
         self._member = known_name(member)
-        self._grace_seconds = grace_seconds
+        self._grace_seconds, self._redaction = grace_seconds, redaction
         self._sandbox = sandbox if sandbox and sandbox.level is not Level.NONE else None
         self._groups = Groups(self._root, team, member)
         self._unfinished = Unfinished(self._root, team, member)
@@ -192,7 +196,8 @@ class LocalWorkspace:
         self, pattern: str, glob: str, paths: Sequence[str], *, complains: bool = False
     ) -> tuple[End, Output]:
         words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
-        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0)
+        # As it was printed: it is held against what stands in the files.
+        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
         blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
         end = await self._execute(words, output, SEARCH_SECONDS, complains=complains, shows_blobs=bool(blobs))
         return end, output
@@ -208,7 +213,7 @@ class LocalWorkspace:
                 self._refuse_ours(place)
                 with opened(place) as fd:
                     lines += (f"{shown_name(path)}:{hit.line}:{hit.shown}\n" for hit in hits if hit.stands_in(fd))
-        return clean("".join(lines))
+        return self._redaction.text(clean("".join(lines)))
 
     def _searched(self, path: str, glob: str) -> list[str]:
         """Return the paths to search in for one that a model gave; in the folder of blobs, those of this member."""
@@ -228,7 +233,8 @@ class LocalWorkspace:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
-        with closing(Output(MAX_BLOB, lambda: self._open_blob(name))) as output:
+        kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
+        with closing(kept) as output:
             end = await self._execute([shell, "-c", command], output, timeout_seconds, call=name)
         text = output.text(self._blob_path(name))
         if end.why is Why.EXIT and end.ended:
@@ -272,6 +278,8 @@ class LocalWorkspace:
         cage = Cage(self._sandbox, self._root, shown) if self._sandbox else None
         order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage)
         end = await execute(order, sink, self._groups)
+        if isinstance(sink, Output) and not sink.finish():
+            end = replace(end, why=Why.FLOOD)
         if not end.begun:
             said = (isinstance(sink, Output) and sink.lines().strip()) or "no reason was given"
             raise ToolError(f"the sandbox could not be set up, so that nothing was run: {said}; tell the user")

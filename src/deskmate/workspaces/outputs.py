@@ -8,6 +8,8 @@ import os
 import re
 from collections.abc import Callable
 
+from deskmate.core.redaction import SHAPES, Redaction
+
 HEAD = TAIL = 15_000
 MAX_BLOB = 64_000_000
 
@@ -24,10 +26,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class Output:
     """The head and the tail of what was printed; beyond both, a file holds all of it, up to `limit` bytes.
 
-    `keep` opens that file when it is needed; without it, only the head and the tail remain.
+    `keep` opens that file when it is needed; without it, only the head and the tail remain. No secret that `redaction`
+    knows gets into either, in whatever pieces it was printed; without one all is as it was printed.
     """
 
-    def __init__(self, limit: int, keep: Callable[[], int] | None = None, head: int = HEAD, tail: int = TAIL) -> None:
+    def __init__(
+        self,
+        limit: int,
+        keep: Callable[[], int] | None = None,
+        head: int = HEAD,
+        tail: int = TAIL,
+        redaction: Redaction | None = SHAPES,
+    ) -> None:
         self.full = False
         self.kept = False
         self._limit, self._keep = limit, keep
@@ -36,9 +46,21 @@ class Output:
         self._total = 0
         self._file: int | None = None
         self._trouble = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        self._passing = redaction.passing() if redaction else None
 
     def add(self, data: bytes) -> bool:
         """Take some more; tell whether there is room for all of it."""
+        text = self._decoder.decode(data)
+        return self._take(self._passing.add(text) if self._passing else text)
+
+    def finish(self) -> bool:
+        """Take what is held back, as nothing comes behind it; tell whether there was room for all."""
+        text = self._decoder.decode(b"", final=True)
+        return self._take(self._passing.add(text) + self._passing.end() if self._passing else text)
+
+    def _take(self, text: str) -> bool:
+        data = text.encode(errors="surrogateescape")
         if len(data) > self._limit - self._total:
             self.full = True
             data = data[: self._limit - self._total]
@@ -53,6 +75,7 @@ class Output:
 
     def text(self, blob: str) -> str:
         """Return what the model reads; `blob` is where it may read the rest."""
+        self.finish()
         gap = self._total - len(self._head) - len(self._tail)
         if not gap:
             return clean(_decoded(self._head + self._tail))
@@ -68,10 +91,15 @@ class Output:
 
     def whole_lines(self) -> bytes:
         """Return the same as it was printed."""
+        self.finish()
         return self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Write what is left, and let go of the file."""
+        self.finish()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -96,7 +124,7 @@ class Output:
         except OSError as error:
             # A full disk is no reason to end the command: what it prints is told to be lost.
             self._trouble, self.kept = error.strerror or str(error), False
-            self.close()
+            self._let_go()
 
 
 def _decoded(data: bytes) -> str:

@@ -1,5 +1,7 @@
 """The error log: errors of Deskmate itself, whole, in a private file of the user's. A terminal gets a line of each.
 
+Neither shows a secret that this process knows.
+
 `main` keeps there what nobody else caught, and `run` what was logged with a traceback.
 """
 
@@ -25,8 +27,15 @@ def keep(words: str, error: BaseException) -> Path:
     text = head + "".join(traceback.format_exception(error)) + "\n"
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(opened, "a", encoding="utf-8", errors="backslashreplace") as log:
-        log.write(text)
+        log.write(discreet(text))
     return file
+
+
+def discreet(text: str) -> str:
+    """Return a text without the secrets that this process knows."""
+    from deskmate.app import redaction_of
+
+    return redaction_of().text(text)
 
 
 @contextmanager
@@ -50,7 +59,7 @@ class _Notes(logging.Handler):
         words = record.getMessage()
         if record.exc_info and (error := record.exc_info[1]):
             words = f"{words}: {type(error).__name__}: {error}; {_where(words, error)}"
-        self._note(f"deskmate: {record.levelname.lower()}: {one_line(words)}")
+        self._note(f"deskmate: {record.levelname.lower()}: {one_line(discreet(words))}")
 
 
 def _where(words: str, error: BaseException) -> str:

@@ -4,6 +4,7 @@ Importing it costs nothing, so that the version is told at once.
 """
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -71,19 +72,28 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     try:
         return int(deskmate.main(typed, prog_name="deskmate", standalone_mode=False, obj=runner) or 0)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        print(_discreet(shown.getvalue()), end="", file=sys.stderr)
         return error.exit_code
     except click.Abort:
         return INTERRUPTED
     except DeskmateError as error:
         lead = isinstance(error, Held) and error.seat == "lead"
-        print(clean(f"deskmate: {error}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
+        print(clean(f"deskmate: {_discreet(str(error))}{_WHILE_HELD if lead else ''}"), file=sys.stderr)
         return UNUSABLE if isinstance(error, StoreError) else USAGE
     except Exception as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
         _tell_own(error)
         return UNUSABLE
+
+
+def _discreet(words: str) -> str:
+    # Only now: it takes its time, and most commands have nothing to complain of.
+    from deskmate.faces.cli.error_log import discreet
+
+    return discreet(words)
 
 
 def _tell_own(error: Exception) -> None:
@@ -94,8 +104,10 @@ def _tell_own(error: Exception) -> None:
     from deskmate.faces.cli.texts import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
+    trace = "".join(traceback.format_exception(error))
     try:
+        words, trace = _discreet(words), _discreet(trace)
         print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
         # No place to keep it, or the installation is what is broken.
-        print(clean(f"{words}\n{''.join(traceback.format_exception(error))}").rstrip(), file=sys.stderr)
+        print(clean(f"{words}\n{trace}").rstrip(), file=sys.stderr)

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import anyio
 
+from deskmate import app
 from deskmate.app import LEAD, Feed, Settings
 from deskmate.app.session import Session, attended
 from deskmate.faces.cli.error_log import logging_to
@@ -38,6 +39,7 @@ _ANSWERS = ("/yes", "/always", "/no")
 
 def carry_out(sitting: Sitting) -> int:
     """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
+    app.seclude()
     settings = sitting.settings()
     if at_terminal():
         return _at_keyboard(sitting, settings)

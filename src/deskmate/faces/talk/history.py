@@ -1,5 +1,7 @@
 """The history of what was typed, shared by all conversations of a user: a private file, one JSON text a line.
 
+No secret is kept there: who takes such a line back finds its name in its place.
+
 Faces read it when they open and add to it as people type.
 """
 
@@ -8,7 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from deskmate.app import state_folder
+from deskmate.app import redaction_of, state_folder
 
 KEPT = 1000
 _PRIVATE = 0o600
@@ -17,13 +19,13 @@ _PRIVATE = 0o600
 class History:
     """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, file: Path, environ: Mapping[str, str] = os.environ) -> None:
+        self._file, self._environ = file, environ
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> "History":
         """Return the one that Deskmate keeps for the user."""
-        return cls(state_folder(environ) / "history.jsonl")
+        return cls(state_folder(environ) / "history.jsonl", environ)
 
     def read(self) -> list[str]:
         """Return the last texts, the oldest first; what is no text is left out."""
@@ -37,12 +39,13 @@ class History:
         return [text for text in map(_text, lines) if text][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Keep a text."""
+        """Keep a text, without the secrets that are known."""
+        line = json.dumps(redaction_of(environ=self._environ).text(text))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(opened, "a", encoding="ascii") as file:
             os.fchmod(opened, _PRIVATE)
-            file.write(json.dumps(text) + "\n")
+            file.write(f"{line}\n")
 
     def _open(self, flags: int) -> int:
         # Where the name leads elsewhere, what was typed would be read or kept there.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import anyio
 
+from deskmate import app
 from deskmate.app import Feed, Settings
 from deskmate.app.session import attended
 from deskmate.faces.cli.brake import Brake
@@ -29,6 +30,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 def open_screen(sitting: Sitting) -> int:
     """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
+    app.seclude()
     settings = sitting.settings()
     visit = _Visit(sitting, settings)
     brake = Brake(visit.note)

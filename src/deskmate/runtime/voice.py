@@ -1,0 +1,44 @@
+"""The voice: what a model says, on its way to whoever watches. `mind` hears it first; `feed` tells it.
+
+No secret passes: the end of what came is held back while it may be the beginning of one, which is a word at most times.
+"""
+
+from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.redaction import Redaction
+from deskmate.runtime.feed import Feed, Streamed
+
+
+class Voice:
+    """What one member's model says."""
+
+    def __init__(self, member: str, feed: Feed, redaction: Redaction) -> None:
+        self._member, self._feed, self._redaction = member, feed, redaction
+        self._kind: type[TextDelta | ThinkingDelta] = TextDelta
+        self._passing = redaction.passing()
+
+    def say(self, delta: Delta) -> None:
+        """Pass on what can be; all that was held back comes before anything of another kind."""
+        match delta:
+            case TextDelta(text=text) | ThinkingDelta(text=text):
+                if type(delta) is not self._kind:
+                    self.end()
+                    self._kind = type(delta)
+                self._tell(self._passing.add(text))
+            case CallDelta(tool=tool):
+                self.end()
+                self._feed.tell(Streamed(self._member, CallDelta(self._redaction.text(tool))))
+            case RetryDelta(seconds=seconds, reason=reason, model=model):
+                self.drop()
+                self._feed.tell(Streamed(self._member, RetryDelta(seconds, self._redaction.text(reason), model)))
+
+    def end(self) -> None:
+        """Pass on the rest: nothing comes behind it."""
+        self._tell(self._passing.end())
+
+    def drop(self) -> None:
+        """Forget what is held back: it is void."""
+        self._passing.end()
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self._feed.tell(Streamed(self._member, self._kind(text)))

@@ -1,0 +1,216 @@
+"""Redaction: what is known to be a secret is replaced by its name, in one piece or in many, and nothing else is."""
+
+import base64
+import json
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deskmate.core.redaction import SHAPES, Redaction, secrets_in, stand_ins
+
+ROOT = Path(__file__).parents[2]
+VALUE = 'tr0ub4dor&3 "x"/y'
+KNOWN = Redaction({"DB_PASSWORD": VALUE, "DEPLOY_TOKEN": "Zk3vQ9tRw7Lx2MbN"})
+BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
+# Written in two parts: a secret that stands here would be a find in this very file.
+SHAPED = {
+    "Anthropic key": "sk-ant-" + "api03-kL9x2mQ8vT4nR7wY1zB5",
+    "API key": "sk-" + "proj-kL9x2mQ8vT4nR7wY1zB5_A",
+    "GitHub token": "ghp_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u",
+    "GitLab token": "glpat-" + "kL9x2mQ8vT4nR7wY1zB5",
+    "AWS key": "AKIA" + "IOSFODNN7QRSTUVW",
+    "Slack token": "xoxb-" + "123456789012-kL9x2mQ8vT4nR7wY",
+    "Google key": "AIza" + "SykL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8a",
+    "npm token": "npm_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u",
+    "PyPI token": "pypi-" + "AgEIcHlwaS5vcmcCJDkL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u",
+    "Hugging Face token": "hf_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE",
+    "Stripe key": "sk_" + "live_kL9x2mQ8vT4nR7wY1zB5",
+    "JWT": "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0.kL9x2mQ8vT4nR7wY1zB5",
+    "private key": f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----",
+}
+BEHIND = {
+    "AWS secret": ('aws_secret_access_key = "', "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u/+xY"),
+    "authorization": ("Authorization: Bearer ", "kL9x2mQ8vT4nR7wY1zB5"),
+    "password in an address": ("postgres://app:", "kL9x2mQ8vT4n"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_what_has_the_shape_of_a_secret_is_replaced_by_the_name_of_that_shape(name: str) -> None:
+    assert SHAPES.text(f"x = '{SHAPED[name]}', y") == f"x = '[redacted: {name}]', y"
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_stands_before_a_secret_and_tells_that_it_is_one_stays(name: str) -> None:
+    before, secret = BEHIND[name]
+    assert SHAPES.text(f"{before}{secret}@ rest") == f"{before}[redacted: {name}]@ rest"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        VALUE,
+        json.dumps(VALUE)[1:-1],
+        quote(VALUE, safe=""),
+        *(base64.b64encode(before + VALUE.encode() + b"\n").decode() for before in (b"", b"a", b"ab")),
+        base64.urlsafe_b64encode(f"app:{VALUE}".encode()).decode(),
+    ],
+)
+def test_a_value_is_found_however_it_is_written(written: str) -> None:
+    told = KNOWN.text(f"it is {written}, is it?")
+
+    assert "[redacted: DB_PASSWORD]" in told
+    assert written not in told
+
+
+def test_a_value_that_has_a_shape_goes_by_the_name_of_its_variable() -> None:
+    known = Redaction({"MY_KEY": SHAPED["Anthropic key"]})
+
+    assert known.text(f"Authorization: Bearer {SHAPED['Anthropic key']}") == "Authorization: Bearer [redacted: MY_KEY]"
+
+
+def test_secrets_that_overlap_are_replaced_as_one() -> None:
+    known = Redaction({"A_KEY": "abcdefgh1234", "B_KEY": "1234ijklmnop"})
+
+    assert known.text("<abcdefgh1234ijklmnop>") == "<[redacted: A_KEY]>"
+
+
+def test_what_was_redacted_stays_as_it_is_when_it_is_redacted_again() -> None:
+    text = "\n".join([*SHAPED.values(), *(before + secret + "@" for before, secret in BEHIND.values()), VALUE])
+    once = KNOWN.text(text)
+
+    assert KNOWN.text(once) == once
+    assert len(stand_ins(once)) == len(SHAPED) + len(BEHIND) + 1
+
+
+def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() -> None:
+    secret = SHAPED["GitLab token"]
+
+    assert SHAPES.value({"a": [1, None, (secret,)], secret: {"b": f"-{secret}"}, "n": 1.5}) == {
+        "a": [1, None, ["[redacted: GitLab token]"]],
+        "[redacted: GitLab token]": {"b": "-[redacted: GitLab token]"},
+        "n": 1.5,
+    }
+
+
+# -- in pieces ------------------------------------------------------------------------------------
+
+LINE = f"see {VALUE} and\n{''.join(BEHIND['authorization'])} or {SHAPED['private key']} 好的Zk3vQ9tRw7Lx2MbN.\n"
+
+
+@given(st.lists(st.integers(0, len(LINE)), max_size=8))
+def test_a_secret_is_found_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
+    passing = KNOWN.passing()
+    ends = [0, *sorted(cuts), len(LINE)]
+    pieces = [passing.add(LINE[start:end]) for start, end in pairwise(ends)]
+
+    assert "".join([*pieces, passing.end()]) == KNOWN.text(LINE)
+
+
+def test_words_pass_at_once_but_for_the_last_which_may_go_on() -> None:
+    passing = KNOWN.passing()
+
+    assert [passing.add(piece) for piece in ("Hello wor", "ld, th", "is is 你好", "\n")] == [
+        "Hello ",
+        "world, ",
+        "this is 你好",
+        "\n",
+    ]
+    assert passing.end() == ""
+
+
+def test_a_text_without_spaces_is_not_held_back_for_ever_and_still_shows_no_secret() -> None:
+    passing, secret = KNOWN.passing(), SHAPED["AWS key"]
+    told = [passing.add("x," * 2000 + secret + ",") for _ in range(10)]
+    whole = "".join([*told, passing.end()])
+
+    assert sum(map(len, told)) > len(whole) - 20_000
+    assert whole == ("x," * 2000 + "[redacted: AWS key],") * 10
+
+
+# -- what is left alone ---------------------------------------------------------------------------
+
+
+def test_nothing_in_this_project_looks_like_a_secret() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    texts = {name: (ROOT / name).read_bytes().decode(errors="replace") for name in listed.decode().split("\0")[:-1]}
+
+    assert [name for name, text in texts.items() if SHAPES.text(text) != text] == []
+    assert len(texts) > 400
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 9901cdc0d1c6a2f0b8f7d0d6a0f5b9c1e2d3f4a5",
+        "550e8400-e29b-41d4-a716-446655440000",
+        "sha512-" + base64.b64encode(bytes(range(64))).decode(),
+        "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 40).decode(),
+        ".sk-folding-cube-with-four-squares { }",
+        "task-12-of-the-release-of-2026-A",
+        "https://user:password@host/ postgres://postgres:postgres@db:5432/app",
+        "https://$USER:${PASSWORD1}@host redis://:<password1>@host",
+        "Authorization: Bearer $TOKEN, Authorization: Bearer <your-token-here>",
+        "npm_config_registry_of_the_whole_team_and_all_of_its_members",
+        'if "-----BEGIN RSA PRIVATE KEY-----" in text: raise ValueError("a key")',
+        "AKIAIOSFODNN7QRSTUVWX and fooAKIAIOSFODNN7QRSTUVW",
+    ],
+)
+def test_what_only_looks_a_little_like_a_secret_is_left_alone(text: str) -> None:
+    assert SHAPES.text(text) == text
+
+
+# -- what is known --------------------------------------------------------------------------------
+
+
+def test_variables_hold_a_secret_where_their_name_says_so_and_addresses_their_password() -> None:
+    environ = {
+        "GITHUB_TOKEN": "a1",
+        "SECRET_KEY_BASE": "b2",
+        "MYSQL_PWD": "c3",
+        "apiKey": "d4",
+        "AWS_CREDENTIALS_JSON": "e5",
+        "TOKEN_2": "f6",
+        "DATABASE_URL": "postgres://app:g7@host/db",
+        "TOKEN_URL": "https://host/token",
+        "KEYBOARD": "us",
+        "TOKEN_EXPIRY": "2026-11-16T00",
+        "AWS_ACCESS_KEY_ID": "h8",
+        "PWD": "/home/me/project1",
+        "PATH": "/bin",
+    }
+
+    assert secrets_in(environ) == {
+        "GITHUB_TOKEN": "a1",
+        "SECRET_KEY_BASE": "b2",
+        "MYSQL_PWD": "c3",
+        "apiKey": "d4",
+        "AWS_CREDENTIALS_JSON": "e5",
+        "TOKEN_2": "f6",
+        "DATABASE_URL": "g7",
+    }
+
+
+@pytest.mark.parametrize(
+    "value", ["", "sk-test", "production", "not-needed", "12345678", "/run/secrets/db1", "~/key1.pem", "$OTHER_1x"]
+)
+def test_a_value_that_may_stand_anywhere_is_not_taken_for_a_secret(value: str) -> None:
+    assert Redaction({"A_TOKEN": value}).text(f"it is {value}.") == f"it is {value}."
+
+
+def test_of_a_value_of_many_lines_each_long_word_is_known_too() -> None:
+    key = "kL9x2mQ8vT4nR7wY1zB5"
+    known = Redaction({"A_JSON": f'{{"type": "service_account",\n "private_key_id": "{key}"}}'})
+
+    assert known.text(f'2\t "private_key_id": "{key}"') == '2\t "private_key_id": "[redacted: A_JSON]"'
+    assert known.text('"type": "service_account"') == '"type": "service_account"'
+
+
+@pytest.mark.parametrize("value", ["Passw0rd", "hunter2!hunter", "correct horse battery staple", "0" * 19 + "1"])
+def test_a_value_that_stands_out_is(value: str) -> None:
+    assert Redaction({"A_TOKEN": value}).text(f"it is {value}.") == "it is [redacted: A_TOKEN]."
