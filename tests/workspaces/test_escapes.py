@@ -26,6 +26,7 @@ MAY_FAIL = 15
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 USERS = [pytest.param([], id="as this user"), pytest.param([NOBODY], id="as an ordinary user", marks=as_root)]
+SELDOM = [USERS[0], pytest.param([NOBODY], id="as an ordinary user", marks=[as_root, pytest.mark.soak])]
 
 
 @pytest.fixture
@@ -130,9 +131,7 @@ def test_a_fence_keeps_what_it_promises_and_no_more(parent: Path, tmp_path: Path
     assert tried(parent, Level.LANDLOCK, user) == {attempt.name: attempt.name in beyond for attempt in ATTEMPTS}
 
 
-@pytest.mark.parametrize(
-    "user", [USERS[0], pytest.param([NOBODY], id="as an ordinary user", marks=[as_root, pytest.mark.soak])]
-)
+@pytest.mark.parametrize("user", SELDOM)
 def test_without_a_sandbox_nearly_all_of_them_do(parent: Path, user: list[str]) -> None:
     found = tried(parent, Level.NONE, user)
     assert found.keys() == {attempt.name for attempt in ATTEMPTS if not attempt.wild}

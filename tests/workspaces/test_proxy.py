@@ -45,7 +45,8 @@ class Told(BaseHTTPRequestHandler):
     def _tell(self, body: str) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(f"{self.command} {self.path} {self.headers['Host']} {body}".strip().encode())
+        named = [value for name, value in self.headers.items() if name.lower() in ("host", "proxy-authorization")]
+        self.wfile.write(" ".join((self.command, self.path, *named, body)).strip().encode())
 
     def log_message(self, format: str, *args: object) -> None:
         pass
