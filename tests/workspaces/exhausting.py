@@ -22,16 +22,16 @@ LIMITS = Limits(processes=60, memory_bytes=300 << 20, file_bytes=1 << 20, scratc
 _THREADS = (
     "import threading\nfor _ in range(5000): threading.Thread(target=threading.Event().wait, daemon=True).start()"
 )
-_DEEP = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')\nprint('deep')"
+_DEEP = "import os\nfor _ in range(1100): os.mkdir('d'); os.chdir('d')\nprint('deep')"
 HOGS = {
-    "fork bomb": ("f() { f | f & f; }; f", 1),
+    "fork bomb": ("f() { f | f & f; }; f", 0.5),
     "endless output": ("yes", 60),
     "endless file": ("cat /dev/zero > big", 60),
     "memory hog": ("<python> -c 'x = bytearray(1 << 30)'", 60),
     "sleep for ever": ("sleep infinity", 0.2),
     "many threads": (f'<python> -c "{_THREADS}"', 60),
     "deep folders": (f'<python> -c "{_DEEP}"', 60),
-    "busy for ever": ("while :; do :; done", 0.5),
+    "busy for ever": ("while :; do :; done", 0.2),
 }
 
 

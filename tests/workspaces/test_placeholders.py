@@ -200,7 +200,7 @@ async def test_a_command_whose_deskmate_is_killed_as_it_begins_does_not_go_on_th
     mark = f"600.{random.randrange(10**9)}"
     command = f"sleep 0.5; touch ran; exec sleep {mark}"
     words = [sys.executable, "-c", KILLED_EARLY, str(folder), str(bubblewrap.state), command, moment]
-    for _ in range(10):
+    for _ in range(4):
         assert subprocess.run(words, check=False).returncode == -signal.SIGKILL
     eventually(lambda: subprocess.run(["pgrep", "-f", mark], stdout=subprocess.DEVNULL, check=False).returncode == 1)
     await LocalWorkspace(folder, "main", "lead", sandbox=bubblewrap, grace_seconds=0.1).sweep()

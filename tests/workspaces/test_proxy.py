@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -45,7 +46,8 @@ class Told(BaseHTTPRequestHandler):
     def _tell(self, body: str) -> None:
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(f"{self.command} {self.path} {self.headers['Host']} {body}".strip().encode())
+        named = [value for name, value in self.headers.items() if name.lower() in ("host", "proxy-authorization")]
+        self.wfile.write(" ".join((self.command, self.path, *named, body)).strip().encode())
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -148,6 +150,17 @@ async def test_no_thread_and_no_connection_is_left(
 def test_a_list_that_is_none_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(BadSettings, match=r"'https://example.org' is no host"):
         find_sandbox(tmp_path, network=["https://example.org"])
+
+
+def test_where_no_python_can_be_started_inside_there_is_no_list_and_no_waiting(
+    tmp_path: Path, bubblewrap: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    found = find_sandbox(bubblewrap.state, network=["example.org"], landlock=False)
+    assert (found.level, found.reason.split(";")[0]) == (
+        Level.NONE,
+        "bubblewrap does not work here: the gate did not listen",
+    )
 
 
 def test_behind_a_fence_a_list_is_off_and_says_so(tmp_path: Path, landlock: Sandbox) -> None:

@@ -190,18 +190,21 @@ class _Door:
         self.environ: Mapping[str, str] = {}
         self.fds: Sequence[int] = ()
         self.refused: Sequence[str] = ()
-        self._inward: socket.socket | None = None
+        self._ends: tuple[socket.socket, ...] = ()
         if not isinstance(network, bool):
             self._listed = allowed(network)
-            self._inward, outward = map(stack.enter_context, socket.socketpair())
+            self._ends = _, outward = tuple(map(stack.enter_context, socket.socketpair()))
             self.fds = (outward.fileno(),)
             self.gate, self.environ = listening_gate(PORT, outward.fileno()), proxy_environ(self._listed)
 
     def serve(self) -> None:
         """Have the proxy serve, where there is one, until the stack closes; raise OSError where it cannot."""
-        if self._inward is not None:
-            self._inward.settimeout(_START_SECONDS)
-            _, fds, _, _ = socket.recv_fds(self._inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        if self._ends:
+            inward, outward = self._ends
+            # Else nobody could tell that the gate has ended.
+            outward.close()
+            inward.settimeout(_START_SECONDS)
+            _, fds, _, _ = socket.recv_fds(inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
             if not fds:
                 raise OSError("the gate did not listen")
             proxy = Proxy(self._listed)

@@ -72,7 +72,7 @@ class Limits:
             return ""
         memory, file = _size(self.memory_bytes), _size(self.file_bytes)
         met = {
-            f"killed, as the kernel does where memory ends: a command may take {memory}": status in _KILLED,
+            f"the kernel kills so where memory ends: a command may take {memory}": status in _KILLED,
             f"a process may take {memory} of memory": _WANTS_MEMORY.search(output),
             f"a file may not be larger than {file}": status in _TOO_LARGE or _WANTS_FILE.search(output),
             f"a command may have {self.processes:,} processes and threads": _WANTS_PROCESSES.search(output),
@@ -99,12 +99,12 @@ def counts_processes() -> bool:
 
 @contextlib.contextmanager
 def _counting(pid: int, bounds: Mapping[str, int]) -> Iterator[None]:
-    """Bound what all processes of a command take together, by cgroups, as far as we may make some.
+    """Bound what all processes of a command of root take together, by cgroups, as far as we may make some.
 
     Of the kernel's other limits one does not count what root has, and none counts the memory of several.
     """
     with contextlib.ExitStack() as stack:
-        for parent in _parents():
+        for parent in _parents() if os.geteuid() == 0 else ():
             folder = stack.enter_context(_cgroup(parent))
             held = [name for name in bounds if (folder / name).exists()]
             for name in held:
