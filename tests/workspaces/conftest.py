@@ -45,8 +45,12 @@ def make(root: Path, sandbox: Sandbox | None) -> Make:
 
 @pytest.fixture
 def bubblewrap(tmp_path: Path) -> Sandbox:
-    """A sandbox that holds; where the machine can have none, the test is skipped and says why, in CI it fails."""
-    found = find_sandbox(tmp_path / "state")
+    """A sandbox that holds."""
+    return known_to_hold(find_sandbox(tmp_path / "state"))
+
+
+def known_to_hold(found: Sandbox) -> Sandbox:
+    """Return a sandbox that holds; where the machine can have none, the test is skipped, in CI it fails."""
     if found.level is not Level.BUBBLEWRAP and not os.environ.get("CI"):
         pytest.skip(found.reason)
     assert found.level is Level.BUBBLEWRAP, found.reason
@@ -67,9 +71,16 @@ def workspace(make: Make) -> LocalWorkspace:
     return make()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def parent() -> Iterator[Path]:
     """A folder that everybody may use, outside the temporary folders, which a sandbox hides."""
+    with open_folder() as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def open_folder() -> Iterator[Path]:
+    """Lend a folder that everybody may use, outside the temporary folders; skip where there can be none."""
     within = next((place for place in (ROOT / ".bench", Path("/srv"), Path("/opt")) if is_of_use(place)), None)
     if within is None:
         pytest.skip("there is no folder outside /tmp that can be written, and reached by another user")

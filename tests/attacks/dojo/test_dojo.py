@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -14,10 +13,8 @@ from tests.attacks.dojo.census import ALICE, BOB, effects
 from tests.attacks.dojo.natives import CHANGED_BY_COMMANDS
 from tests.attacks.dojo.obeying import Channel, Play, Played, Site, play, questions
 from tests.attacks.dojo.suites import SUITES, Pair, World, pairs, templates
-from tests.workspaces.conftest import parent
+from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import ground
-
-__all__ = ["parent"]
 
 pytestmark = pytest.mark.anyio
 
@@ -26,16 +23,16 @@ CHANNELS = (Channel.MESSAGE, Channel.FILE, Channel.TOOL)
 
 
 @pytest.fixture(scope="module")
-def site(parent: Path) -> Iterator[Site]:
+def site() -> Iterator[Site]:
     """A site with the best sandbox that this machine can have."""
-    with ground(parent) as on:
+    with open_folder() as parent, ground(parent) as on:
         yield Site(on, find_sandbox(parent / "state"))
 
 
 @pytest.fixture
-def bare(parent: Path) -> Iterator[Site]:
+def bare() -> Iterator[Site]:
     """A site of its own, without a sandbox."""
-    with ground(parent) as on:
+    with open_folder() as parent, ground(parent) as on:
         yield Site(on, None)
 
 
