@@ -4,6 +4,7 @@ Each is an append like any other, under the same rules. Faces above say what is 
 below do it.
 """
 
+import os
 import secrets
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,8 @@ import anyio
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
+from deskmate.app.signing import Signing
+from deskmate.config import state_folder
 from deskmate.core.claims import refusal
 from deskmate.core.members import recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
@@ -262,5 +265,6 @@ class _Desk:
 @contextmanager
 def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
     reading = reading_of(folder, team)
+    Signing(state_folder(os.environ), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         yield _Desk(reading, Pen(store, SystemClock()))

@@ -21,7 +21,7 @@ from typing import NoReturn, Protocol
 from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
-from deskmate.config import ModelSettings, Permission, Prices, Settings
+from deskmate.config import ModelSettings, Permission, Prices, Settings, state_folder
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import PolicySet
 from deskmate.core.names import LEAD
@@ -122,7 +122,8 @@ def _commit(folder: Path) -> None:
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    settings = Settings(file=folder / "settings.toml", state=folder, permission=Permission(allow=list(ALLOWED)))
+    state = state_folder(os.environ)
+    settings = Settings(file=folder / "settings.toml", state=state, permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
     settings = settings.model_copy(update={"models": free})
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
@@ -137,12 +138,12 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
             settings=settings,
             office=office,
             workspace=LocalWorkspace(folder, teams.home, LEAD),
-            environment=environment_of(folder, attended=True),
+            environment=environment_of(folder, attended=True, trusted=True),
             notes=("AGENTS.md", ""),
             skills={},
             teams=teams,
         )
-        async with session_with(furniture, teams, folder) as session:
+        async with session_with(furniture, teams) as session:
             yield Rehearsal(session, furniture)
 
 

@@ -139,12 +139,13 @@ class Settings(Written):
     """What the user configured, checked.
 
     `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
-    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `warnings`: what they should be
-    told. `colour`: whether they want any.
+    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `widest_mode`: beyond which the
+    project lets no team go. `warnings`: what they should be told. `colour`: whether they want any.
     """
 
     file: Path
     state: Path
+    widest_mode: Mode | None = None
     warnings: tuple[str, ...] = ()
     colour: bool = True
 
@@ -175,6 +176,13 @@ class Settings(Written):
             member_tokens=self.max_member_tokens,
             steps=self.max_steps,
         )
+
+    def mode_over(self, own: Mode) -> Mode | None:
+        """Return the mode to give a team that has `own`, None to leave it: the one set, but none too wide here."""
+        if self.widest_mode is None:
+            return self.permission_mode
+        wanted = self.permission_mode or own
+        return self.widest_mode if wanted.wider_than(self.widest_mode) else wanted
 
     @property
     def skills_folder(self) -> Path:
