@@ -12,7 +12,10 @@ losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not
 cuts         what shows that a file of records ends too early
 furnishing   the model, tools, workspace and brief an agent is given
-places       which folder, which team, which notes and skills
+trusting     what the user approved of each workspace, and what counts by it
+definitions  notes, settings and skills of a workspace, found and read
+signing      by what a team is known to be the user's own
+places       which folder, which team
 
 Nothing here decides what an agent does. Each name below is imported when it is first asked for: who only looks at a
 board does not wait for models and tools.
