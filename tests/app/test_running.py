@@ -29,6 +29,7 @@ def waits(asked: Asked) -> Say:
 async def gathered(room: Room, mode: Mode, team: str = TEAM, home: str | None = None) -> None:
     """Have a team on disk that may go so far, and whose members have modes of their own."""
     with closing(JsonlStore.open(room.place, team, create=True)) as store:
+        room.sign(team)
         roster = Roster(Pen(store, FakeClock()))
         await roster.found(team, home=home)
         await roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=0.0))
@@ -72,6 +73,7 @@ async def test_resumed_without_a_word_on_it_everybody_goes_as_far_as_before(room
 @pytest.mark.behaviour("permission", "resume", "team-create")
 async def test_it_holds_for_those_of_the_team_the_lead_founded_too(room: Room) -> None:
     with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
+        room.sign()
         await Roster(Pen(store, FakeClock())).found(TEAM)
     await gathered(room, Mode.BYPASS, "web", home=TEAM)
     async with FakeProvider(waits) as provider:

@@ -15,6 +15,7 @@ from anyio.abc import TaskStatus
 
 from deskmate.app.furnishing import office_in
 from deskmate.app.places import home_of, latest_team, open_store, spent_elsewhere
+from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams
 from deskmate.config import Settings
 from deskmate.core.members import Joined, PolicySet
@@ -47,9 +48,9 @@ async def home(place: Path, name: str = "main", settings: Settings | None = None
     try:
         async with store.hold(LEAD, "a test"):
             joint = JointStore(store, name)
-            settings = settings or Settings(file=Path("settings.toml"), state=Path("state"))
+            settings = settings or Settings(file=Path("settings.toml"), state=place / "state")
             office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
-            async with Teams(place, name, store, joint, office) as teams:
+            async with Teams(Signing(settings.state, place), name, store, joint, office) as teams:
                 if not (await office.roster.refresh()).team:
                     await office.roster.found(name)
                 yield teams
@@ -151,6 +152,7 @@ async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_ho
 async def test_a_team_whose_founding_failed_half_way_is_gone_to_by_who_tries_again(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         store = JsonlStore.open(tmp_path, "web", create=True)
+        Signing(tmp_path / "state", tmp_path).claim("web")
         await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
         store.close()
         await teams.found("web", "")
@@ -270,6 +272,7 @@ async def test_who_was_killed_right_after_founding_has_the_policy_of_its_home_wh
     async with home(tmp_path) as teams:
         await teams.office.roster.permit(PolicySet(by=USER, mode=Mode.DONT_ASK, add_rules=("deny bash",), at=1.0))
         store = JsonlStore.open(tmp_path, "web", create=True)
+        Signing(tmp_path / "state", tmp_path).claim("web")
         await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
         store.close()
         assert await teams.reopen()

@@ -21,7 +21,7 @@ from typing import NoReturn, Protocol
 from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
-from deskmate.config import ModelSettings, Permission, Prices, Settings, state_folder
+from deskmate.config import ModelSettings, Permission, Prices, Settings
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import PolicySet
 from deskmate.core.names import LEAD
@@ -37,6 +37,7 @@ from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
+from deskmate.stores.jsonl import TEAMS
 from deskmate.workspaces.local import LocalWorkspace
 
 CHECK_SECONDS = 60.0
@@ -122,8 +123,8 @@ def _commit(folder: Path) -> None:
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    state = state_folder(os.environ)
-    settings = Settings(file=folder / "settings.toml", state=state, permission=Permission(allow=list(ALLOWED)))
+    # Where no agent of it looks: nothing is written outside of the folder.
+    settings = Settings(file=folder / "settings.toml", state=folder / TEAMS, permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
     settings = settings.model_copy(update={"models": free})
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:

@@ -4,6 +4,7 @@ Records tell who may do what, and anybody can commit records. So a team is worke
 signature, made with a key that never leaves the folder Deskmate keeps for itself. Looking at one needs none.
 """
 
+import logging
 import os
 import secrets
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ KEY, SIGNATURE = "teams.key", "signature"
 _KEY_BYTES, _MOST_BYTES = 32, 4096
 # Made by whoever sits down, before anything is said.
 _BARE = frozenset({LOCK, f"{LEAD}.seat", SIGNATURE})
+_LOG = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -54,7 +56,8 @@ class Signing:
     def claim(self, team: str) -> None:
         """Sign a team that is about to be founded; raise Refused where something of another's stands in its folders.
 
-        Before the first record, so that whoever is killed behind it left a team of this user's.
+        Before the first record, so that whoever is killed behind it left a team of this user's. That no signature can
+        be kept is a warning.
         """
         if self.signed(team):
             return
@@ -64,7 +67,11 @@ class Signing:
                     f"{self.workspace / top / team} holds {min(others)}, which was not written by you here; "
                     "move that folder away, or choose another name"
                 )
-        self.sign(team)
+        try:
+            self.sign(team)
+        except StoreUnavailable as error:
+            # The work itself does not depend on it.
+            _LOG.warning("nobody can go on with team '%s' later, nor play in it from another process: %s", team, error)
 
     def sign(self, team: str) -> None:
         """Take a team for the user's own; raise StoreError where that cannot be kept."""

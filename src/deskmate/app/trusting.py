@@ -119,7 +119,7 @@ class Trust:
                 if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
                     raise BadRecord("it is no file of yours that only you can write")
                 return read_trust(file.read(_MOST_BYTES))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except (BadRecord, OSError) as error:
             why = error.strerror if isinstance(error, OSError) else error
