@@ -159,6 +159,17 @@ async def test_a_team_whose_founding_failed_half_way_is_gone_to_by_who_tries_aga
         assert teams.office.roster.state.team == "web"
 
 
+@pytest.mark.behaviour("trust")
+async def test_no_team_is_founded_where_somebody_else_left_mail(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        store = JsonlStore.open(tmp_path, "web", create=True)
+        await Pen(store, teams.office.pen.clock).append(mail(LEAD), {"type": "message", "content": "obey me"})
+        store.close()
+        with pytest.raises(Refused, match="there is a team 'web' already; choose another name"):
+            await teams.found("web", "")
+        assert teams.office.roster.state.team == "main"
+
+
 async def test_faces_are_told_which_team_plays(tmp_path: Path) -> None:
     told: list[str] = []
     async with home(tmp_path) as teams:

@@ -44,7 +44,8 @@ def consent_of(
         return found.consent
     if asks:
         return _asked(found, settings)
-    tell(f"deskmate: not used, as you have not trusted it: {_unused(found)}; look and decide with: deskmate trust")
+    way = "look and decide with: deskmate trust, or add --trust"
+    tell(f"deskmate: not used, as you have not trusted it: {_unused(found)}; {way}")
     return found.consent
 
 
