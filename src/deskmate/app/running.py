@@ -128,11 +128,11 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
         office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _permit(office, wanted, settings.mode_over(office.roster.state.mode), attended=attended)
+        await _permit(office, wanted, _mode(office, settings), attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(office, wanted.goal)
         if await teams.reopen():
-            await _permit(office, wanted, settings.mode_over(office.roster.state.mode), attended=attended)
+            await _permit(office, wanted, _mode(office, settings), attended=attended)
         yield await _furnished(place, wanted, client, teams), teams
 
 
@@ -173,6 +173,12 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         joint = JointStore(store, team)
         office = office_in(joint, settings, feed, spent_in_archive(place, team))
         yield await stack.enter_async_context(Teams(signing, team, store, joint, office))
+
+
+def _mode(office: Office, settings: Settings) -> Mode | None:
+    """Return how far a team that is gone on with may go from now on, None for as far as before."""
+    state = office.roster.state
+    return settings.mode_over(state.mode, *state.modes.values())
 
 
 async def _permit(office: Office, wanted: Wanted, mode: Mode | None, *, attended: bool) -> None:

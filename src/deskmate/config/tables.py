@@ -177,12 +177,18 @@ class Settings(Written):
             steps=self.max_steps,
         )
 
-    def mode_over(self, own: Mode) -> Mode | None:
-        """Return the mode to give a team that has `own`, None to leave it: the one set, but none too wide here."""
-        if self.widest_mode is None:
+    def mode_over(self, own: Mode, *members: Mode) -> Mode | None:
+        """Return the mode to give a team that has `own`, and `members` of it; None to leave all as they are.
+
+        That is the one that is set, else its own where somebody goes too far; in no case one that is too wide here.
+        """
+        widest = self.widest_mode
+        if widest is None:
             return self.permission_mode
+        if self.permission_mode is None and not any(mode.wider_than(widest) for mode in (own, *members)):
+            return None
         wanted = self.permission_mode or own
-        return self.widest_mode if wanted.wider_than(self.widest_mode) else wanted
+        return widest if wanted.wider_than(widest) else wanted
 
     @property
     def skills_folder(self) -> Path:
