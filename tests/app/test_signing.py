@@ -160,7 +160,8 @@ def test_a_name_whose_board_is_there_is_not_free(tmp_path: Path) -> None:
 
 async def test_who_was_killed_between_signing_and_founding_left_a_name_that_can_be_used(room: Room) -> None:
     JsonlStore.open(room.place, "web", create=True).close()
-    (room.place / ".teams/web/lead.seat").touch()
+    for name in ("lead.seat", ".0123456789abcdef"):
+        (room.place / ".teams/web" / name).touch()
     signing = Signing(room.home / "state", room.place)
     signing.claim("web")
     assert signing.signed("web")

@@ -6,6 +6,7 @@ signature, made with a key that never leaves the folder Deskmate keeps for itsel
 
 import logging
 import os
+import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,8 @@ from deskmate.workspaces.private import private_folder, replace_file
 
 KEY, SIGNATURE = "teams.key", "signature"
 _KEY_BYTES, _MOST_BYTES = 32, 4096
-# Made by whoever sits down, before anything is said.
-_BARE = frozenset({LOCK, f"{LEAD}.seat", SIGNATURE})
+# Made by whoever sits down and signs, before anything is said; drafts of a signature among it.
+_BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _LOG = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -62,7 +63,7 @@ class Signing:
         if self.signed(team):
             return
         for top in (TEAMS, TASKS):
-            if others := _names(self.workspace / top / team) - _BARE:
+            if others := [name for name in _names(self.workspace / top / team) if not _BARE.fullmatch(name)]:
                 raise Refused(
                     f"{self.workspace / top / team} holds {min(others)}, which was not written by you here; "
                     "move that folder away, or choose another name"
@@ -112,10 +113,10 @@ def _content(file: Path) -> bytes:
         return b""
 
 
-def _names(folder: Path) -> set[str]:
+def _names(folder: Path) -> list[str]:
     try:
-        return set(os.listdir(folder))
+        return os.listdir(folder)
     except FileNotFoundError:
-        return set()
+        return []
     except OSError as error:
         raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
