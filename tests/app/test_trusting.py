@@ -89,7 +89,7 @@ REMOVE = st.tuples(st.just("remove"), st.sampled_from([AGENTS, SETTINGS, SKILL])
 SAY = st.tuples(st.sampled_from(["trust", "revoke"]), st.none(), st.none())
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(st.lists(EDIT | REMOVE | SAY, max_size=12))
 def test_after_any_edits_and_words_what_is_used_is_what_was_last_approved_with_these_bytes(
     deeds: list[tuple[str, str | None, bytes | None]],

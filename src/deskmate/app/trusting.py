@@ -63,9 +63,10 @@ NO_CONSENT = Consent()
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A workspace looked over. `unused`: what is not used, by path; None where not even that was looked at.
+    """A workspace looked over. `consent`: what was approved before, with these bytes.
 
-    `consent`: what was approved before, with these bytes. `trouble`: why nothing counts as approved, in words.
+    `unused`: by path how all else stands, None where nothing was opened to tell; `fresh`: the same as it was read.
+    `trouble`: why nothing counts as approved, in words.
     """
 
     workspace: Path
@@ -177,8 +178,7 @@ def own_folder(state: Path) -> Iterator[int]:
 @contextmanager
 def locked(folder: int) -> Iterator[None]:
     """Let nobody else change meanwhile what is kept there: a word taken back could be lost."""
-    with open(
-        os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder), "rb"
-    ) as lock:
+    opened = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    with open(opened, "rb") as lock:
         fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
         yield
