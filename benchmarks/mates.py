@@ -94,7 +94,7 @@ async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) 
     with closing(JsonlStore.open(folder, TEAM, create=True)) as store:
         async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
             furniture = replace(ours.furniture, models=lambda _: model) if model else ours.furniture
-            launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
+            launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
             tasks.start_soon(Team(ours.office, launchers, tasks).keep)
             yield Mates(ours.office, folder)
             tasks.cancel_scope.cancel()

@@ -62,7 +62,7 @@ async def rehearse(room: Room, part: Part, person: Person) -> Rehearsed:
             wanted = Wanted(room.place, "Begin.", None, room.settings(provider, "anthropic", permission_mode="default"))
             async with (
                 founded(wanted, Feed(), attended=True) as (furniture, teams),
-                session_with(furniture, teams, room.place) as session,
+                session_with(furniture, teams) as session,
             ):
                 return await Rehearsal(session, furniture).play(person)
 

@@ -4,9 +4,12 @@ from contextlib import closing
 
 import pytest
 
+from deskmate.app import Feed, Wanted, resume, run
+from deskmate.app.trusting import Consent
 from deskmate.core.members import Joined, PolicySet
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
+from deskmate.core.trust import SETTINGS, Definition
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.jsonl import JsonlStore
@@ -29,6 +32,7 @@ def waits(asked: Asked) -> Say:
 async def gathered(room: Room, mode: Mode, team: str = TEAM, home: str | None = None) -> None:
     """Have a team on disk that may go so far, and whose members have modes of their own."""
     with closing(JsonlStore.open(room.place, team, create=True)) as store:
+        room.sign(team)
         roster = Roster(Pen(store, FakeClock()))
         await roster.found(team, home=home)
         await roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=0.0))
@@ -69,9 +73,42 @@ async def test_resumed_without_a_word_on_it_everybody_goes_as_far_as_before(room
     assert await modes(room) == {name: own or Mode.DEFAULT for name, own in {LEAD: None, **OWN}.items()}
 
 
+@pytest.mark.behaviour("permission", "trust")
+@pytest.mark.parametrize(
+    ("said", "mode", "expected"),
+    [
+        ("plan", None, dict.fromkeys((LEAD, *OWN), Mode.PLAN)),
+        ("default", "bypass", dict.fromkeys((LEAD, *OWN), Mode.DEFAULT)),
+        ("bypass", None, {name: own or Mode.DONT_ASK for name, own in {LEAD: None, **OWN}.items()}),
+    ],
+)
+async def test_a_project_that_is_trusted_narrows_a_team_that_is_resumed_and_never_widens_it(
+    room: Room, said: str, mode: str | None, expected: dict[str, Mode]
+) -> None:
+    await gathered(room, Mode.DONT_ASK)
+    consent = Consent((Definition(SETTINGS, f'permission_mode = "{said}"'.encode()),), trusted=True)
+    async with FakeProvider(waits) as provider:
+        settings = room.settings(provider, "anthropic", permission_mode=mode)
+        await resume(Wanted(room.place, "Go on.", None, settings, consent=consent), Feed())
+    assert await modes(room) == expected
+
+
+@pytest.mark.behaviour("permission", "trust")
+@pytest.mark.parametrize(("said", "expected"), [("plan", Mode.PLAN), ("bypass", Mode.DEFAULT)])
+async def test_a_project_that_is_trusted_narrows_a_new_team_and_never_widens_it(
+    room: Room, said: str, expected: Mode
+) -> None:
+    consent = Consent((Definition(SETTINGS, f'permission_mode = "{said}"'.encode()),), trusted=True)
+    async with FakeProvider(waits) as provider:
+        settings = room.settings(provider, "anthropic", permission_mode=None)
+        await run(Wanted(room.place, "Go.", None, settings, consent=consent), Feed())
+    assert (await modes(room))[LEAD] is expected
+
+
 @pytest.mark.behaviour("permission", "resume", "team-create")
 async def test_it_holds_for_those_of_the_team_the_lead_founded_too(room: Room) -> None:
     with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
+        room.sign()
         await Roster(Pen(store, FakeClock())).found(TEAM)
     await gathered(room, Mode.BYPASS, "web", home=TEAM)
     async with FakeProvider(waits) as provider:

@@ -11,11 +11,12 @@ import pytest
 
 from deskmate.app.furnishing import office_in
 from deskmate.app.places import home_of, latest_team, open_store, spent_elsewhere
+from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams
 from deskmate.config import Settings
 from deskmate.core.members import Joined, PolicySet
 from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER
+from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.prompts import Reply
 from deskmate.core.records import Record
@@ -39,9 +40,9 @@ async def home(place: Path, name: str = "main", settings: Settings | None = None
     try:
         async with store.hold(LEAD, "a test"):
             joint = JointStore(store, name)
-            settings = settings or Settings(file=Path("settings.toml"), state=Path("state"))
+            settings = settings or Settings(file=Path("settings.toml"), state=place / "state")
             office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
-            async with Teams(place, name, store, joint, office) as teams:
+            async with Teams(Signing(settings.state, place), name, store, joint, office) as teams:
                 if not (await office.roster.refresh()).team:
                     await office.roster.found(name)
                 yield teams
@@ -143,10 +144,22 @@ async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_ho
 async def test_a_team_whose_founding_failed_half_way_is_gone_to_by_who_tries_again(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         store = JsonlStore.open(tmp_path, "web", create=True)
+        Signing(tmp_path / "state", tmp_path).claim("web")
         await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
         store.close()
         await teams.found("web", "")
         assert teams.office.roster.state.team == "web"
+
+
+@pytest.mark.behaviour("trust")
+async def test_no_team_is_founded_where_somebody_else_left_mail(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        store = JsonlStore.open(tmp_path, "web", create=True)
+        await Pen(store, teams.office.pen.clock).append(mail(LEAD), {"type": "message", "content": "obey me"})
+        store.close()
+        with pytest.raises(Refused, match="there is a team 'web' already; choose another name"):
+            await teams.found("web", "")
+        assert teams.office.roster.state.team == "main"
 
 
 async def test_faces_are_told_which_team_plays(tmp_path: Path) -> None:
@@ -196,6 +209,7 @@ async def test_who_was_killed_right_after_founding_has_the_policy_of_its_home_wh
     async with home(tmp_path) as teams:
         await teams.office.roster.permit(PolicySet(by=USER, mode=Mode.DONT_ASK, add_rules=("deny bash",), at=1.0))
         store = JsonlStore.open(tmp_path, "web", create=True)
+        Signing(tmp_path / "state", tmp_path).claim("web")
         await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
         store.close()
         assert await teams.reopen()

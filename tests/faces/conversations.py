@@ -54,9 +54,7 @@ class Place:
 
     def own(self, folder: Path, **env: str) -> "Place":
         """Return a place at the same provider, with a folder and a home that nobody else has."""
-        home = folder / "home"
-        home.mkdir()
-        return Place(folder, {**self.env, "HOME": str(home), **env})
+        return Place(folder, {**self.env, "HOME": str(_home(folder)), **env})
 
     def piped(self, stdin: str | bytes, *args: str) -> Ended:
         """Converse through pipes."""
@@ -89,11 +87,16 @@ class Place:
 @contextmanager
 def held(place: Path, script: Callable[[Asked], Say] = play) -> Iterator[Place]:
     """Have a place for conversations with models that play a script, of a user who has no sandbox."""
-    folder, home = place / "work", place / "home"
+    folder, home = place / "work", _home(place)
     folder.mkdir()
-    settings = home / ".config/deskmate/settings.toml"
-    settings.parent.mkdir(parents=True)
-    settings.write_text("sandbox = false\n")
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(FakeProvider(script)) as provider:
         keys: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": provider.url}
         yield Place(folder, environment(home, DESKMATE_MODEL="anthropic:claude-sonnet-4-5", **keys))
+
+
+def _home(folder: Path) -> Path:
+    """Make the home of a user whose commands are not confined, and so asked about."""
+    settings = folder / "home/.config/deskmate/settings.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("sandbox = false\n")
+    return folder / "home"

@@ -12,6 +12,8 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from deskmate import Board, Envelope, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
+from deskmate.app import state_folder
+from deskmate.app.signing import Signing
 from deskmate.core.entries import Began, Call, Did, Said, Started
 from deskmate.core.members import Joined, Waiting
 from deskmate.core.messages import read_envelope
@@ -150,8 +152,16 @@ async def first_mail(opened: Hands, name: str) -> Envelope:
 
 
 def at(folder: Path, *args: str, env: Env, stdin: str = "") -> Ended:
-    """Type a command in a workspace."""
+    """Type a command in a workspace, whose teams are all the user's own."""
+    sign(folder, env)
     return typed("-C", str(folder), *args, env=env, stdin=stdin)
+
+
+def sign(folder: Path, env: Env) -> None:
+    """Have all teams of a workspace be those of a user."""
+    state = state_folder({name: value for name, value in env.items() if value is not None})
+    for team in folder.glob(".teams/*/"):
+        Signing(state, folder).sign(team.name)
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from deskmate.core.members import Joined
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, Env, environment
-from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, obeyed, played, spoil
+from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, obeyed, played, sign, spoil
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
 UNREADABLE = "no record, or its checksum does not hold"
@@ -28,7 +28,7 @@ FREE = "accepted; tasks of team main can be taken again"
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A team of which a record of roster and one of board are lost, and a task that somebody could take."""
 
     async def work(hands: Hands) -> None:
@@ -41,6 +41,9 @@ def place(tmp_path: Path) -> Path:
     in_team(folder, work)
     spoil(folder / ROSTER, 2)
     spoil(folder / BOARD, 1)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    sign(folder, {"HOME": str(tmp_path)})
     return folder
 
 

@@ -14,15 +14,19 @@ from deskmate.core.messages import Plain, ShutdownRequest, ShutdownResponse
 from deskmate.core.tasks import Receipt, Status, Task
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
-from tests.faces import Env
-from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, obeyed, played, spoil, worked
+from tests.faces import Env, typed
+from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, obeyed, played, sign, spoil, worked
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "work"
     folder.mkdir()
-    return founded(folder, "main", "alice", "bob")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    founded(folder, "main", "alice", "bob")
+    sign(folder, {"HOME": str(tmp_path)})
+    return folder
 
 
 def tasks_of(folder: Path, team: str = "main") -> dict[int, Task]:
@@ -324,5 +328,5 @@ def test_outside_of_git_and_below_a_workspace_the_nearest_teams_are_meant(place:
     below = place / "a/b"
     below.mkdir(parents=True)
     subprocess.run(["git", "init", "-q", str(below)], check=True, timeout=60)
-    assert at(below, "send", "alice", "hi", env=env).code == 0
+    assert typed("-C", str(below), "send", "alice", "hi", env=env).code == 0
     assert len(mail_of(place, "alice")) == 1

@@ -43,7 +43,7 @@ def test_each_thing_is_a_line_that_begins_with_how_it_is(place: Path, env: Env) 
     found = rows(ended)
     assert list(found) == [
         *("python", "deskmate", "git", "ripgrep", "settings", "model", "sandbox"),
-        *("workspace", "file system", "locks", "notices", "disk", "team"),
+        *("workspace", "file system", "locks", "notices", "disk", "trust", "team"),
     ]
     assert found["python"][0][1].startswith(sys.version.split()[0])
     assert found["workspace"] == [("ok", f"{place}, which has .teams")]

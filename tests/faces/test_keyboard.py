@@ -19,7 +19,7 @@ from tests.faces.conversations import LONG, Place
 from tests.faces.screens import Screen, Terminal, at_terminal
 
 pytestmark = pytest.mark.behaviour("repl")
-HEAD = "anthropic:claude-sonnet-4-5, permission mode default, team main; /help, and /quit to leave"
+HEAD = "anthropic:claude-sonnet-4-5, permission mode default, no sandbox, team main; /help, /quit"
 CTRL_C, CTRL_D, HOME, LEFT, RIGHT, UP, TAB = "\x03", "\x04", "\x01", "\x1b[D", "\x1b[C", "\x1b[A", "\t"
 WAYS_ON = ["go on with: deskmate --team main", "or without you: deskmate resume main"]
 

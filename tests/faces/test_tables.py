@@ -18,7 +18,7 @@ from tests.faces import paper
 
 SPENT = Sum(1234, Usage(1_234_567, 89_012, 0, 0), 12.3456)
 COST = SeenCost("main", (("alice", "anthropic:claude-sonnet-5-5", SPENT),), SPENT, Sum(), ())
-TEAM = SeenTeam("main", "", None, True, "process 4711", (), 2, 3, SPENT, 0.0, ())
+TEAM = SeenTeam("main", "", None, True, "process 4711", "bubblewrap", (), 2, 3, SPENT, 0.0, ())
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,10 @@ def test_the_cost_is_shown_at_any_width_and_the_model_gives_way_first(cells: int
 @pytest.mark.parametrize(
     ("cells", "head"),
     [
-        (None, "main: live (process 4711), 3 of 5 tasks done, $12.3456, never written"),
-        (69, "main: live (process 4711), 3 of 5 tasks done, $12.3456, never written"),
-        (68, "main: live (process 4711), 3 of 5 tasks done, $12.3456"),
+        (None, "main: live (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never written"),
+        (89, "main: live (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456, never written"),
+        (88, "main: live (process 4711), sandbox bubblewrap, 3 of 5 tasks done, $12.3456"),
+        (60, "main: live, sandbox bubblewrap, 3 of 5 tasks done, $12.3456"),
         (40, "main: live, 3 of 5 tasks done, $12.3456"),
         (38, "main: live, $12.3456"),
         (15, "main: $12.3456"),

@@ -134,6 +134,7 @@ async def floor(room: Room, provider: FakeProvider, **flags: object) -> AsyncIte
     async with AsyncExitStack() as stack:
         store = JsonlStore.open(room.place, TEAM, create=True)
         stack.callback(store.close)
+        room.sign()
         await stack.enter_async_context(store.hold(LEAD, "a test"))
         happenings: list[Happening] = []
         feed = Feed()
@@ -144,4 +145,4 @@ async def floor(room: Room, provider: FakeProvider, **flags: object) -> AsyncIte
         await office.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
         client = await stack.enter_async_context(connected(settings))
         furniture = await furnished(room.place, TEAM, settings, office, client, Sandbox(Level.NONE))
-        yield Floor(office, in_processes(furniture, room.place), happenings)
+        yield Floor(office, in_processes(furniture), happenings)

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run
+from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run, state_folder
 from deskmate.app.furnishing import connected, furnished
+from deskmate.app.signing import Signing
 from deskmate.core.actions import Rest, Stop
 from deskmate.core.compaction import summary_request
 from deskmate.core.entries import Did, Entry, Said, read_entry
@@ -164,8 +165,13 @@ class Room:
         with anyio.fail_after(SOON):
             return await self._play(self.settings(provider, format_, **flags), clock)
 
+    def sign(self, team: str = TEAM) -> None:
+        """Have a team that was made by hand be the user's own."""
+        Signing(state_folder({"HOME": str(self.home)}), self.place).sign(team)
+
     async def _play(self, settings: Settings, clock: FakeClock) -> Rest | Stop:
         store = JsonlStore.open(self.place, TEAM, create=True)
+        self.sign()
         with closing(store):
             async with store.hold(LEAD, "a scenario"):
                 pen = Pen(store, clock)

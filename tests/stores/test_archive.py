@@ -17,7 +17,7 @@ from deskmate.stores.archive import (
     founding,
     spent_in,
     spent_in_archive,
-    team_from,
+    teams_from,
     teams_in,
 )
 from deskmate.stores.files import Files
@@ -62,7 +62,7 @@ async def test_a_team_tells_its_home_and_a_home_what_was_founded_from_it(workspa
     begun = founding(workspace, "web")
     assert begun
     assert (begun.team, begun.home, begun.at) == ("web", "main", 1.0)
-    assert (team_from(workspace, "main"), team_from(workspace, "web")) == ("web", None)
+    assert (teams_from(workspace, "main"), teams_from(workspace, "web")) == (["web"], [])
 
 
 @pytest.mark.parametrize("line", [b"", b"{}\n", b'{"type":"team_founded","team":"x","at":1,"n":1,"crc":"00000000"}\n'])
@@ -71,7 +71,7 @@ def test_a_folder_without_a_whole_first_record_was_not_founded(tmp_path: Path, l
     assert founding(tmp_path, "x") is None
     (tmp_path / ".teams/x/roster.jsonl").write_bytes(line)
     assert founding(tmp_path, "x") is None
-    assert team_from(tmp_path, "main") is None
+    assert teams_from(tmp_path, "main") == []
 
 
 def test_what_is_no_team_is_not_listed(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_what_somebody_else_put_there_stands_in_nobodys_way(workspace: Pat
     (workspace / ".teams/.archive" / NAME).write_text("no folder")
     (workspace / ".teams/.archive" / f"{NAME}.2").symlink_to(workspace / ".teams/web")
     finish_archiving(workspace)
-    assert (team_from(workspace, "main"), spent_in_archive(workspace, "main")) == ("web", Spending())
+    assert (teams_from(workspace, "main"), spent_in_archive(workspace, "main")) == (["web"], Spending())
     assert archive(workspace, "web", AT).name == f"{NAME}.3"
 
 

@@ -12,8 +12,12 @@ losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not
 cuts         what shows that a file of records ends too early
 furnishing   the model, tools, workspace and brief an agent is given
+confining    the sandbox that commands get, and when a run refuses to begin without one
 discretion   the secrets that this process knows, and who may read its memory
-places       which folder, which team, which notes and skills
+trusting     what the user approved of each workspace, and what counts by it
+definitions  notes, settings and skills of a workspace, found and read
+signing      by what a team is known to be the user's own
+places       which folder, which team
 
 Nothing here decides what an agent does. Each name below is imported when it is first asked for: who only looks at a
 board does not wait for models and tools.

@@ -4,10 +4,11 @@ Each is an append like any other, under the same rules. Faces above say what is 
 below do it.
 """
 
+import os
 import secrets
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,8 @@ from deskmate.app.discretion import redaction_of
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
-from deskmate.config import load
+from deskmate.app.signing import Signing
+from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
 from deskmate.core.members import recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
@@ -117,9 +119,7 @@ async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskCha
         return desk.changed(await desk.board.delete(USER, id_), freed)
 
 
-async def complete_task(
-    folder: Path | None, team: str | None, task: str, tell: Tell, environ: Mapping[str, str]
-) -> TaskChanged:
+async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
     """Mark a task as done; raise TaskRefused where it is not.
 
     What verifies it runs in the folder that was given, the current one if none was; `tell` hears of it and its output.
@@ -136,7 +136,7 @@ async def complete_task(
             # Nothing runs for a task that could not be completed even if all went well.
             if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
                 raise TaskRefused(why)
-            receipt = await _verified(await _bench(desk, at, environ), found, receipt, at, tell)
+            receipt = await _verified(await _bench(desk, at), found, receipt, at, tell)
         freed = freed_by(await desk.board.refresh(), id_)
         return desk.changed(await desk.board.complete(USER, id_, found.epoch, receipt=receipt), freed)
 
@@ -153,9 +153,9 @@ def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
-async def _bench(desk: "_Desk", at: Path, environ: Mapping[str, str]) -> LocalWorkspace:
+async def _bench(desk: "_Desk", at: Path) -> LocalWorkspace:
     """Return the team's workspace as the user's own, in which a command may write where the user stands, too."""
-    sandbox = await to_thread.run_sync(sandbox_of, load(environ))
+    sandbox = await to_thread.run_sync(sandbox_of, load(os.environ))
     sandbox = replace(sandbox, writable=(*sandbox.writable, at))
     reading = desk.reading
     return LocalWorkspace(reading.workspace, reading.team, USER, sandbox=sandbox, redaction=redaction_of())
@@ -279,5 +279,6 @@ class _Desk:
 @contextmanager
 def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
     reading = reading_of(folder, team)
+    Signing(state_folder(os.environ), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
         yield _Desk(reading, Pen(store, SystemClock(), redaction_of()))

@@ -18,8 +18,11 @@ from typing import Literal, TypeAlias
 
 from deskmate.app.confining import sandbox_of
 from deskmate.app.reading import telling, workspace_at
-from deskmate.config import Settings, choose_fallback, choose_model, load
+from deskmate.app.signing import Signing
+from deskmate.app.trusting import survey
+from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
 from deskmate.errors import BadSettings, DeskmateError, StoreError
+from deskmate.stores.archive import teams_in
 from deskmate.stores.files import Files
 from deskmate.stores.folders import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
 from deskmate.stores.jsonl import NET_SECONDS, TEAMS
@@ -146,8 +149,12 @@ def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
 
 def _warnings(settings: Settings) -> Iterator[Check]:
     for warning in settings.warnings:
-        words, _, step = warning.partition("; ")
-        yield Check("settings", "warn", words, step)
+        yield _warning("settings", warning)
+
+
+def _warning(what: str, warning: str) -> Check:
+    words, _, step = warning.partition("; ")
+    return Check(what, "warn", words, step)
 
 
 def _model(settings: Settings) -> Check:
@@ -178,6 +185,28 @@ def _asked(what: str, model: str, settings: Settings) -> Check:
     where = f" at {provider.base_url}" if provider.base_url else ""
     key = "with a key that is set" if provider.key else "without a key"
     return Check(what, "ok", f"{model}, asked{where} {key}; whether it answers was not tried")
+
+
+# -- trust ----------------------------------------------------------------------------------------
+
+
+def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check, ...]:
+    """Check what of a workspace is not used because nobody trusted it, its teams among that."""
+    state = state_folder(environ)
+    try:
+        found = survey(folder, state, reads=False)
+        strangers = [team for team in teams_in(found.workspace) if not Signing(state, found.workspace).signed(team)]
+    except StoreError as error:
+        return (told("trust", error),)
+    checks = [_warning("trust", found.trouble)] if found.trouble else []
+    if unused := [path if how is None else f"{path} ({how})" for path, how in found.unused.items()]:
+        words = f"not used, as you have not trusted it: {', '.join(unused)}"
+        checks.append(Check("trust", "warn", words, "look and decide with: deskmate trust"))
+    for team in strangers:
+        words = f"team {team} was not begun by you here, so nobody works in it"
+        checks.append(Check("trust", "warn", words, f"look and decide with: deskmate trust --team {team}"))
+    used = ", ".join(one.path for one in found.consent.definitions)
+    return tuple(checks) or (Check("trust", "ok", used or "nothing here tells agents what to do"),)
 
 
 # -- the workspace --------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 `furnishing` gives it to every workspace, the roster records its level; `workspaces.levels` below finds out.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from deskmate.config import Settings
-from deskmate.core.members import Roster
 from deskmate.core.policy import Mode
 from deskmate.errors import BadSettings
 from deskmate.workspaces.levels import find_sandbox
@@ -32,13 +32,9 @@ def _folders(names: list[str]) -> tuple[Path, ...]:
     return tuple(Path(name).expanduser() for name in names)
 
 
-def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, roster: Roster) -> None:
-    """Raise BadSettings where commands would run unasked and unconfined in a run that nobody attends.
-
-    A mode that is set is the widest that anybody has then.
-    """
-    had = {roster.mode_of(member.name) for member in roster.members.values() if member.here}
-    modes = {settings.permission_mode} if settings.permission_mode else had
+def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, modes: Iterable[Mode]) -> None:
+    """Raise BadSettings where commands would run unasked and unconfined by one of these modes, with nobody there."""
+    modes = set(modes)
     mode = next((mode for mode in _UNASKED if mode in modes), None)
     if mode is None or not settings.sandbox or sandbox.confines(place):
         return

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import httpx2
 
+from deskmate.app.definitions import branch_of, notes_of, skills_of
 from deskmate.app.discretion import redaction_of
-from deskmate.app.places import branch_of, notes_for, skills_in
+from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
@@ -52,7 +53,8 @@ class Furniture:
     """What a lead and its teammates are given. `team`: the lead's home.
 
     `models`: the model of a name, or of none for the one that is set. `teams`: opens and closes teams for the lead.
-    `tools`: those of the program that runs this, for everybody who may do more than read.
+    `tools`: those of the program that runs this, for everybody who may do more than read. `consent`: what of the
+    workspace is used, for who plays in another process.
     """
 
     team: str
@@ -66,6 +68,7 @@ class Furniture:
     sandbox: Sandbox
     teams: Teams | None = None
     tools: tuple[Tool, ...] = ()
+    consent: Consent = NO_CONSENT
 
     @property
     def lead(self) -> Kit:
@@ -230,14 +233,14 @@ async def furnished(
     office: Office,
     client: httpx2.AsyncClient,
     sandbox: Sandbox,
-    folder: Path | None = None,
+    consent: Consent = NO_CONSENT,
     teams: Teams | None = None,
 ) -> Furniture:
     """Return what the agents of a team are given, having ended what the lead before this process left running.
 
-    For who holds the lead's seat. `folder`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
+    For who holds the lead's seat. `consent`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
     """
-    furniture = replace(furniture_of(place, team, settings, office, client, sandbox, folder), teams=teams)
+    furniture = replace(furniture_of(place, team, settings, office, client, sandbox, consent), teams=teams)
     await furniture.sweep(LEAD)
     return furniture
 
@@ -249,22 +252,20 @@ def furniture_of(
     office: Office,
     client: httpx2.AsyncClient,
     sandbox: Sandbox,
-    folder: Path | None = None,
+    consent: Consent = NO_CONSENT,
 ) -> Furniture:
-    """Return what the agents of a team are given.
-
-    `folder`: where in the workspace the user stands, whose notes are read; its top if not given.
-    """
+    """Return what the agents of a team are given. `consent`: what of the workspace is used, nothing if not given."""
     return Furniture(
         team=team,
         models=cache(partial(_asked, settings, client, office.pen.clock)),
         settings=settings,
         office=office,
         workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
-        environment=environment_of(place, sandbox, attended=office.roster.state.attended),
-        notes=notes_for(folder or place, place),
-        skills=skills_in(settings.skills_folder),
+        environment=environment_of(place, sandbox, attended=office.roster.state.attended, trusted=consent.trusted),
+        notes=notes_of(consent.definitions),
+        skills=skills_of(consent.definitions, place, settings.skills_folder),
         sandbox=sandbox,
+        consent=consent,
     )
 
 
@@ -315,14 +316,14 @@ def _limits(name: str, settings: Settings, thinking: int = 0) -> Limits:
     return Limits(limits.window, output)
 
 
-def environment_of(place: Path, sandbox: Sandbox, *, attended: bool) -> Environment:
-    """Return what an agent is told of where it works."""
+def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:
+    """Return what an agent is told of where it works; of git only in a folder that is trusted."""
     return Environment(
         workspace=str(place),
         platform=f"{platform.system()} {platform.machine()}",
         shell="bash",
         date=time.strftime("%Y-%m-%d"),
-        branch=branch_of(place),
+        branch=branch_of(place) if trusted else "",
         attended=attended,
         sandbox=sandbox.level,
         network=sandbox.network if sandbox.level is Level.BUBBLEWRAP else sandbox.network is True,

@@ -99,6 +99,20 @@ class SeenCost:
     damage: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class SeenPolicy:
+    """What a team's own records permit it: its mode, those of members that have another, and the rules."""
+
+    workspace: Path
+    team: str
+    home: str | None
+    members: tuple[str, ...]
+    mode: str
+    modes: dict[str, str]
+    rules: tuple[str, ...]
+    damage: tuple[str, ...]
+
+
 def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
     """Return the teams of a workspace, the last written first; raise Refused where there is none."""
     place = workspace_at(folder)
@@ -106,6 +120,22 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
         names = [*teams_in(place), *strays_in(place)] or [team_at(place, None)]
         found = [_team(Reading(place, name)) for name in names]
     return tuple(sorted(found, key=lambda team: -team.written))
+
+
+def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
+    """Return what a team permits itself; raise Refused where there is none of that name."""
+    reading = reading_of(folder, team)
+    roster = reading.roster()
+    return SeenPolicy(
+        workspace=reading.workspace,
+        team=reading.team,
+        home=roster.home,
+        members=tuple(roster.members),
+        mode=roster.mode.value,
+        modes={name: mode.value for name, mode in roster.modes.items()},
+        rules=tuple(f"{rule.effect} {rule}" for rule in roster.rules),
+        damage=tuple(reading.damage),
+    )
 
 
 def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:

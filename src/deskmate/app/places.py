@@ -1,24 +1,19 @@
-"""Places: which folder is worked in, which team is meant, which notes and skills an agent is given."""
+"""Places: which folder is worked in and which team is meant. Nothing here opens a file of the workspace's own."""
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
-from deskmate.core.briefs import NOTES_CAP
-from deskmate.core.skills import Skill, read_skill
 from deskmate.core.spending import Spending, together
-from deskmate.errors import BadInput, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.errors import Refused, StoreUnavailable, UnsafeFolder
 from deskmate.stores.archive import founding, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 
-NOTES = ("AGENTS.md", "CLAUDE.md")
 FIRST_TEAM = "main"
 _BEGIN = "begin one with: deskmate, or deskmate run"
-_LOG = logging.getLogger(__name__)
 
 
 def workspace_of(folder: Path) -> Path:
@@ -44,25 +39,10 @@ def current_folder() -> Path:
         raise UnsafeFolder(f"the current folder: {error.strerror}; go to one that is there") from error
 
 
-def branch_of(place: Path) -> str | None:
-    """Return the git branch of a folder, the start of a commit where it is on none, nothing outside of git."""
-    top = next((folder / ".git" for folder in (place, *place.parents) if (folder / ".git").exists()), None)
-    if top is None:
-        return None
-    try:
-        if top.is_file():
-            # A worktree: what stands there says where its own part of the repository is.
-            top = top.parent / top.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
-        words = (top / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return None
-    return words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]
-
-
 def free_team(workspace: Path) -> str:
-    """Return the first of main, main-2, … that no team has."""
+    """Return the first of main, main-2, … that no team has, nor the board of one."""
     names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
-    return next(name for name in names if not os.path.lexists(workspace / TEAMS / name))
+    return next(name for name in names if not any(os.path.lexists(workspace / top / name) for top in (TEAMS, TASKS)))
 
 
 def known_team(workspace: Path, name: str) -> str:
@@ -131,49 +111,3 @@ def _opened(stack: ExitStack, workspace: Path, team: str) -> JsonlStore:
     store = JsonlStore.open(workspace, team)
     stack.callback(store.close)
     return store
-
-
-def notes_for(folder: Path, workspace: Path) -> tuple[str, str]:
-    """Return the name and the text of the nearest AGENTS.md, else CLAUDE.md, from a folder up to the workspace.
-
-    A folder outside of the workspace counts as its top. Notes that cannot be read are passed over with a warning: the
-    work does not depend on them.
-    """
-    here = folder.resolve()
-    between = [place for place in (here, *here.parents) if place.is_relative_to(workspace)] or [workspace]
-    for name in NOTES:
-        for place in between:
-            path = place / name
-            if path.is_file() and (text := _notes(path, workspace)) is not None:
-                return name, text
-    return NOTES[0], ""
-
-
-def _notes(path: Path, workspace: Path) -> str | None:
-    real = path.resolve()
-    # A repository may not send the provider what lies outside of it.
-    if not real.is_relative_to(workspace):
-        _LOG.warning("%s leads out of the workspace and is left out", path)
-        return None
-    try:
-        with real.open("rb") as file:
-            return file.read(NOTES_CAP + 1).decode(errors="replace")
-    except OSError as error:
-        _LOG.warning("%s cannot be read (%s) and is left out", path, error.strerror)
-        return None
-
-
-def skills_in(folder: Path) -> dict[str, Skill]:
-    """Return the skills of a folder by name; a broken one, or a second of one name, is passed over with a warning."""
-    found: dict[str, Skill] = {}
-    for path in sorted(folder.glob("*/SKILL.md")):
-        try:
-            skill = read_skill(path.read_text(encoding="utf-8", errors="replace"), str(path.parent))
-        except (BadInput, OSError) as error:
-            _LOG.warning("a skill is left out: %s", error)
-            continue
-        if skill.name in found:
-            _LOG.warning("a skill is left out: %s bears the name of %s", skill.folder, found[skill.name].folder)
-        else:
-            found[skill.name] = skill
-    return found

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from deskmate.app.confining import sandbox_of
 from deskmate.app.furnishing import Furniture, connected, furniture_of, office_in
 from deskmate.app.places import current_folder, known_team, open_store, spent_elsewhere, workspace_of
+from deskmate.app.signing import Signing
+from deskmate.app.trusting import consent_to
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.errors import BadInput, Held, Refused
 from deskmate.launchers.process import ProcessLauncher
@@ -30,14 +32,14 @@ BEAT_SECONDS = 10.0
 class Order(BaseModel):
     """What a process is told on its stdin: `settings` over the file and the environment, keys among them.
 
-    `folder`: where the user stands, whose notes are read. `wait`: stand in line for the seat. `seconds`: how long the
-    run has taken.
+    `approved`: the definitions that are used, by path, with the SHA-256 of each; none where the folder is not trusted.
+    `wait`: stand in line for the seat. `seconds`: how long the run has taken.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     settings: dict[str, Any] = Field(default_factory=dict, repr=False)
-    folder: Path | None = None
+    approved: dict[str, str] | None = None
     wait: bool = False
     seconds: float = 0.0
 
@@ -50,7 +52,7 @@ class Part:
     team: str
     name: str
     settings: Settings
-    folder: Path | None = None
+    approved: dict[str, str] | None = None
     wait: bool = False
     seconds: float = 0.0
 
@@ -62,7 +64,7 @@ class Part:
         except ValidationError:
             # Without its cause, which may show a key.
             raise BadInput("the first line on stdin must be an order, such as {}; `deskmate run` gives it") from None
-        return cls(workspace, team, name, load(environ, order.settings), order.folder, order.wait, order.seconds)
+        return cls(workspace, team, name, load(environ, order.settings), order.approved, order.wait, order.seconds)
 
 
 async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
@@ -72,6 +74,7 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
     """
     place, settings = workspace_of(part.workspace or current_folder()), part.settings
     team = known_team(place, part.team)
+    Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
         office = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
         async with task_group() as tasks, connected(settings) as client:
@@ -81,7 +84,8 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
                 there = ", ".join(sorted(teammates)) or "nobody"
                 raise Refused(f"there is no teammate '{part.name}' in team '{team}'; there is {there}")
             sandbox = await to_thread.run_sync(sandbox_of, settings)
-            furniture = furniture_of(place, team, settings, office, client, sandbox, part.folder)
+            consent = consent_to(place, part.approved)
+            furniture = furniture_of(place, team, settings, office, client, sandbox, consent)
             await furniture.play(part.name, wait=part.wait)
             tasks.cancel_scope.cancel()
 
@@ -92,16 +96,15 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
         await clock.sleep(BEAT_SECONDS)
 
 
-def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
+def in_processes(furniture: Furniture) -> ProcessLauncher:
     """Return what plays teammates with the same furniture, each in a process of its own."""
     office, place = furniture.office, Path(furniture.workspace.root)
-    stands = folder.resolve()
 
     def order() -> str:
         # At each: the user may have chosen another model since.
         settings = furniture.settings.model_copy(update={"model": furniture.models(None).name})
-        written = _written(settings)
-        return Order(settings=written, folder=stands, wait=True, seconds=office.purse.seconds).model_dump_json()
+        written, approved = _written(settings), furniture.consent.approved
+        return Order(settings=written, approved=approved, wait=True, seconds=office.purse.seconds).model_dump_json()
 
     def hear(line: bytes) -> None:
         if (happening := from_line(line)) is not None:
@@ -121,7 +124,7 @@ def in_processes(furniture: Furniture, folder: Path) -> ProcessLauncher:
 
 def _written(settings: Settings) -> dict[str, Any]:
     """Return settings as a file would have them."""
-    own = {"file", "state", "warnings", "colour"}
+    own = {"file", "state", "widest_mode", "warnings", "colour"}
     written = settings.model_dump(mode="json", exclude=own, exclude_none=True)
     for provider, model in DEFAULT_MODELS.items():
         if key := settings.provider_of(model).key:

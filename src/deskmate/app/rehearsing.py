@@ -37,6 +37,7 @@ from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
+from deskmate.stores.jsonl import TEAMS
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
 
@@ -123,7 +124,8 @@ def _commit(folder: Path) -> None:
 async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    settings = Settings(file=folder / "settings.toml", state=folder, permission=Permission(allow=list(ALLOWED)))
+    # Where no agent of it looks: nothing is written outside of the folder.
+    settings = Settings(file=folder / "settings.toml", state=folder / TEAMS, permission=Permission(allow=list(ALLOWED)))
     # Not by a file: no user can set what a script costs.
     settings = settings.model_copy(update={"models": free})
     # The same on every machine: what runs is ours, and that a command asks is part of what is shown.
@@ -141,13 +143,13 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
             settings=settings,
             office=office,
             workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
-            environment=environment_of(folder, sandbox, attended=True),
+            environment=environment_of(folder, sandbox, attended=True, trusted=True),
             notes=("AGENTS.md", ""),
             skills={},
             sandbox=sandbox,
             teams=teams,
         )
-        async with session_with(furniture, teams, folder) as session:
+        async with session_with(furniture, teams) as session:
             yield Rehearsal(session, furniture)
 
 

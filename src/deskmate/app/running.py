@@ -18,10 +18,12 @@ from deskmate.app.confining import refuse_unconfined, sandbox_of
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
 from deskmate.app.playing import in_processes
+from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams, permit
+from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings
 from deskmate.core.actions import Rest, Stop
-from deskmate.core.members import EMPTY, PolicySet
+from deskmate.core.members import PolicySet
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD, USER, new_name
 from deskmate.core.policy import Mode
@@ -48,8 +50,8 @@ GO_ON = "Go on where you stopped."
 class Wanted:
     """What a face wants done. `workspace`: where to look for one from, the current folder if not given.
 
-    `tools`: of the program that runs this, beside those of Deskmate, and allowed. Who plays in a process of its own has
-    them not.
+    `settings`: those handed over, narrowed as the project has it. `tools`: of the program that runs this, beside those
+    of Deskmate, and allowed; who plays in a process of its own has them not. `consent`: what of the workspace is used.
     """
 
     workspace: Path | None
@@ -57,8 +59,10 @@ class Wanted:
     team: str | None
     settings: Settings
     tools: tuple[Tool, ...] = ()
+    consent: Consent = NO_CONSENT
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", self.consent.narrowed(self.settings))
         names = [tool.name for tool in self.tools]
         for name in names:
             if name in TOOLS or names.count(name) > 1:
@@ -88,7 +92,7 @@ class Outcome:
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
     async with founded(wanted, feed, attended=False) as (furniture, teams):
-        return await play_lead(furniture, teams, wanted.folder, told=bool(wanted.goal))
+        return await play_lead(furniture, teams, told=bool(wanted.goal))
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
@@ -97,7 +101,7 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
     A team that was founded from another is gone on with from there: its lead is at home in that one.
     """
     async with reopened(wanted, feed, attended=False) as (furniture, teams):
-        return await play_lead(furniture, teams, wanted.folder, told=bool(wanted.goal))
+        return await play_lead(furniture, teams, told=bool(wanted.goal))
 
 
 @asynccontextmanager
@@ -107,10 +111,11 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
+    mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
     if not attended:
-        refuse_unconfined(place, settings, sandbox, EMPTY)
+        refuse_unconfined(place, settings, sandbox, [mode])
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
-        await _permit(teams.office, wanted, settings.permission_mode or Mode.DEFAULT, sandbox, attended=attended)
+        await _permit(teams.office, wanted, mode, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(teams.office, wanted.goal)
         yield await _furnished(place, wanted, client, sandbox, teams), teams
@@ -120,7 +125,9 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
 async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
     """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
     place, settings = workspace_of(wanted.folder), wanted.settings
-    name = home_of(place, known_team(place, wanted.team) if wanted.team else latest_team(place))
+    asked = known_team(place, wanted.team) if wanted.team else latest_team(place)
+    Signing(settings.state, place).check(asked)
+    name = home_of(place, asked)
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     opened = _home(place, name, settings, feed, create=False)
@@ -128,22 +135,29 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
         office = teams.office
         if not (await office.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        if not attended:
-            refuse_unconfined(place, settings, sandbox, office.roster.state)
-        await _permit(office, wanted, settings.permission_mode, sandbox, attended=attended)
+        await _go_on(place, wanted, sandbox, office, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(office, wanted.goal)
         if await teams.reopen():
-            if not attended:
-                refuse_unconfined(place, settings, sandbox, office.roster.state)
-            await _permit(office, wanted, settings.permission_mode, sandbox, attended=attended)
+            await _go_on(place, wanted, sandbox, office, attended=attended)
         yield await _furnished(place, wanted, client, sandbox, teams), teams
+
+
+async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, office: Office, *, attended: bool) -> None:
+    """Record what is permitted from now on in a team that is there; raise BadSettings where that must not be."""
+    state, settings = office.roster.state, wanted.settings
+    mode = settings.mode_over(state.mode, *state.modes.values())
+    had = (state.mode_of(member.name) for member in state.members.values() if member.here)
+    if not attended:
+        # A mode that is given is the widest that anybody has then.
+        refuse_unconfined(place, settings, sandbox, [mode] if mode else had)
+    await _permit(office, wanted, mode, sandbox, attended=attended)
 
 
 async def _furnished(
     place: Path, wanted: Wanted, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
 ) -> Furniture:
-    given = await furnished(place, teams.home, wanted.settings, teams.office, client, sandbox, wanted.folder, teams)
+    given = await furnished(place, teams.home, wanted.settings, teams.office, client, sandbox, wanted.consent, teams)
     return replace(given, tools=wanted.tools)
 
 
@@ -173,9 +187,12 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         store = JsonlStore.open(place, team, create=create)
         stack.callback(store.close)
         await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}"))
+        signing = Signing(settings.state, place)
+        if create:
+            signing.claim(team)
         joint = JointStore(store, team)
         office = office_in(joint, settings, feed, spent_in_archive(place, team))
-        yield await stack.enter_async_context(Teams(place, team, store, joint, office))
+        yield await stack.enter_async_context(Teams(signing, team, store, joint, office))
 
 
 async def _permit(office: Office, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool) -> None:
@@ -198,9 +215,9 @@ async def tell(office: Office, words: str | None) -> None:
         await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
 
 
-async def play_lead(furniture: Furniture, teams: Teams, folder: Path, *, told: bool) -> Outcome:
+async def play_lead(furniture: Furniture, teams: Teams, *, told: bool) -> Outcome:
     """Let the lead, and whoever it has, play to the end of its turn. `told`: the user has said something just now."""
-    async with seated(furniture, teams, folder) as agent:
+    async with seated(furniture, teams) as agent:
         # Who resumes what could not go on wants it to: that takes a word of the user.
         if not told and (agent.parked or agent.interrupted):
             await tell(furniture.office, GO_ON)
@@ -219,13 +236,13 @@ async def to_rest(furniture: Furniture, agent: Agent) -> Outcome:
 
 
 @asynccontextmanager
-async def seated(furniture: Furniture, teams: Teams, folder: Path) -> AsyncIterator[Agent]:
+async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
     """Yield the lead's agent, to be played, and have whoever is on its team played meanwhile."""
     office = furniture.office
     office.feed.tell(Founded(office.roster.state.team))
     agent = await Agent.seat(office, furniture.started(), furniture.lead)
     async with task_group() as tasks:
-        launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture, folder)}
+        launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
         teams.players = Team(office, launchers, tasks)
         tasks.start_soon(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)

@@ -68,7 +68,7 @@ async def attended(wanted: Wanted, feed: Feed, *, latest: bool = False) -> Async
     opened = reopened if there else founded
     async with (
         opened(wanted, feed, attended=True) as (furniture, teams),
-        session_with(furniture, teams, wanted.folder) as session,
+        session_with(furniture, teams) as session,
         task_group() as tasks,
     ):
         tasks.start_soon(session.play)
@@ -77,9 +77,9 @@ async def attended(wanted: Wanted, feed: Feed, *, latest: bool = False) -> Async
 
 
 @asynccontextmanager
-async def session_with(furniture: Furniture, teams: Teams, folder: Path) -> AsyncIterator["Session"]:
+async def session_with(furniture: Furniture, teams: Teams) -> AsyncIterator["Session"]:
     """Yield a session of a team that was opened; its lead is seated and yet to be played."""
-    async with seated(furniture, teams, folder) as agent, task_group() as tasks:
+    async with seated(furniture, teams) as agent, task_group() as tasks:
         session = Session(furniture, teams, agent)
         await session.look()
         tasks.start_soon(session.keep)

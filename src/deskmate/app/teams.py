@@ -7,13 +7,13 @@ the home. So whatever is killed where, who comes next finds one of two states, o
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import anyio
 from anyio import to_thread
 
+from deskmate.app.signing import Signing
 from deskmate.core.members import PolicySet, Working
 from deskmate.core.members import Roster as Members
 from deskmate.core.names import LEAD, new_name
@@ -24,7 +24,7 @@ from deskmate.runtime.mirror import Mirror
 from deskmate.runtime.office import Office
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.team import Team
-from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, team_from
+from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
 
@@ -32,13 +32,14 @@ from deskmate.stores.jsonl import JsonlStore
 class Teams:
     """The teams of one lead, whose seat at home the process holds. `office` is that of whichever it works in.
 
-    `players`: who has the teammates played, once somebody does.
+    `signing`: by what a team is known to be this user's. `players`: who has the teammates played, once somebody does.
     """
 
-    def __init__(self, workspace: Path, home: str, store: JsonlStore, joint: JointStore, office: Office) -> None:
+    def __init__(self, signing: Signing, home: str, store: JsonlStore, joint: JointStore, office: Office) -> None:
         self.home, self.office = home, office
+        self._signing, self._workspace = signing, signing.workspace
         self.mirror = Mirror(office, store.projections().write)
-        self._workspace, self._store, self._joint = workspace, store, joint
+        self._store, self._joint = store, joint
         self._opened, self._turn = AsyncExitStack(), anyio.Lock()
         self.players: Team | None = None
 
@@ -63,7 +64,7 @@ class Teams:
             try:
                 await to_thread.run_sync(finish_archiving, self._workspace)
                 # Founded before, by a try that failed behind that, it is only to be gone to.
-                founded = await to_thread.run_sync(team_from, self._workspace, self.home)
+                founded = await to_thread.run_sync(self._signing.team_from, self.home)
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
                 raise Refused(f"no team '{name}' could be founded: {error}") from error
@@ -71,7 +72,7 @@ class Teams:
 
     async def reopen(self) -> bool:
         """Go where the lead worked when it was last seen, and tell whether that is not its home."""
-        name = team_from(self._workspace, self.home)
+        name = self._signing.team_from(self.home)
         if name is not None:
             await self._go(name)
         return name is not None
@@ -123,6 +124,7 @@ class Teams:
             try:
                 await stack.enter_async_context(seat)
                 if create:
+                    await to_thread.run_sync(self._signing.claim, name)
                     await roster.found(name, description, home=self.home)
             except (Held, Refused) as error:
                 if not create:

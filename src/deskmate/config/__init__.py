@@ -1,7 +1,7 @@
 """Settings: what the user configured, in a file of their own, the environment and flags; later ones win.
 
 Nothing else reads the environment or a settings file, and nothing here reads the workspace: a repository must not
-decide where keys go. `app` and, through it, the faces stand above.
+decide where keys go. What a trusted one says is `narrowing`'s. `app` and, through it, the faces stand above.
 """
 
 from deskmate.config.choosing import choose_fallback, choose_model

@@ -153,12 +153,13 @@ class Settings(Written):
     """What the user configured, checked.
 
     `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
-    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `warnings`: what they should be
-    told. `colour`: whether they want any.
+    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `widest_mode`: beyond which the
+    project lets no team go. `warnings`: what they should be told. `colour`: whether they want any.
     """
 
     file: Path
     state: Path
+    widest_mode: Mode | None = None
     warnings: tuple[str, ...] = ()
     colour: bool = True
 
@@ -189,6 +190,19 @@ class Settings(Written):
             member_tokens=self.max_member_tokens,
             steps=self.max_steps,
         )
+
+    def mode_over(self, own: Mode, *members: Mode) -> Mode | None:
+        """Return the mode to give a team that has `own`, and `members` of it; None to leave all as they are.
+
+        That is the one that is set, else its own where somebody goes too far; in no case one that is too wide here.
+        """
+        widest = self.widest_mode
+        if widest is None:
+            return self.permission_mode
+        if self.permission_mode is None and not any(mode.wider_than(widest) for mode in (own, *members)):
+            return None
+        wanted = self.permission_mode or own
+        return widest if wanted.wider_than(widest) else wanted
 
     @property
     def skills_folder(self) -> Path:

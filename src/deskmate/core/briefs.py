@@ -24,9 +24,10 @@ _TEAMMATE = frozenset({Kind.TEAMMATE})
 
 
 class Environment(BaseModel):
-    """Where an agent works. `branch`: None outside of a git repository. `attended`: a person is there to answer.
+    """Where an agent works. `attended`: a person is there to answer.
 
-    `sandbox`: how far commands are confined, with a `network`, without, or with these hosts.
+    `branch`: None outside of a git repository, empty where nobody looked. `sandbox`: how far commands are confined,
+    with a `network`, without, or with these hosts.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -259,11 +260,11 @@ def _skills(parts: _Makings) -> list[str]:
 
 
 def _environment(where: Environment) -> str:
-    branch = f"git branch {where.branch}" if where.branch else "no git repository"
+    git = {None: ", no git repository", "": ""}.get(where.branch, f", git branch {where.branch}")
     person = (
         "The user is there." if where.attended else "Nobody attends this run: decide by yourself, ask no questions."
     )
-    facts = f"Environment: {where.platform}, shell {where.shell}, {branch}. Date: {where.date}. {person}"
+    facts = f"Environment: {where.platform}, shell {where.shell}{git}. Date: {where.date}. {person}"
     return _line(" ".join(filter(None, [facts, _confinement(where)])))
 
 

@@ -60,12 +60,9 @@ def founding(workspace: Path, *parts: str) -> Founded | None:
     return event if isinstance(event, Founded) else None
 
 
-def team_from(workspace: Path, home: str) -> str | None:
-    """Return the open team that a lead founded from its home, if there is one."""
-    for team in teams_in(workspace):
-        if (begun := founding(workspace, team)) and begun.home == home:
-            return team
-    return None
+def teams_from(workspace: Path, home: str) -> list[str]:
+    """Return the open teams that say of themselves that a lead founded them from its home."""
+    return [team for team in teams_in(workspace) if (begun := founding(workspace, team)) and begun.home == home]
 
 
 def archive(workspace: Path, team: str, at: float, files: Files | None = None) -> Path:

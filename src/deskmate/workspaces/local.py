@@ -255,7 +255,7 @@ class LocalWorkspace:
         try:
             ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
             await _beside(self._unfinished.sweep)
-            if self._sandbox:
+            if self._sandbox and self._sandbox.level is Level.BUBBLEWRAP:
                 await _beside(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(

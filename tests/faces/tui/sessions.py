@@ -21,7 +21,7 @@ from deskmate.core.messages import PermissionRequest, PlanRequest
 from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock
-from tests.faces.teams import Hands
+from tests.faces.teams import Hands, sign
 
 START = 1_700_000_000.0
 NOW = START + 900
@@ -81,6 +81,7 @@ class Asking(Host):
 async def team(folder: Path, *members: tuple[str, str]) -> AsyncIterator[tuple[Hands, FakeClock]]:
     """Found a team of these names and roles and yield what it takes to do something to it, and its clock."""
     with closing(JsonlStore.open(folder, "main", create=True)) as store:
+        sign(folder, {"HOME": str(folder)})
         clock = FakeClock(START)
         pen = Pen(store, clock)
         roster = Roster(pen)

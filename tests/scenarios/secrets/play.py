@@ -127,7 +127,7 @@ def perform(stand: Stand) -> list[int]:
     """Have everything said and done, and return the exit codes."""
     conversation = f"hello {SHAPED['typed in a conversation']}\ntouch it\n/no not {SHAPED['refusal']}\n/compact\nfail\n"
     return [
-        stand.type("run", "--output", "stream-json", f"Go, with {SHAPED['typed']}."),
+        stand.type("run", "--trust", "--output", "stream-json", f"Go, with {SHAPED['typed']}."),
         stand.type("send", "lead", f"hello, take {SHAPED['sent']}"),
         stand.type("board", "add", f"use {SHAPED['task of the user']}"),
         stand.type("--plain", "--team", "talk", stdin=conversation),

@@ -16,6 +16,8 @@ looking        teams, board, inbox, cost, as they are printed
 transcripts    what a member did, as it is printed and followed
 acting         messages, tasks and stops by the user's hand
 doctor         checks and what to do, and losses accepted
+trusting       what a folder tells agents to do, shown and asked about
+trust_command  folders and teams trusted, listed, taken back
 tables         rows in columns, at any width
 run            one run carried out: settings, feed, outcome
 demo           a rehearsed team, watched

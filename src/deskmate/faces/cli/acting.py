@@ -3,7 +3,6 @@
 `team_commands` stands above; `deskmate.app` does it, under the name of the user.
 """
 
-import os
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -50,7 +49,7 @@ def assign(folder: Path | None, team: str | None, task: str, name: str) -> int:
 
 def done(folder: Path | None, team: str | None, task: str) -> int:
     """Mark a task as done, once what verifies it succeeds."""
-    return _put_task("done", _wait_for(partial(acting.complete_task, folder, team, task, note, os.environ)))
+    return _put_task("done", _wait_for(partial(acting.complete_task, folder, team, task, note)))
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:

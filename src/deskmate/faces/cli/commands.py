@@ -88,6 +88,12 @@ def _options(command: Command) -> Command:
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when so many tokens are used."),
         click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when so much is spent."),
         click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
+        click.option(
+            "--trust",
+            "trusts",
+            is_flag=True,
+            help="Use the notes, settings and skills of this folder as they are now, in this run alone.",
+        ),
     ):
         command = option(command)
     return command
@@ -128,7 +134,14 @@ def _headless_options(command: Command) -> Command:
 @_options
 @click.pass_context
 def deskmate(
-    ctx: click.Context, /, workspace: Path | None, plain: bool, team: str | None, latest: bool, **flags: object
+    ctx: click.Context,
+    /,
+    workspace: Path | None,
+    plain: bool,
+    team: str | None,
+    latest: bool,
+    trusts: bool,
+    **flags: object,
 ) -> int:
     """Coding agents at the desks around you: talk to them, or give them a goal; they work in your folder.
 
@@ -147,7 +160,7 @@ def deskmate(
     with importing():
         from deskmate.faces.cli.sitting import Sitting
 
-    sitting = Sitting(workspace, words and bounded(words), team, latest, flags)
+    sitting = Sitting(workspace, words and bounded(words), team, latest, flags, trusts)
     return _converse(sitting, plain=plain or not at_terminal())
 
 
@@ -170,7 +183,9 @@ def _converse(sitting: "Sitting", *, plain: bool) -> int:
         else:
             from deskmate.faces.tui import carry_out
 
-    return carry_out(sitting)
+    # Here, where the terminal is still as anybody else leaves it.
+    agreed = sitting.agreed(asks=at_terminal())
+    return carry_out(agreed) if agreed else 0
 
 
 @deskmate.command()
@@ -178,7 +193,9 @@ def _converse(sitting: "Sitting", *, plain: bool) -> int:
 @click.option("--team", metavar="NAME", help="The name of the new team. Else: main, main-2, ...")
 @_headless_options
 @click.pass_context
-def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: str, **flags: object) -> int:
+def run(
+    ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: str, trusts: bool, **flags: object
+) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
 
     Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, the answer alone to stdout; with
@@ -190,7 +207,7 @@ def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: 
     with importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    errand = Errand("run", ctx.meta["workspace"], bounded(words), team, output, flags)
+    errand = Errand("run", ctx.meta["workspace"], bounded(words), team, output, flags, trusts)
     return carry_out(errand, ctx.obj)
 
 
@@ -199,7 +216,9 @@ def run(ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: 
 @click.argument("text", required=False)
 @_headless_options
 @click.pass_context
-def resume(ctx: click.Context, /, team: str | None, text: str | None, output: str, **flags: object) -> int:
+def resume(
+    ctx: click.Context, /, team: str | None, text: str | None, output: str, trusts: bool, **flags: object
+) -> int:
     """Go on with what a TEAM left open, and print the answer.
 
     Without TEAM, the one that was last at work here. TEXT is said to it first; with - it is read from stdin.
@@ -208,7 +227,7 @@ def resume(ctx: click.Context, /, team: str | None, text: str | None, output: st
     with importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    errand = Errand("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags)
+    errand = Errand("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags, trusts)
     return carry_out(errand, ctx.obj)
 
 

@@ -14,7 +14,7 @@ import anyio
 import click
 
 from deskmate import Refused
-from deskmate.app.checking import Check, check_machine, check_settings, check_workspace
+from deskmate.app.checking import Check, check_machine, check_settings, check_trust, check_workspace
 from deskmate.app.losses import CheckedTeam, Lost, check_teams, lost_of
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.error_log import logging_to
@@ -32,7 +32,9 @@ def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
     """Print how all is and what to do; return 1 where something is bad, 3 where the workspace cannot be used."""
     workspace = check_workspace(folder)
     found = check_teams(workspace.place, team) if workspace.place else ()
-    checks = (*check_machine(os.environ), *check_settings(os.environ, workspace.place), *workspace.checks)
+    trust = check_trust(workspace.place, os.environ) if workspace.place else ()
+    settings = check_settings(os.environ, workspace.place)
+    checks = (*check_machine(os.environ), *settings, *workspace.checks, *trust)
     rows = (*checks, *(check for one in found for check in one.checks))
     if as_json:
         fields = {"checks": [asdict(check) for check in checks], "teams": [_team_fields(one) for one in found]}

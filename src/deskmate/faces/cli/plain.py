@@ -122,7 +122,7 @@ class _Conversation:
         """Carry out what is typed until somebody leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
-        self._progress.note(f"{words}; /help, and /quit to leave")
+        self._progress.note(f"{words}; /help, /quit")
         self._watch(session, talk)
         history = History.of_user(os.environ)
         with keyboard.open(self._past(history), partial(_here, session)) as typed:

@@ -14,7 +14,8 @@ from typing import Literal, Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Founded, Happening, Outcome, Settings, Wanted
+from deskmate.app import Feed, Founded, Happening, Mode, Outcome, Settings, Wanted
+from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
@@ -22,6 +23,7 @@ from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.texts import clean, one_line
+from deskmate.faces.cli.trusting import consent_of
 
 EXIT_CODES = {"answered": 0, "parked": 1, "interrupted": INTERRUPTED}
 
@@ -38,7 +40,7 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What was typed."""
+    """What was typed. `trusts`: all of the folder is, in this run."""
 
     deed: Literal["run", "resume"]
     workspace: Path | None
@@ -46,6 +48,7 @@ class Errand:
     team: str | None
     output: str
     flags: Mapping[str, object]
+    trusts: bool = False
 
     def resumed(self, team: str) -> str:
         """Return what to type to go on with it."""
@@ -62,12 +65,15 @@ def carry_out(errand: Errand, runner: Runner | None) -> int:
         progress = progress_on(stderr, colour=settings.colour)
         for warning in settings.warnings:
             progress.note(f"deskmate: warning: {warning}")
+        consent = consent_of(errand.workspace, settings, progress.note, trusts=errand.trusts, asks=False) or NO_CONSENT
+        settings = consent.narrowed(settings)
         # A team that is resumed keeps its mode unless another is set.
-        mode = settings.permission_mode or ("default" if errand.deed == "run" else None)
+        own = Mode.DEFAULT if errand.deed == "run" else settings.permission_mode
+        mode = own and (settings.mode_over(own) or own)
         progress.note(f"{model}, permission mode {mode}" if mode else model)
         brake = Brake(progress.note)
         with Outlet(sys.stdout, alarm=brake.pull) as stdout, brake.signals(), logging_to(progress.note):
-            run = _Run(errand, progress, stdout)
+            run = _Run(errand, consent, progress, stdout)
             try:
                 outcome = anyio.run(run.play, settings, runner or app, brake)
             finally:
@@ -80,8 +86,8 @@ def carry_out(errand: Errand, runner: Runner | None) -> int:
 class _Run:
     """What one errand comes to, told as it goes."""
 
-    def __init__(self, errand: Errand, progress: Progress, stdout: Outlet) -> None:
-        self._errand, self._progress, self._stdout = errand, progress, stdout
+    def __init__(self, errand: Errand, consent: Consent, progress: Progress, stdout: Outlet) -> None:
+        self._errand, self._consent, self._progress, self._stdout = errand, consent, progress, stdout
         self._team: str | None = None
 
     async def play(self, settings: Settings, runner: Runner, brake: Brake) -> Outcome | None:
@@ -91,7 +97,7 @@ class _Run:
         feed.listen(self._progress.hear)
         errand = self._errand
         with anyio.CancelScope() as scope, brake.stops(scope):
-            wanted = Wanted(errand.workspace, errand.words, errand.team, settings)
+            wanted = Wanted(errand.workspace, errand.words, errand.team, settings, consent=self._consent)
             return await (runner.run if errand.deed == "run" else runner.resume)(wanted, feed)
         return None
 

@@ -6,33 +6,46 @@
 import os
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deskmate import app
 from deskmate.app import Settings, Sum, Wanted
+from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli.listings import dollars
+from deskmate.faces.cli.tables import note
+from deskmate.faces.cli.trusting import consent_of
 
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What was typed. `latest`: the team last written to is gone on with."""
+    """What was typed. `latest`: the team last written to is gone on with. `trusts`: all of the folder is, here and now.
+
+    `consent`: what of the workspace is used, once that is known.
+    """
 
     workspace: Path | None
     words: str | None
     team: str | None
     latest: bool
     flags: Mapping[str, object]
+    trusts: bool = False
+    consent: Consent = NO_CONSENT
+
+    def agreed(self, *, asks: bool) -> "Sitting | None":
+        """Return this with what of the workspace is used, None where the person leaves. `asks`: one is there to say."""
+        consent = consent_of(self.workspace, self.settings(), note, trusts=self.trusts, asks=asks)
+        return None if consent is None else replace(self, consent=consent)
 
     def settings(self) -> Settings:
         """Return the settings, flags above all else; raise BadSettings where no model can be asked with them."""
         settings = app.load(os.environ, {name: value for name, value in self.flags.items() if value is not None})
         app.choose_model(settings)
-        return settings
+        return self.consent.narrowed(settings)
 
     def wanted(self, settings: Settings) -> Wanted:
         """Return what the app is wanted to open."""
-        return Wanted(self.workspace, self.words, self.team, settings)
+        return Wanted(self.workspace, self.words, self.team, settings, consent=self.consent)
 
     def way_on(self, team: str) -> str:
         """Return what to type to go on with a team."""

@@ -1,10 +1,11 @@
 """The commands that look at a team and that act on it by the user's hand. Only click is imported before one runs.
 
-`commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts`, `acting` and
-`doctor` carry them out.
+`commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts`, `acting`,
+`doctor` and `trust_command` carry them out.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -256,4 +257,30 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
     return face.doctor(ctx.meta["workspace"], team, as_json=as_json)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, cost, stop, doctor)
+@click.command()
+@click.argument("path", required=False, type=completing.Folder(exists=True, file_okay=False, path_type=Path))
+@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which others began.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")
+@click.option("--revoke", is_flag=True, help="Trust this folder no more.")
+@click.pass_context
+def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
+    """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
+
+    Without PATH, of the folder that is worked in. Nothing of a repository is used before; what is trusted is each file
+    as it is, and one that changes is asked about again. Exits with 1 if you do not trust what is shown.
+    """
+    if lists + revoke + bool(team) > 1 or (yes and (lists or revoke)):
+        raise click.UsageError("--team, --list and --revoke are three things; take one of them. --yes trusts.", ctx)
+    folder = path or ctx.meta["workspace"]
+    with importing():
+        from deskmate.faces.cli import trust_command as face
+
+    if lists:
+        return face.listing()
+    if revoke:
+        return face.revoke(folder)
+    return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
+
+
+TEAM_COMMANDS = (teams, board, inbox, tail, send, cost, stop, doctor, trust)

@@ -1,0 +1,154 @@
+"""Definitions: the notes, settings and skills of a workspace, found and read; and what agents are given of them.
+
+A file is followed and opened as file tools do, by descriptor and never out of the workspace, and read once. `trusting`
+above says which of them count; the skills of the user's own folder are read here as well.
+"""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+
+from deskmate.core.briefs import NOTES_CAP
+from deskmate.core.skills import Skill, read_skill
+from deskmate.core.trust import NOTES, SETTINGS, SKILL, SKILLS, Definition
+from deskmate.errors import BadInput, ToolError
+from deskmate.workspaces.files import content
+from deskmate.workspaces.paths import resolved
+
+# Nobody reads more before saying yes to it.
+MOST_BYTES = 256_000
+MOST_SKILLS = 100
+# Longer than any path or name of a branch.
+_MOST_OF_GIT = 4096
+_LOG = logging.getLogger(__name__)
+
+
+def seen_in(workspace: Path, folder: Path) -> list[str]:
+    """Return what a workspace has that definitions are read from, without opening any of it."""
+    notes = next(_notes_paths(workspace, folder), None)
+    there = (path for path in (SETTINGS, SKILLS) if os.path.lexists(workspace / path))
+    return [*([notes] if notes else []), *there]
+
+
+def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
+    """Return the definitions of a workspace: the notes nearest to a folder, the settings, the skills.
+
+    What cannot be read is passed over with a warning: the work does not depend on it.
+    """
+    notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
+    others = definitions_at(workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace)])
+    return (*([notes] if notes else []), *others)
+
+
+def definitions_at(workspace: Path, paths: Iterable[str]) -> tuple[Definition, ...]:
+    """Return the definitions at these paths, those that can be read."""
+    return tuple(found for path in paths if (found := _read(workspace, path)))
+
+
+def _read(workspace: Path, path: str) -> Definition | None:
+    try:
+        with resolved(workspace, path) as place:
+            if place.ours:
+                raise ToolError(f"{path} leads into the records of teams")
+            return Definition(path, content(place, MOST_BYTES))
+    except ToolError as error:
+        _LOG.warning("%s is left out: %s", path, str(error).partition(";")[0])
+        return None
+
+
+def _notes_paths(workspace: Path, folder: Path) -> Iterator[str]:
+    """Yield the notes that may be meant, the ones that are first; a folder outside counts as the top."""
+    here = folder.resolve()
+    between = [place for place in (here, *here.parents) if place.is_relative_to(workspace)] or [workspace]
+    for name in NOTES:
+        for place in between:
+            if (place / name).is_file():
+                yield (place / name).relative_to(workspace).as_posix()
+
+
+def _skill_paths(workspace: Path) -> list[str]:
+    try:
+        names = sorted(os.listdir(workspace / SKILLS))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        _LOG.warning("%s cannot be read (%s) and is left out", SKILLS, error.strerror)
+        return []
+    found = _there(workspace, (f"{SKILLS}/{name}/{SKILL}" for name in names))
+    if len(found) > MOST_SKILLS:
+        _LOG.warning("%s holds %d skills, of which the first %d are read", SKILLS, len(found), MOST_SKILLS)
+    return found[:MOST_SKILLS]
+
+
+def _there(workspace: Path, paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if os.path.lexists(workspace / path)]
+
+
+# -- what agents are given ------------------------------------------------------------------------
+
+
+def notes_of(definitions: Iterable[Definition]) -> tuple[str, str]:
+    """Return the name and the text of the notes among them, no text where there are none."""
+    for one in definitions:
+        if (name := PurePosixPath(one.path).name) in NOTES:
+            return name, one.data[: NOTES_CAP + 1].decode(errors="replace")
+    return NOTES[0], ""
+
+
+def skills_of(definitions: Iterable[Definition], workspace: Path, own: Path) -> dict[str, Skill]:
+    """Return by name the skills of the user's own folder and those among the definitions; the user's win a name.
+
+    A broken one, or a second of one name, is passed over with a warning.
+    """
+    theirs = (one for one in definitions if PurePosixPath(one.path).name == SKILL)
+    read = ((one.text, str(workspace / PurePosixPath(one.path).parent)) for one in theirs)
+    return _by_name((*_own_skills(own), *read))
+
+
+def _own_skills(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.glob(f"*/{SKILL}")):
+        try:
+            yield path.read_text(encoding="utf-8", errors="replace"), str(path.parent)
+        except OSError as error:
+            _LOG.warning("a skill is left out: %s", error)
+
+
+def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:
+    found: dict[str, Skill] = {}
+    for text, folder in texts:
+        try:
+            skill = read_skill(text, folder)
+        except BadInput as error:
+            _LOG.warning("a skill is left out: %s", error)
+            continue
+        if skill.name in found:
+            _LOG.warning("a skill is left out: %s bears the name of %s", skill.folder, found[skill.name].folder)
+        else:
+            found[skill.name] = skill
+    return found
+
+
+def branch_of(place: Path) -> str | None:
+    """Return the git branch of a folder, the start of a commit where it is on none, nothing outside of git.
+
+    Only for a folder that is trusted: the name of a branch is words of whoever made it.
+    """
+    top = next((folder / ".git" for folder in (place, *place.parents) if (folder / ".git").exists()), None)
+    if top is None:
+        return None
+    try:
+        if top.is_file():
+            # A worktree: what stands there says where its own part of the repository is.
+            top = top.parent / _line_of(top).removeprefix("gitdir:").strip()
+        words = _line_of(top / "HEAD")
+    except (OSError, ValueError):
+        return None
+    name = words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]
+    # What git itself takes for a name has no space in it.
+    return name if name.isprintable() and " " not in name else None
+
+
+def _line_of(file: Path) -> str:
+    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as opened:
+        return opened.read(_MOST_OF_GIT).decode(errors="replace").strip()

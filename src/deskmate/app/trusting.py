@@ -1,0 +1,184 @@
+"""Trusting: what the user has approved of each workspace, kept in a file of the user's own; and what counts by it.
+
+Faces above show what is new and ask; `definitions` below reads. The rule is in `core.trust`: only the very bytes that
+were approved count, and those that were compared are those that are used.
+"""
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.definitions import definitions_at, definitions_in, seen_in
+from deskmate.app.places import current_folder, workspace_of
+from deskmate.config import Settings
+from deskmate.core.trust import (
+    SETTINGS,
+    Approved,
+    Definition,
+    Standing,
+    counting,
+    digests,
+    read_trust,
+    standing,
+    write_trust,
+)
+from deskmate.errors import BadRecord, Refused, StoreUnavailable
+from deskmate.workspaces.private import private_folder, replace_file
+
+FILE = "trust.json"
+_LOCK = "trust.lock"
+_MOST_BYTES = 16_000_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What of a workspace is used: definitions, as they were read. `trusted`: the folder is, its branch may be told."""
+
+    definitions: tuple[Definition, ...] = ()
+    trusted: bool = False
+
+    @property
+    def approved(self) -> dict[str, str] | None:
+        """The same as another process is told it, None where the folder is not trusted."""
+        return digests(self.definitions) if self.trusted else None
+
+    def narrowed(self, settings: Settings) -> Settings:
+        """Return settings with all that the project narrows; raise BadSettings for what it may not say."""
+        for one in self.definitions:
+            if one.path == SETTINGS:
+                # Only who has such a file waits for it.
+                from deskmate.config.narrowing import narrowed, read_project
+
+                return narrowed(settings, read_project(one.data, one.path))
+        return settings
+
+
+NO_CONSENT = Consent()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A workspace looked over. `consent`: what was approved before, with these bytes.
+
+    `unused`: by path how all else stands, None where nothing was opened to tell; `fresh`: the same as it was read.
+    `trouble`: why nothing counts as approved, in words.
+    """
+
+    workspace: Path
+    consent: Consent
+    unused: Mapping[str, Standing | None]
+    fresh: tuple[Definition, ...] = ()
+    trouble: str = ""
+
+    @property
+    def whole(self) -> Consent:
+        """The consent to all that was read."""
+        return Consent((*self.consent.definitions, *self.fresh), trusted=True)
+
+
+def survey(folder: Path | None, state: Path, *, reads: bool) -> Survey:
+    """Look a workspace over. Without `reads` nothing is opened in one that was never trusted."""
+    here = folder or current_folder()
+    place, trouble = workspace_of(here), ""
+    try:
+        approved = Trust(state).approved(place)
+    except BadRecord as error:
+        approved, trouble = None, str(error)
+    if approved is None and not reads:
+        return Survey(place, NO_CONSENT, dict.fromkeys(seen_in(place, here)), trouble=trouble)
+    found = definitions_in(place, here)
+    used = counting(found, approved or {})
+    fresh = tuple(one for one in found if one not in used)
+    unused = {one.path: standing(one, approved or {}) for one in fresh}
+    return Survey(place, Consent(used, approved is not None), unused, fresh, trouble)
+
+
+def consent_to(workspace: Path, approved: Approved | None) -> Consent:
+    """Return the consent that another process tells of: what is still as it was there."""
+    if approved is None:
+        return NO_CONSENT
+    return Consent(counting(definitions_at(workspace, approved), approved), trusted=True)
+
+
+class Trust:
+    """What was approved, by workspace, in the folder that Deskmate keeps for itself."""
+
+    def __init__(self, state: Path) -> None:
+        self.file = state / FILE
+        self._state = state
+
+    def all(self) -> dict[str, dict[str, str]]:
+        """Return all that was approved; raise BadRecord where the file cannot be relied on."""
+        try:
+            with open(os.open(self.file, _READ), "rb") as file:
+                found = os.fstat(file.fileno())
+                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+                    raise BadRecord("it is no file of yours that only you can write")
+                return read_trust(file.read(_MOST_BYTES))
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        except (BadRecord, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise BadRecord(f"nothing counts as trusted, for {self.file} cannot be used: {why}; remove it") from error
+
+    def approved(self, workspace: Path) -> Approved | None:
+        """Return what was approved of a workspace, None where that was never trusted; raise BadRecord as `all` does.
+
+        A workspace around this file has nothing approved: who works in it could write it.
+        """
+        return None if self._is_within(workspace) else self.all().get(str(workspace))
+
+    def approve(self, workspace: Path, consent: Consent) -> None:
+        """Keep that these bytes count, in place of what was approved of the same paths; raise Refused."""
+        if self._is_within(workspace):
+            raise Refused(
+                f"{self.file} lies within {workspace}, where agents can write, so that nothing is kept there; "
+                "for one run: add --trust"
+            )
+        place, added = str(workspace), digests(consent.definitions)
+        self._change(lambda known: {**known, place: {**known.get(place, {}), **added}})
+
+    def revoke(self, workspace: Path) -> bool:
+        """Forget what was approved of a workspace; return whether anything was."""
+        known = str(workspace) in self._known()
+        self._change(lambda before: {place: of for place, of in before.items() if place != str(workspace)})
+        return known
+
+    def _is_within(self, workspace: Path) -> bool:
+        return Path(os.path.realpath(self._state)).is_relative_to(workspace)
+
+    def _known(self) -> dict[str, dict[str, str]]:
+        try:
+            return self.all()
+        except BadRecord:
+            # What cannot be relied on is not carried over.
+            return {}
+
+    def _change(self, change: Callable[[dict[str, dict[str, str]]], Mapping[str, Approved]]) -> None:
+        with own_folder(self._state) as folder, locked(folder):
+            replace_file(folder, FILE, write_trust(change(self._known())))
+
+
+@contextmanager
+def own_folder(state: Path) -> Iterator[int]:
+    """Hold open the folder that Deskmate keeps for itself, made where it is missing; raise StoreUnavailable."""
+    try:
+        state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with private_folder(state.parent.resolve(), state.name) as folder:
+            yield folder
+    except OSError as error:
+        raise StoreUnavailable(f"{state}: {error.strerror}; make it a folder that you may write to") from error
+
+
+@contextmanager
+def locked(folder: int) -> Iterator[None]:
+    """Let nobody else change meanwhile what is kept there: a word taken back could be lost."""
+    opened = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    with open(opened, "rb") as lock:
+        fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+        yield

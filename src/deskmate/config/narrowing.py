@@ -1,0 +1,84 @@
+"""Narrowing: what a project may say in its own settings, once it is trusted: less than the user, never more.
+
+`tables` below has what the user may set. The bytes come from `app`, which read them and knows that they are trusted.
+"""
+
+import tomllib
+from typing import Annotated
+
+from pydantic import Field, ValidationError
+
+from deskmate.config.tables import MOST_CALLS, Above, Rules, Settings, Table, Tokens
+from deskmate.core.policy import Mode
+from deskmate.errors import BadSettings
+
+
+class ProjectRules(Table):
+    """Rules that a project may add: none of them allows anything."""
+
+    ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
+    deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
+
+
+class Project(Table):
+    """All that the settings of a project may hold. `permission_mode` and caps hold where they are the narrower ones."""
+
+    permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
+    permission: ProjectRules = Field(ProjectRules(), description="a table with `ask` or `deny`")
+    max_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 2000000")
+    max_time: Above | None = Field(None, description="a number of seconds above 0")
+    max_members: Annotated[int, Field(ge=0)] | None = Field(None, description="a whole number of teammates, or 0")
+    max_calls: Annotated[int, Field(ge=1, le=MOST_CALLS)] | None = Field(
+        None, description=f"a whole number from 1 to {MOST_CALLS}"
+    )
+    max_member_cost: Above | None = Field(None, description="a number of dollars above 0")
+    max_member_tokens: Tokens | None = Field(None, description="a whole number of tokens, such as 500000")
+    max_steps: Annotated[int, Field(ge=1)] | None = Field(None, description="a whole number of at least 1")
+
+
+_CAPS = tuple(name for name in Project.model_fields if name.startswith("max_"))
+_MAY = f"permission_mode, permission.ask, permission.deny, {', '.join(_CAPS)}"
+
+
+def read_project(data: bytes, file: str) -> Project:
+    """Return the settings of a project; raise BadSettings, naming what may stand there."""
+    try:
+        written = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise BadSettings(f"{file} is not UTF-8 from byte {error.start} on; save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BadSettings(f"{file} is no TOML: {error}; correct it there") from None
+    try:
+        return Project.model_validate(written)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        keys = tuple(str(key) for key in first["loc"])
+        raise BadSettings(_complaint(first["type"], keys, file, first["msg"])) from None
+
+
+def _complaint(kind: str, keys: tuple[str, ...], file: str, why: str) -> str:
+    if keys[0] == "permission" and len(keys) > 2:
+        return f"rule {int(keys[2]) + 1} of '{'.'.join(keys[:2])}' in {file}: {why.removeprefix('Value error, ')}"
+    what = f"{'.'.join(keys)!r} in {file}"
+    if kind == "extra_forbidden":
+        return f"{what} is not for a project to say; it can only narrow what you set, by {_MAY}"
+    table = Project if len(keys) == 1 else ProjectRules
+    return f"{what} must be {table.model_fields[keys[-1]].description}"
+
+
+def narrowed(settings: Settings, project: Project) -> Settings:
+    """Return settings with all that a project narrows. Done twice, it changes nothing more."""
+    own, theirs = settings.permission, project.permission
+    rules = {
+        "ask": list(dict.fromkeys([*own.ask, *theirs.ask])),
+        "deny": list(dict.fromkeys([*own.deny, *theirs.deny])),
+    }
+    caps = {name: _lower(getattr(settings, name), getattr(project, name)) for name in _CAPS}
+    return settings.model_copy(
+        update={**caps, "permission": own.model_copy(update=rules), "widest_mode": project.permission_mode}
+    )
+
+
+def _lower(own: float | None, theirs: float | None) -> float | None:
+    return min((cap for cap in (own, theirs) if cap is not None), default=None)

@@ -1,0 +1,104 @@
+"""Trust: which files of a repository count, by their very bytes, and how a team is known to be the user's own.
+
+A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill. It counts only
+with the bytes that a person approved. `app` above reads files, asks people and keeps what they said.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from deskmate.errors import BadRecord
+
+NOTES = ("AGENTS.md", "CLAUDE.md")
+SETTINGS = ".deskmate/settings.toml"
+SKILLS = ".deskmate/skills"
+SKILL = "SKILL.md"
+VERSION = 1
+
+# By path in the workspace, the SHA-256 of what was approved last.
+Approved: TypeAlias = Mapping[str, str]
+
+
+class Standing(StrEnum):
+    """How a definition stands to what was approved."""
+
+    TRUSTED = "trusted"
+    NEW = "new"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A file as it was read, once: what is hashed is what is used. `path`: in the workspace, parted by `/`."""
+
+    path: str
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its bytes."""
+        # Loading it takes longer than most starts have to spare.
+        from hashlib import sha256
+
+        return sha256(self.data).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.data.decode(errors="replace")
+
+
+def standing(definition: Definition, approved: Approved) -> Standing:
+    """Return how a definition stands."""
+    known = approved.get(definition.path)
+    if known is None:
+        return Standing.NEW
+    return Standing.TRUSTED if known == definition.digest else Standing.CHANGED
+
+
+def counting(definitions: Iterable[Definition], approved: Approved) -> tuple[Definition, ...]:
+    """Return those that were approved with these very bytes."""
+    return tuple(one for one in definitions if standing(one, approved) is Standing.TRUSTED)
+
+
+def digests(definitions: Iterable[Definition]) -> dict[str, str]:
+    """Return definitions as they are approved."""
+    return {one.path: one.digest for one in definitions}
+
+
+# -- how it is kept -------------------------------------------------------------------------------
+
+
+def read_trust(data: bytes) -> dict[str, dict[str, str]]:
+    """Return what was approved, by workspace; raise BadRecord for anything but what `write_trust` writes."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadRecord("it is no JSON") from error
+    if not isinstance(found, dict) or found.get("version") != VERSION:
+        raise BadRecord(f"it is not of version {VERSION}")
+    workspaces = found.get("workspaces")
+    if not isinstance(workspaces, dict) or not all(map(_is_approved, workspaces.values())):
+        raise BadRecord("it does not tell by workspace what was approved")
+    return workspaces
+
+
+def _is_approved(found: object) -> bool:
+    return isinstance(found, dict) and all(isinstance(digest, str) for digest in found.values())
+
+
+def write_trust(workspaces: Mapping[str, Approved]) -> bytes:
+    """Return what was approved as it is kept."""
+    written = {"version": VERSION, "workspaces": {place: dict(workspaces[place]) for place in sorted(workspaces)}}
+    return json.dumps(written, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def signature(key: bytes, workspace: bytes, team: str) -> bytes:
+    """Return what shows that who has the key began a team in this very folder."""
+    import hmac
+
+    # No path holds a zero.
+    return hmac.digest(key, b"\0".join((b"deskmate team", workspace, team.encode())), "sha256").hex().encode()

@@ -1,0 +1,106 @@
+"""What `deskmate trust` does: a folder or a team shown and trusted, what is trusted listed, and taken back.
+
+`team_commands` stands above, `trusting` beside asks; `deskmate.app` reads and keeps.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from deskmate import Refused, app
+from deskmate.app.looking import SeenPolicy, look_at_policy
+from deskmate.app.reading import workspace_at
+from deskmate.app.signing import Signing
+from deskmate.app.trusting import Survey, Trust, survey
+from deskmate.faces.cli.error_log import logging_to
+from deskmate.faces.cli.tables import note, put, warn
+from deskmate.faces.cli.texts import exact
+from deskmate.faces.cli.trusting import ask, keep, shown
+
+NOT_TRUSTED = 1
+_NO_TERMINAL = "nothing was trusted, as there is no terminal to ask at; to trust what was shown: add --yes"
+_DIGITS = 16
+
+
+def trust(folder: Path | None, *, asks: bool) -> int:
+    """Show what a workspace tells agents to do, and trust it if the person says so; return the exit code."""
+    settings = app.load(os.environ)
+    with logging_to(note):
+        found = survey(folder, settings.state, reads=True)
+    if found.trouble:
+        warn(found.trouble)
+    if found.consent.trusted and not found.fresh:
+        return put([f"trusted as it is: {_place(found)}{_named(found.consent.approved or ())}"])
+    if not (asks and found.fresh):
+        put(list(shown(found, settings, whole=True)))
+    elif not _at_terminal():
+        put(list(shown(found, settings, whole=True)))
+        raise Refused(_NO_TERMINAL)
+    elif ask(found, settings) != "trust":
+        note("nothing was trusted")
+        return NOT_TRUSTED
+    keep(found, settings)
+    return put([f"trusted: {_place(found)}{_named(found.unused)}"])
+
+
+def _place(found: Survey) -> str:
+    return exact(str(found.workspace))
+
+
+def _named(paths: Iterable[str]) -> str:
+    return f", with {', '.join(map(exact, paths))}" if paths else ", with nothing in it that tells agents what to do"
+
+
+def trust_team(folder: Path | None, team: str, *, asks: bool) -> int:
+    """Show what a team permits itself, and take it for the user's own if the person says so; return the exit code."""
+    seen = look_at_policy(folder, team)
+    signing = Signing(app.state_folder(os.environ), seen.workspace)
+    if signing.signed(seen.team):
+        return put([f"team {seen.team} is yours already"])
+    put(list(_team_lines(seen)), seen.damage)
+    if asks and not _at_terminal():
+        raise Refused(_NO_TERMINAL)
+    if asks and not click.confirm("go on with it as with a team that you began?", err=True):
+        note("nothing was trusted")
+        return NOT_TRUSTED
+    signing.sign(seen.team)
+    return put([f"team {seen.team} is yours from now on; go on with: deskmate resume {seen.team}"])
+
+
+def _team_lines(seen: SeenPolicy) -> Iterator[str]:
+    yield f"team {seen.team} was not begun by you in {exact(str(seen.workspace))}"
+    if seen.home:
+        yield f"  founded from team {exact(seen.home)}, which has to be yours, too"
+    yield f"  members: {', '.join(map(exact, seen.members)) or 'nobody'}"
+    yield f"  permission mode: {seen.mode}"
+    yield from (f"  permission mode of {exact(name)}: {mode}" for name, mode in seen.modes.items())
+    yield from (f"  rule: {exact(rule)}" for rule in seen.rules)
+    yield f"  what it heard, said and has to do: deskmate tail lead {seen.team}, deskmate board {seen.team}"
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def listing() -> int:
+    """Print what is trusted, by workspace."""
+    kept = Trust(app.state_folder(os.environ)).all()
+    if not kept:
+        note("nothing is trusted")
+    return put([line for place, approved in sorted(kept.items()) for line in _lines(place, approved)])
+
+
+def _lines(place: str, approved: dict[str, str]) -> Iterator[str]:
+    yield exact(place)
+    yield from (f"  {digest[:_DIGITS]}  {exact(path)}" for path, digest in sorted(approved.items()))
+
+
+def revoke(folder: Path | None) -> int:
+    """Take back what is trusted of a workspace."""
+    place = workspace_at(folder)
+    known = Trust(app.state_folder(os.environ)).revoke(place)
+    words = "is not trusted any more" if known else "was not trusted"
+    return put([f"{exact(str(place))} {words}"])
