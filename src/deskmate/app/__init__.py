@@ -1,11 +1,13 @@
 """The app: everything put together. Faces above say what is wanted; all else is below.
 
 running      a team founded or gone on with, and its lead let play
+session      a team and the person at its desk, for every face that has one
 playing      one teammate in a process of its own
 rehearsing   the demo: a team that plays a script
 teams        the team a lead founds, opened, closed and found again
 looking      who is on a team, its board, what it came to
 listening    a member's mail and transcript
+post         the mail of a team as it flows
 acting       the user's hand: sending, stopping, the board, losses accepted
 checking     whether machine, settings and workspace are fit for a team
 losses       what of a team cannot be read, and whom that stops

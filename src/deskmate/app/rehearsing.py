@@ -178,7 +178,7 @@ class Rehearsal:
             tasks.cancel_scope.cancel()
         office = self._furniture.office
         board = await office.board.refresh()
-        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-0-0.txt")
+        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
         return Rehearsed(outcome, self.session.team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
 
     async def _attend(self, person: Person) -> NoReturn:

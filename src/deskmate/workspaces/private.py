@@ -15,8 +15,8 @@ from deskmate.workspaces.paths import FOLDER
 
 TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What follows the name of its member: the numbers of a call, or what ran in the background.
-_BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6})(?:\.[a-z]{1,9})?")
+# What follows the name of its member: the numbers of a call, what ran in the background, or a word with an ending.
+_BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6}|-[a-z]{1,32}(?=\.))(?:\.[a-z]{1,9})?")
 
 
 def own_blob(name: str, member: str) -> str:
