@@ -122,8 +122,10 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
             )
 
         begin = fenced if sandbox.level is Level.LANDLOCK else inmate
+        # All that a trial needs: what else is in the environment may be a secret.
+        needed = {name: environ[name] for name in ("PATH", "HOME") if name in environ}
         try:
-            with begin(Cage(sandbox, Path(os.path.realpath(folder))), _TRIAL, environ, start) as one:
+            with begin(Cage(sandbox, Path(os.path.realpath(folder))), _TRIAL, needed, start) as one:
                 status = _ended(one)
         except (ToolError, OSError) as error:
             status = str(error)
