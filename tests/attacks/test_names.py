@@ -124,6 +124,8 @@ def test_whatever_a_person_types_for_a_name_is_answered_in_a_sentence_and_makes_
     place = tmp_path / "a" / "ws"
     place.mkdir(parents=True)
     founded(place, "main", "alice")
+    # Signed, as a team of the user's own is.
+    at(place, "teams", env=env)
     before = paths(tmp_path)
     for words in COMMANDS:
         for text in TYPED:
@@ -133,9 +135,10 @@ def test_whatever_a_person_types_for_a_name_is_answered_in_a_sentence_and_makes_
             assert ended.stderr.strip(), (words, text)
             assert (obeyed(said), "Traceback" in said, "error in Deskmate" in said) == ([], False, False), (words, text)
     made = {path for path in paths(tmp_path) - before if not path.startswith("a/ws/.tasks/main/")}
-    assert made <= {"home/.local", "home/.local/state", "home/.local/state/deskmate"}
+    state = "home/.local/state"
+    assert made <= {"home/.local", state, f"{state}/deskmate", f"{state}/deskmate/trust.lock"}
 
 
 def test_every_command_that_takes_a_name_is_tried() -> None:
     tried = {words[0] for words in COMMANDS if not words[0].startswith("-")}
-    assert tried == {"board", "cost", "doctor", "inbox", "resume", "run", "send", "stop", "tail"}
+    assert tried == {"board", "cost", "doctor", "inbox", "resume", "run", "send", "stop", "tail", "trust"}

@@ -51,7 +51,7 @@ def typed(workspace: Path, launcher: str) -> list[str]:
         deed = ["resume", "main", GOAL]
     else:
         deed = ["resume", "main"]
-    return ["-C", str(workspace), *deed, "--permission-mode", "dontAsk", "--launcher", launcher]
+    return ["-C", str(workspace), *deed, "--permission-mode", "dontAsk", "--no-sandbox", "--launcher", launcher]
 
 
 def records(workspace: Path) -> int:

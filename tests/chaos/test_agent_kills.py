@@ -89,7 +89,7 @@ def typed(workspace: Path, words: str | None = None) -> list[str]:
         deed = ["resume", "main", GOAL]
     else:
         deed = ["resume", "main", *([words] if words else [])]
-    return ["-C", str(workspace), *deed, "--permission-mode", "bypass"]
+    return ["-C", str(workspace), *deed, "--permission-mode", "bypass", "--no-sandbox"]
 
 
 # -- killed anywhere ----------------------------------------------------------------------------------
