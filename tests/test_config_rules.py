@@ -80,3 +80,22 @@ def test_a_rule_that_does_not_fit_is_refused_by_its_place(
     file.write_text(text)
     with pytest.raises(BadSettings, match="^" + re.escape(said.format(file=file))):
         load(home)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("network = 'yes'", "'network' in {file} must be true, false, or a list of hosts, such as"),
+        ("network = [1]", "'network' in {file} must be true, false, or a list of hosts, such as"),
+        ("writable = ['~']", "'writable' in {file} must be a list of folders, such as"),
+        ("hidden = ['here']", "'hidden' in {file} must be a list of folders or files, such as"),
+        ("[permission]\nallow = [1]", "rule 1 of 'permission.allow' in {file}: it must be a text"),
+    ],
+)
+def test_what_a_list_cannot_hold_is_told_with_its_place(
+    home: dict[str, str], file: Path, line: str, words: str
+) -> None:
+    file.write_text(line)
+    with pytest.raises(BadSettings) as raised:
+        load(home)
+    assert str(raised.value).startswith(words.format(file=file))

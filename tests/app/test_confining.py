@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.app import Feed, Wanted
 from deskmate.app.confining import sandbox_of
+from deskmate.app.session import attended
 from deskmate.config import Settings, load
 from deskmate.core.names import ROSTER
 from deskmate.errors import BadSettings
@@ -83,6 +85,37 @@ async def test_what_was_begun_attended_is_not_resumed_unattended_and_unconfined(
         assert await inside.records(ROSTER) == before
         await inside.resume(provider, "anthropic", "go on", sandbox=True, permission_mode="acceptEdits")
     assert len(provider.requests) == 2
+
+
+@pytest.mark.behaviour("sandbox")
+async def test_who_only_pipes_words_in_is_nobody_who_watches(room: Room) -> None:
+    inside = Room(room.home.parent, room.home)
+    async with FakeProvider([Say("Never asked.")]) as provider:
+        settings = inside.settings(provider, "anthropic", sandbox=True, permission_mode="dontAsk")
+        wanted = Wanted(inside.place, "go", None, settings, watched=False)
+        with pytest.raises(BadSettings, match="mode dontAsk runs commands unasked"):
+            async with attended(wanted, Feed()):
+                pass
+    assert (provider.requests, (inside.place / ".teams").exists()) == ([], False)
+
+
+@pytest.mark.behaviour("sandbox")
+async def test_who_wants_no_sandbox_is_told_so(room: Room, caplog: pytest.LogCaptureFixture) -> None:
+    async with FakeProvider([Say("Done.")]) as provider:
+        await room.run(provider, "anthropic", sandbox=False, permission_mode="bypass")
+    assert "commands run unasked and unconfined: it is switched off" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        ({"writable": ["/"]}, "names /, which holds your home"),
+        ({"network": ["http://example.org"]}, r"^'network' in .*settings.toml: "),
+    ],
+)
+def test_what_would_leave_no_wall_is_refused(tmp_path: Path, flags: dict[str, object], why: str) -> None:
+    with pytest.raises(BadSettings, match=why):
+        sandbox_of(load({"HOME": str(tmp_path)}, flags))
 
 
 @pytest.mark.usefixtures("bubblewrap")

@@ -111,6 +111,7 @@ def sleeping(place: Place) -> Iterator["subprocess.Popen[str]"]:
         assert process.stderr is not None
         process.stdin.write("sleep\n")
         process.stdin.flush()
+        assert "commands run unasked and unconfined" in process.stderr.readline()
         assert process.stderr.readline() == "[lead@main] bash sleep 60\n"
         try:
             yield process

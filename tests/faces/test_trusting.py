@@ -21,7 +21,10 @@ pytestmark = pytest.mark.behaviour("trust")
 NOTES = "Speak softly.\n\x1b[2Jhidden \u202e\n"
 ASKS = "q: leave >"
 SCREEN = "\x1b[?1049h"
-UNUSED = "not used, as you have not trusted it: AGENTS.md; look and decide with: deskmate trust, or add --trust"
+UNUSED = (
+    "not used, as you have not trusted it: AGENTS.md; look and decide with: deskmate trust, or add --trust; "
+    "a team keeps the notes it was begun with"
+)
 
 
 @pytest.fixture

@@ -128,7 +128,17 @@ def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Chec
         return (told("settings", error),)
     words = str(settings.file) if settings.file.exists() else f"no file {settings.file}, and none is needed"
     checks = (Check("settings", "ok", words), *_warnings(settings), _model(settings), *_fallback(settings))
-    return (*checks, _sandbox(sandbox_of(settings), place))
+    try:
+        return (*checks, _sandbox(sandbox_of(settings), place), *_missing(settings))
+    except BadSettings as error:
+        return (*checks, told("sandbox", error))
+
+
+def _missing(settings: Settings) -> Iterator[Check]:
+    for name, places in {"writable": settings.writable, "hidden": settings.hidden}.items():
+        for path in (path for path in places if not Path(path).expanduser().exists()):
+            words = f"'{name}' in {settings.file} names {path}, which is not there"
+            yield Check("sandbox", "warn", words, "correct it, or make it")
 
 
 def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
@@ -143,7 +153,8 @@ def _sandbox(sandbox: Sandbox, place: Path | None) -> Check:
         return Check("sandbox", "warn", home, "choose a folder below it with -C PATH")
     hosts = "" if isinstance(sandbox.network, bool) else f"with {', '.join(sandbox.network)} alone of the network"
     network = hosts or ("with the network" if sandbox.network else "without a network")
-    words = f"{sandbox.level}: commands write only in the workspace, {network}"
+    places = " and ".join(["the workspace", *map(str, sandbox.writable)])
+    words = f"{sandbox.level}: commands write only in {places}, {network}"
     return Check("sandbox", "ok", "; but ".join(filter(None, [words, sandbox.reason])))
 
 

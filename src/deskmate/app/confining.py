@@ -3,6 +3,8 @@
 `furnishing` gives it to every workspace, the roster records its level; `workspaces.levels` below finds out.
 """
 
+import logging
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,22 +12,31 @@ from deskmate.config import Settings
 from deskmate.core.policy import Mode
 from deskmate.errors import BadSettings
 from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspaces.sandbox import Level, Sandbox, homes
 
+_LOG = logging.getLogger(__name__)
 # What lets commands run that nobody looked at.
 _UNASKED = (Mode.DONT_ASK, Mode.BYPASS)
 
 
 def sandbox_of(settings: Settings) -> Sandbox:
-    """Return how commands are confined: as well as the machine can, or not at all where the user wants that."""
+    """Return how commands are confined: as well as the machine can, or not at all where the user wants that.
+
+    Raises BadSettings for hosts that are none, and for folders that would leave no wall.
+    """
     if not settings.sandbox:
         return Sandbox(Level.NONE, "it is switched off by --no-sandbox or in the settings")
-    return find_sandbox(
-        settings.state,
-        network=settings.network,
-        hidden=(settings.file.parent, *_folders(settings.hidden)),
-        writable=_folders(settings.writable),
-    )
+    writable = _folders(settings.writable)
+    for folder in writable:
+        if any(home.is_relative_to(os.path.realpath(folder)) for home in homes(os.environ)):
+            raise BadSettings(
+                f"'writable' in {settings.file} names {folder}, which holds your home; name folders below that"
+            )
+    hidden = (settings.file.parent, *_folders(settings.hidden))
+    try:
+        return find_sandbox(settings.state, network=settings.network, hidden=hidden, writable=writable)
+    except BadSettings as error:
+        raise BadSettings(f"'network' in {settings.file}: {error}") from error
 
 
 def _folders(names: list[str]) -> tuple[Path, ...]:
@@ -33,12 +44,18 @@ def _folders(names: list[str]) -> tuple[Path, ...]:
 
 
 def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, modes: Iterable[Mode]) -> None:
-    """Raise BadSettings where commands would run unasked and unconfined by one of these modes, with nobody there."""
+    """Raise BadSettings where commands would run unasked and unconfined by one of these modes, with nobody there.
+
+    Where the user wants it so, that is a warning.
+    """
     modes = set(modes)
     mode = next((mode for mode in _UNASKED if mode in modes), None)
-    if mode is None or not settings.sandbox or sandbox.confines(place):
+    if mode is None or sandbox.confines(place):
         return
     reason = f"{place} holds your home" if sandbox.level is Level.BUBBLEWRAP else sandbox.reason
+    if not settings.sandbox:
+        _LOG.warning("commands run unasked and unconfined: %s", reason)
+        return
     raise BadSettings(
         f"mode {mode} runs commands unasked, and nothing confines them: {reason}; "
         "or take the risk, as in a container, with --no-sandbox"

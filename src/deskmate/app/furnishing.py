@@ -327,4 +327,5 @@ def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bo
         attended=attended,
         sandbox=sandbox.level,
         network=sandbox.network if sandbox.level is Level.BUBBLEWRAP else sandbox.network is True,
+        writable=tuple(map(str, sandbox.writable)),
     )

@@ -52,6 +52,7 @@ class Wanted:
 
     `settings`: those handed over, narrowed as the project has it. `tools`: of the program that runs this, beside those
     of Deskmate, and allowed; who plays in a process of its own has them not. `consent`: what of the workspace is used.
+    `watched`: a person sees what happens as it does.
     """
 
     workspace: Path | None
@@ -60,6 +61,7 @@ class Wanted:
     settings: Settings
     tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
+    watched: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", self.consent.narrowed(self.settings))
@@ -112,7 +114,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
-    if not attended:
+    if not (attended and wanted.watched):
         refuse_unconfined(place, settings, sandbox, [mode])
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
         await _permit(teams.office, wanted, mode, sandbox, attended=attended)
@@ -148,7 +150,7 @@ async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, office: Office, 
     state, settings = office.roster.state, wanted.settings
     mode = settings.mode_over(state.mode, *state.modes.values())
     had = (state.mode_of(member.name) for member in state.members.values() if member.here)
-    if not attended:
+    if not (attended and wanted.watched):
         # A mode that is given is the widest that anybody has then.
         refuse_unconfined(place, settings, sandbox, [mode] if mode else had)
     await _permit(office, wanted, mode, sandbox, attended=attended)

@@ -50,8 +50,9 @@ class Signing:
     def _check(self, team: str) -> None:
         if not self.signed(team):
             raise Refused(
-                f"team '{team}' was not begun by you here, so nothing that stands in it is obeyed; "
-                f"look at it with: deskmate board {team}; go on with it by: deskmate trust --team {team}"
+                f"team '{team}' was not begun by you here, or was moved or copied, "
+                f"so nothing that stands in it is obeyed; look at it with: deskmate board {team}; "
+                f"go on with it by: deskmate trust --team {team}"
             )
 
     def claim(self, team: str) -> None:

@@ -32,6 +32,8 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = {
     "OPENAI_API_KEY": ("openai", "key"),
     "OPENAI_BASE_URL": ("openai", "base_url"),
 }
+# The settings that are tables, with settings of their own.
+_TABLES = frozenset({"anthropic", "openai", "permission", "models"})
 Layer: TypeAlias = dict[str, Any]
 Place: TypeAlias = Callable[[tuple[str, ...]], str]
 
@@ -122,7 +124,11 @@ def _check(layer: Layer, place: Place) -> None:
 
 def _complaint(kind: str, keys: tuple[str, ...], place: Place, why: str) -> str:
     if keys[0] == "permission" and len(keys) > 2:
-        return f"rule {int(keys[2]) + 1} of {place(keys[:2])}: {why.removeprefix('Value error, ')}"
+        told = "it must be a text" if kind == "string_type" else why.removeprefix("Value error, ")
+        return f"rule {int(keys[2]) + 1} of {place(keys[:2])}: {told}"
+    if keys[0] not in _TABLES:
+        # What follows tells which item of a list, or which of two kinds, does not fit.
+        keys = keys[:1]
     if keys[:-1] == ("models",):
         return f"{place(keys)} must be a table with `window`, `output` or `prices`"
     fields = _table_at(keys[:-1]).model_fields

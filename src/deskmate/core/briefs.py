@@ -27,7 +27,7 @@ class Environment(BaseModel):
     """Where an agent works. `attended`: a person is there to answer.
 
     `branch`: None outside of a git repository, empty where nobody looked. `sandbox`: how far commands are confined,
-    with a `network`, without, or with these hosts.
+    with a `network`, without, or with these hosts; what they may write besides the workspace is `writable`.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -40,6 +40,7 @@ class Environment(BaseModel):
     attended: bool = True
     sandbox: str = "none"
     network: bool | tuple[str, ...] = True
+    writable: tuple[str, ...] = ()
 
 
 class _Makings(BaseModel):
@@ -273,9 +274,10 @@ def _confinement(where: Environment) -> str:
         return ""
     confined = where.sandbox == "bubblewrap"
     folder = "a /tmp" if confined else "a $TMPDIR"
+    places = ", ".join(["the workspace", *where.writable])
     guarded = " Git's settings and hooks cannot be changed." if confined else ""
     return (
-        f"Commands run in a sandbox: they write only in the workspace and in {folder} that is new at each, "
+        f"Commands run in a sandbox: they write only in {places} and in {folder} that is new at each, "
         f"and {_reach(where.network)}.{guarded}"
     )
 

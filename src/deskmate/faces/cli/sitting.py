@@ -13,6 +13,7 @@ from deskmate import app
 from deskmate.app import Settings, Sum, Wanted
 from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli.listings import dollars
+from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.tables import note
 from deskmate.faces.cli.trusting import consent_of
 
@@ -45,7 +46,7 @@ class Sitting:
 
     def wanted(self, settings: Settings) -> Wanted:
         """Return what the app is wanted to open."""
-        return Wanted(self.workspace, self.words, self.team, settings, consent=self.consent)
+        return Wanted(self.workspace, self.words, self.team, settings, consent=self.consent, watched=at_terminal())
 
     def way_on(self, team: str) -> str:
         """Return what to type to go on with a team."""

@@ -44,7 +44,7 @@ def consent_of(
         return found.consent
     if asks:
         return _asked(found, settings)
-    way = "look and decide with: deskmate trust, or add --trust"
+    way = "look and decide with: deskmate trust, or add --trust; a team keeps the notes it was begun with"
     tell(f"deskmate: not used, as you have not trusted it: {_unused(found)}; {way}")
     return found.consent
 

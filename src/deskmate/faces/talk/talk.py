@@ -222,6 +222,8 @@ class Talk:
     async def _drop(self, rule: str) -> Lines:
         rules = self._session.permitted.rules
         if rule not in rules:
+            if rule in self._session.permitted.own:
+                raise Refused(f"'{one_line(rule)[:80]}' is a rule of your settings; take it out of that file")
             there = f"rules: {'; '.join(rules)}" if rules else "there is none"
             raise Refused(f"there is no rule '{one_line(rule)[:80]}' to drop; {there}")
         await self._session.drop_rules([rule])
