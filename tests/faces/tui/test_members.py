@@ -87,7 +87,9 @@ async def test_sixty_are_listed_a_line_each_and_the_chosen_one_is_in_sight(
         await screen.press("shift+tab")
         await screen.sees("to mate60", "mate60")
         compare(screen.app, "sixty")
-        await screen.press("f2", *["up"] * 30)
+        await screen.press("f2")
+        await screen.sees("choose")
+        await screen.press(*["up"] * 30)
         await screen.sees("to mate30", "members 61")
         compare(screen.app, "sixty-members")
 
