@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
@@ -18,6 +19,8 @@ from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import PWNED, Ground, ground
 
 pytestmark = pytest.mark.anyio
+
+Eventually = Callable[[Callable[[], bool]], None]
 
 LONG = 60
 OBEYED = f'[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch {PWNED}; false"\n'
@@ -51,7 +54,7 @@ async def run(workspace: LocalWorkspace, command: str, blob: str = "lead-1-0.txt
 
 @pytest.mark.parametrize("count", [2, 10])
 async def test_commands_that_overlap_share_what_stands_in_and_none_makes_a_repository(
-    on: Ground, bare: Path, bubblewrap: Sandbox, count: int
+    on: Ground, bare: Path, bubblewrap: Sandbox, eventually: Eventually, count: int
 ) -> None:
     async with anyio.create_task_group() as group:
         for number in range(count):
@@ -61,9 +64,7 @@ async def test_commands_that_overlap_share_what_stands_in_and_none_makes_a_repos
             command = f"touch {number}; {after}{wait}{MAKE.format('.git/')}; git init -q"
             member = f"m{number}"
             group.start_soon(run, confined(on, bare, bubblewrap, member), command, f"{member}-1-0.txt")
-            with anyio.fail_after(LONG):
-                while not (bare / str(number)).exists():
-                    await anyio.sleep(0.02)
+            await to_thread.run_sync(eventually, (bare / str(number)).exists)
     assert sorted(os.listdir(bare)) == sorted([".tasks", ".teams", *map(str, range(count))])
 
 
@@ -119,7 +120,9 @@ async def test_from_a_worktree_no_submodule_of_its_repository_is_written(
     if there:
         (modules / "sub").mkdir(parents=True)
         (modules / "sub/config").write_text("mine\n")
-    tamper = f"mkdir -p {modules}/sub; echo {PWNED} > {modules}/sub/config; mv {modules} {modules}2; mkdir -p {modules}/x"
+    tamper = (
+        f"mkdir -p {modules}/sub; echo {PWNED} > {modules}/sub/config; mv {modules} {modules}2; mkdir -p {modules}/x"
+    )
     await run(confined(on, on.top / "other", bubblewrap), tamper)
     found = {str(path.relative_to(modules)): path.is_file() and path.read_text() for path in modules.rglob("*")}
     assert found == ({"sub": False, "sub/config": "mine\n"} if there else {})
@@ -139,7 +142,7 @@ async def test_a_repository_without_worktrees_gets_none(on: Ground, bubblewrap: 
     shutil.rmtree(worktrees, ignore_errors=True)
     told = await run(
         confined(on, on.workspace, bubblewrap),
-        f"git status --porcelain -uno; git worktree list; mkdir -p {worktrees}/x && echo {PWNED}; git worktree add -q t",
+        f"git status -s -uno; git worktree list; mkdir -p {worktrees}/x && echo {PWNED}; git worktree add -q t",
     )
     assert PWNED not in told.output
     assert str(on.workspace) in told.output

@@ -48,7 +48,7 @@ def is_guarded(parts: Sequence[str]) -> bool:
 
 
 def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
-    """Tell whether a path leads to what makes a workspace itself a folder of git, or to what git obeys in such a one."""
+    """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
     names = {HEAD, *_SETTINGS} if os.path.lexists(root / HEAD) else {HEAD}
     return not {*map(plain, parts[:1])}.isdisjoint(map(plain, names)) and not _is_found(root / GIT)
 
