@@ -23,8 +23,7 @@ pytestmark = pytest.mark.anyio
 Eventually = Callable[[Callable[[], bool]], None]
 
 LONG = 60
-OBEYED = f'[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch {PWNED}; false"\n'
-MAKE = "mkdir -p {0}objects {0}refs; echo 'ref: refs/heads/x' > {0}HEAD; printf '%s' '" + OBEYED + "' > {0}config"
+MAKE = "mkdir -p {0}objects {0}refs; echo 'ref: refs/heads/x' > {0}HEAD; git config -f {0}config core.fsmonitor ./pwned"
 
 
 @pytest.fixture
@@ -71,9 +70,10 @@ async def test_commands_that_overlap_share_what_stands_in_and_none_makes_a_repos
 async def test_a_workspace_cannot_be_made_a_folder_of_git_itself(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
     await run(workspace, f"{MAKE.format('')}; mv HEAD x; rm -rf HEAD; {MAKE.format('')}")
-    on.git("plain", "status")
+    environ = {**on.environ(), "GIT_CEILING_DIRECTORIES": str(on.top)}
+    outside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=bare, env=environ, capture_output=True, check=False)
+    assert b"not a git repository" in outside.stderr
     assert not (bare / "HEAD").exists()
-    assert not (bare / PWNED).exists()
 
 
 async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
@@ -85,6 +85,14 @@ async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, ba
         await workspace.write(path, b"mine", known=None)
     assert {"config", "sub"} <= set(os.listdir(bare))
     assert not (bare / "HEAD").exists()
+
+
+async def test_what_stands_in_for_a_head_keeps_no_file_tool_from_other_names(
+    on: Ground, bare: Path, bubblewrap: Sandbox
+) -> None:
+    (bare / "HEAD").mkdir()
+    await confined(on, bare, bubblewrap).write("config", b"mine", known=None)
+    assert (bare / "config").read_bytes() == b"mine"
 
 
 async def test_in_a_repository_a_file_may_be_called_as_git_calls_its_own(on: Ground, bubblewrap: Sandbox) -> None:

@@ -49,7 +49,7 @@ def is_guarded(parts: Sequence[str]) -> bool:
 
 def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
     """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
-    names = {HEAD, *_SETTINGS} if os.path.lexists(root / HEAD) else {HEAD}
+    names = {HEAD, *_SETTINGS} if _is_bare(root) else {HEAD}
     return not {*map(plain, parts[:1])}.isdisjoint(map(plain, names)) and not _is_found(root / GIT)
 
 
@@ -105,12 +105,10 @@ def _of_repository(git: Path) -> Iterator[Guard]:
 
 def _of_top(root: Path) -> Iterator[Guard]:
     """Yield what keeps a workspace from becoming a folder of git itself, or what git obeys where it is one."""
-    head = root / HEAD
-    if os.path.lexists(head) and (head.is_symlink() or not head.is_dir()):
+    if _is_bare(root):
         yield from _of_repository(root)
     else:
-        # A folder there is nothing that git takes for a repository's.
-        yield Guard(str(head))
+        yield Guard(str(root / HEAD))
 
 
 def _of_worktree(own: Path) -> Iterator[Guard]:
@@ -150,6 +148,12 @@ def _worktree(git: Path) -> _Worktree | None:
 def _is_repository(git: Path) -> bool:
     """Tell whether git may take a folder for a repository; a placeholder it does not."""
     return git.is_dir() and not git.is_symlink() and os.path.lexists(git / HEAD)
+
+
+def _is_bare(root: Path) -> bool:
+    """Tell whether git may take a workspace itself for its folder: not where a folder is in the place of its HEAD."""
+    head = root / HEAD
+    return os.path.lexists(head) and (head.is_symlink() or not head.is_dir())
 
 
 def _is_found(git: Path) -> bool:
