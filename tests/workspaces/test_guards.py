@@ -49,6 +49,7 @@ def repository(git: Path) -> list[Guard]:
         Guard(f"{git}/config.worktree", b""),
         Guard(f"{git}/hooks"),
         Guard(f"{git}/commondir", b".\n"),
+        Guard(f"{git}/worktrees"),
     ]
 
 
@@ -58,14 +59,27 @@ def own(root: Path) -> tuple[list[Mount], list[Guard]]:
     return mounts, [Guard(f"{root}/.deskmate"), Guard(f"{root}/.mcp.json")]
 
 
-def test_a_folder_without_a_repository_must_not_get_one(root: Path) -> None:
+@pytest.mark.parametrize("made", [(), (".git", "HEAD")])
+def test_a_folder_without_a_repository_must_not_get_one_nor_become_one(root: Path, made: tuple[str, ...]) -> None:
+    # What stands in for it, by a command that runs already, is none.
+    for name in made:
+        (root / name).mkdir()
     mounts, guards = own(root)
     found = guarded(root)
-    assert (list(found.mounts), list(found.guards)) == (mounts, [*guards, Guard(f"{root}/.git")])
+    assert (list(found.mounts), list(found.guards)) == (mounts, [*guards, Guard(f"{root}/.git"), Guard(f"{root}/HEAD")])
+
+
+def test_a_workspace_that_is_a_folder_of_git_itself_is_guarded_as_one(root: Path) -> None:
+    (root / "HEAD").touch()
+    mounts, guards = own(root)
+    found = guarded(root)
+    assert list(found.mounts) == mounts
+    assert list(found.guards) == [*guards, Guard(f"{root}/.git"), *repository(root)]
 
 
 def test_the_folder_of_git_stays_where_it_is_and_writable(root: Path) -> None:
     (root / ".git").mkdir()
+    (root / ".git/HEAD").touch()
     mounts, guards = own(root)
     found = guarded(root)
     assert list(found.mounts) == [*mounts, Mount(f"{root}/.git", Way.WRITE)]
@@ -93,9 +107,9 @@ def test_of_a_worktree_the_repository_is_writable_and_guarded(root: Path, common
         *guards,
         Guard(f"{root}/.git"),
         *repository(common),
-        Guard(f"{common}/worktrees"),
         *(Guard(f"{mine}/{name}") for name in ("commondir", "gitdir")),
         Guard(f"{mine}/config.worktree", b""),
+        Guard(f"{common}/modules"),
     ]
 
 
@@ -135,6 +149,7 @@ def test_a_pipe_in_the_place_of_the_pointer_keeps_nobody_waiting(root: Path) -> 
 def test_a_link_cannot_be_guarded(root: Path, name: str) -> None:
     if "/" in name:
         (root / ".git").mkdir()
+        (root / ".git/HEAD").touch()
     (root / name).symlink_to("elsewhere")
     with pytest.raises(ToolError, match="is a link, which a sandbox cannot guard"):
         guarded(root)

@@ -267,7 +267,7 @@ def test_without_a_place_for_its_list_there_is_no_sandbox(tmp_path: Path) -> Non
     (tmp_path / "file").touch()
     found = find_sandbox(tmp_path / "file/state", programs=["/bin/true"], landlock=False)
     assert found.level is Level.NONE
-    assert found.reason.endswith("cannot be written: Not a directory; a sandbox keeps a list there")
+    assert found.reason.endswith("cannot be used: Not a directory; a sandbox keeps a list there")
 
 
 def test_a_workspace_that_holds_a_home_is_not_confined(bubblewrap: Sandbox) -> None:

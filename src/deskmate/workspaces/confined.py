@@ -90,8 +90,15 @@ def _identity(guard: Guard) -> tuple[int, int] | None:
 
 
 def _only_read(guard: Guard) -> Mount:
-    empty = os.path.isdir(guard.path) and not os.listdir(guard.path)
-    return Mount(guard.path, Way.EMPTY if empty else Way.READ)
+    return Mount(guard.path, Way.EMPTY if _is_empty(guard.path) else Way.READ)
+
+
+def _is_empty(path: str) -> bool:
+    """Tell whether this is a folder with nothing in it; of one that cannot be read nobody knows."""
+    try:
+        return os.path.isdir(path) and not os.listdir(path)
+    except PermissionError:
+        return False
 
 
 @dataclass(frozen=True, slots=True)

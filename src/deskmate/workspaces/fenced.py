@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from deskmate.workspaces.confined import Cage, NotBegun, Start
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
 from deskmate.workspaces.gate import GATE, OPEN
 from deskmate.workspaces.guards import repository
 from deskmate.workspaces.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
-from deskmate.workspaces.processes import Mark, Toll, end, mark_of
+from deskmate.workspaces.processes import Mark, Toll, end, mark_of, start_of
 from deskmate.workspaces.sandbox import Way
 
+_SCRATCH = "deskmate-fenced-"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # Not cut into pieces: what a command may know of itself is in there, and not there before it begins.
 _KERNEL = "/proc"
@@ -77,12 +79,25 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
     """Lend a folder for temporary files."""
-    folder = tempfile.mkdtemp(prefix="deskmate-")
+    folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-")
     try:
         yield folder
     finally:
-        # Not by Python, which follows folders only so deep; what cannot be removed is left to whoever tidies there.
-        subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
+        _remove(folder)
+
+
+def sweep_scratch() -> None:
+    """Remove the temporary files of those that were killed before they could."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*-*"):
+        pid = left.name.removeprefix(_SCRATCH).partition("-")[0]
+        with contextlib.suppress(FileNotFoundError):
+            if pid.isdigit() and left.lstat().st_uid == os.getuid() and start_of(int(pid)) is None:
+                _remove(str(left))
+
+
+def _remove(folder: str) -> None:
+    # Not by Python, which follows folders only so deep; what cannot be removed is left to whoever tidies there.
+    subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def _refused(cage: Cage) -> Iterator[str]:

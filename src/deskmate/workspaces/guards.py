@@ -16,12 +16,13 @@ from deskmate.errors import ToolError
 from deskmate.workspaces.paths import OURS, Identity, plain, shown
 from deskmate.workspaces.sandbox import Mount, Way
 
-GIT = ".git"
+GIT, HEAD = ".git", "HEAD"
 # Read by Deskmate or by other agents' tools when they start here, and then run.
 DEFINITIONS = (".deskmate", ".mcp.json")
 _MAX_POINTER = 4096
 _FOLDER = None
 _CONTENT = ("objects", "refs", "logs")
+_SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,12 @@ def is_guarded(parts: Sequence[str]) -> bool:
     return GIT in names or not {*names[:1]}.isdisjoint(DEFINITIONS)
 
 
+def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
+    """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
+    names = {HEAD, *_SETTINGS} if _is_bare(root) else {HEAD}
+    return not {*map(plain, parts[:1])}.isdisjoint(map(plain, names)) and not _is_found(root / GIT)
+
+
 def obeyed(root: Path) -> frozenset[Identity]:
     """Return where the same lies where it has other names: behind links, or in the folder that `.git` names."""
     found = set[Identity]()
@@ -61,7 +68,7 @@ def guarded(root: Path) -> Guarded:
     mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
     guards = [Guard(str(root / name)) for name in DEFINITIONS]
     git = root / GIT
-    if git.is_dir() and not git.is_symlink():
+    if _is_repository(git):
         mounts.append(Mount(str(git), Way.WRITE))
         guards += _of_repository(git)
     else:
@@ -69,11 +76,13 @@ def guarded(root: Path) -> Guarded:
         if worktree := _worktree(git):
             mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
             guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own))
+            # Of checkouts outside this workspace: what git runs in a submodule of theirs.
+            guards.append(Guard(str(worktree.common / "modules")))
         elif (named := _named(git)) and root in named.parents:
-            # Every folder on the way to it, or it could be moved away with one and another put in its place.
-            way = [named, *(folder for folder in named.parents if root in folder.parents)]
-            mounts += (Mount(str(folder), Way.WRITE) for folder in reversed(way))
+            mounts.append(Mount(str(named), Way.WRITE))
             guards += _of_repository(named)
+        if not _is_found(git):
+            guards += _of_top(root)
     for guard in guards:
         if os.path.islink(guard.path):
             raise ToolError(
@@ -90,9 +99,16 @@ def _of_repository(git: Path) -> Iterator[Guard]:
     yield Guard(str(git / "hooks"))
     # To git, a folder that says of itself that all is in it is the same as one that says nothing.
     yield Guard(str(git / "commondir"), b".\n")
-    if os.path.lexists(git / "worktrees"):
-        # In there stands for every other worktree where its settings are.
-        yield Guard(str(git / "worktrees"))
+    # In there stands for every other worktree where its settings are.
+    yield Guard(str(git / "worktrees"))
+
+
+def _of_top(root: Path) -> Iterator[Guard]:
+    """Yield what keeps a workspace from becoming a folder of git itself, or what git obeys where it is one."""
+    if _is_bare(root):
+        yield from _of_repository(root)
+    else:
+        yield Guard(str(root / HEAD))
 
 
 def _of_worktree(own: Path) -> Iterator[Guard]:
@@ -127,6 +143,22 @@ def _worktree(git: Path) -> _Worktree | None:
     beside = own.parent.name == "worktrees" and _line(own / "commondir") == "../.."
     whole = (common / "HEAD").is_file() and (common / "objects").is_dir()
     return _Worktree(common, own) if agrees and beside and whole else None
+
+
+def _is_repository(git: Path) -> bool:
+    """Tell whether git may take a folder for a repository; a placeholder it does not."""
+    return git.is_dir() and not git.is_symlink() and os.path.lexists(git / HEAD)
+
+
+def _is_bare(root: Path) -> bool:
+    """Tell whether git may take a workspace itself for its folder: not where a folder is in the place of its HEAD."""
+    head = root / HEAD
+    return os.path.lexists(head) and (head.is_symlink() or not head.is_dir())
+
+
+def _is_found(git: Path) -> bool:
+    """Tell whether git finds a repository there, so that it looks no further."""
+    return _is_repository(git) or _named(git) is not None
 
 
 def _named(git: Path) -> Path | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.confined import Cage, Inmate, inmate
-from deskmate.workspaces.fenced import Fenced, fenced
+from deskmate.workspaces.fenced import Fenced, fenced, sweep_scratch
 from deskmate.workspaces.filters import call_filter
 from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
@@ -26,7 +26,8 @@ from deskmate.workspaces.sandbox import Level, Sandbox
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
 # The first that works: with namespaces closed inside too, where bubblewrap is new enough.
-_WAYS = ((*_ALWAYS, "--disable-userns"), _ALWAYS)
+_CLOSED = "--disable-userns"
+_WAYS = ((*_ALWAYS, _CLOSED), _ALWAYS)
 _TRIAL = ("/bin/sh", "-c", ":")
 _TRIAL_SECONDS = 10
 _SAID = 4096
@@ -59,6 +60,7 @@ def find_sandbox(
         limits=limits or Limits(),
     )
     sweep_cgroups()
+    sweep_scratch()
     allowed(() if isinstance(listed, bool) else listed)
     found = _bubblewrap(wanted, environ, programs)
     if isinstance(found, str) and landlock:
@@ -75,13 +77,13 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
         wanted.stand()
         Placeholders(wanted.state).sweep()
     except OSError as error:
-        return f"{error.filename or wanted.state} cannot be written: {error.strerror}; a sandbox keeps a list there"
+        return f"{error.filename or wanted.state} cannot be used: {error.strerror}; a sandbox keeps a list there"
     said = ""
     for way in _WAYS:
         sandbox = replace(wanted, program=(program, *way))
         said = _try(sandbox, environ)
         if not said:
-            return replace(sandbox, reason=_weakness())
+            return replace(sandbox, reason=_weakness(way))
     return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
 
 
@@ -145,10 +147,11 @@ def _ended(one: Inmate | Fenced) -> str:
     return f"exit status {status}" if status else ""
 
 
-def _weakness() -> str:
+def _weakness(way: Sequence[str]) -> str:
     """Return what even the best level lacks here."""
     lacks = {
         "how many processes a command of root has cannot be bounded": counts_processes(),
+        "commands can have namespaces of their own, as bubblewrap is too old to close them": _CLOSED in way,
         "setuid files cannot be kept from being made": call_filter() is not None,
     }
     return "; ".join(said for said, held in lacks.items() if not held)

@@ -25,7 +25,7 @@ from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.confined import Cage
 from deskmate.workspaces.files import content, opened, put
-from deskmate.workspaces.guards import is_guarded, obeyed
+from deskmate.workspaces.guards import is_guarded, obeyed, would_be_bare
 from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
@@ -109,7 +109,8 @@ class LocalWorkspace:
         with resolved(self._root, path) as place:
             if place.ours:
                 raise _ours(place)
-            if is_guarded(place.parts) or place.passes(obeyed(self._root)):
+            guarded = is_guarded(place.parts) or would_be_bare(self._root, place.parts)
+            if guarded or place.passes(obeyed(self._root)):
                 raise ToolError(f"{place.path} is what git or agents obey; only the user changes it, ask for that")
             put(place, data, known, self._unfinished.listing)
 

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import secrets
 from collections.abc import Iterable, Iterator
@@ -17,10 +18,13 @@ from typing import TypedDict
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.paths import shown
-from deskmate.workspaces.processes import start_of
+from deskmate.workspaces.paths import FOLDER, shown
+from deskmate.workspaces.private import replace_file
+from deskmate.workspaces.processes import is_living, start_of
 
-_LIST = "placeholders.json"
+log = logging.getLogger(__name__)
+
+_LIST, _LOCK = "placeholders.json", "placeholders.lock"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -52,27 +56,33 @@ class Placeholders:
             self._make(token, list(guards))
             yield
         finally:
-            with self._held() as fd:
-                listed = _read(fd)
-                listed["needed"].pop(token, None)
-                _clear(listed)
-                _write(fd, listed)
+            try:
+                self._drop(token)
+            except OSError as error:
+                # The command is over, and what it did stands; whoever comes next tries again.
+                log.warning("%s cannot be used, placeholders may be left: %s", self._file, error.strerror)
 
     def sweep(self) -> None:
         """Remove what nobody needs any more."""
-        with self._held() as fd:
-            listed = _read(fd)
+        self._drop(None)
+
+    def _drop(self, token: str | None) -> None:
+        """Take a command from the list, and whatever nobody needs any more from the disk."""
+        with self._held() as folder:
+            listed = self._read()
+            if token is not None:
+                listed["needed"].pop(token, None)
             _clear(listed)
-            _write(fd, listed)
+            _write(folder, listed)
 
     def _make(self, token: str, guards: list[Guard]) -> None:
         try:
-            with self._held() as fd:
-                listed, missing = _read(fd), [guard for guard in guards if not os.path.lexists(guard.path)]
+            with self._held() as folder:
+                listed, missing = self._read(), [guard for guard in guards if not os.path.lexists(guard.path)]
                 listed["needed"][token] = (os.getpid(), start_of(os.getpid()), [guard.path for guard in guards])
                 listed["made"] |= {guard.path: _text(guard.content) for guard in missing}
                 # Before anything is made: what a kill cuts off here is found by whoever comes next.
-                _write(fd, listed)
+                _write(folder, listed)
                 for guard in missing:
                     _stand_in(guard)
         except OSError as error:
@@ -83,31 +93,45 @@ class Placeholders:
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[int]:
-        """Hold the list, so that nobody else of this user changes it, or anything on it."""
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self._file, _OPEN, 0o600)
-        try:
+        """Hold the list, so that nobody else of this user changes it, or anything on it; yield its folder, open."""
+        folder = self._file.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.ExitStack() as stack:
+            fd = os.open(folder / _LOCK, _OPEN, 0o600)
+            stack.callback(os.close, fd)
+            opened = os.open(folder, FOLDER)
+            stack.callback(os.close, opened)
             fcntl.flock(fd, fcntl.LOCK_EX)
-            yield fd
-        finally:
-            os.close(fd)
+            yield opened
+
+    def _read(self) -> _Listed:
+        """Return what is listed; raise OSError, with words for the user, where that cannot be told."""
+        try:
+            return _listed(self._file.read_text())
+        except FileNotFoundError:
+            return _listed("")
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise OSError(
+                errno.EINVAL,
+                "it is damaged; remove it, and the empty .git, .deskmate, .mcp.json and HEAD left in your workspaces",
+                str(self._file),
+            ) from error
 
 
 def _text(content: bytes | None) -> str | None:
     return None if content is None else content.decode()
 
 
-def _read(fd: int) -> _Listed:
-    text = os.pread(fd, os.fstat(fd).st_size, 0).decode()
-    # The rest of a longer list may stand behind it, where a kill came before it was cut off.
-    listed: _Listed = json.JSONDecoder().raw_decode(text)[0] if text else {"made": {}, "needed": {}}
-    return listed
+def _listed(text: str) -> _Listed:
+    """Return a list as it was written; raise what Python raises where it is none."""
+    # The rest of a longer list may stand behind one of an earlier version, where a kill came before it was cut off.
+    found = json.JSONDecoder().raw_decode(text)[0] if text else {"made": {}, "needed": {}}
+    needed = {token: (int(pid), start, [*paths]) for token, (pid, start, paths) in found["needed"].items()}
+    return {"made": dict(found["made"].items()), "needed": needed}
 
 
-def _write(fd: int, listed: _Listed) -> None:
-    data = json.dumps(listed).encode()
-    os.pwrite(fd, data, 0)
-    os.ftruncate(fd, len(data))
+def _write(folder: int, listed: _Listed) -> None:
+    replace_file(folder, _LIST, json.dumps(listed).encode())
 
 
 def _stand_in(guard: Guard) -> None:
@@ -123,9 +147,10 @@ def _stand_in(guard: Guard) -> None:
 
 def _clear(listed: _Listed) -> None:
     """Take from the list, and from the disk, what no living process needs."""
-    living = {token: one for token, one in listed["needed"].items() if start_of(one[0]) == one[1]}
+    living = {token: one for token, one in listed["needed"].items() if is_living(one[0], one[1])}
     needed = {path for _, _, paths in living.values() for path in paths}
-    for path in listed["made"].keys() - needed:
+    # What lies deeper first, or a folder would not be empty.
+    for path in sorted(listed["made"].keys() - needed, reverse=True):
         try:
             _remove(path, listed["made"][path])
         except OSError as error:

@@ -80,6 +80,18 @@ def start_of(pid: int) -> str | None:
     return start_by_proc(pid) if sys.platform == "linux" else start_by_ps(pid)
 
 
+def is_living(pid: int, start: str | None) -> bool:
+    """Tell whether a process that was started then still is: one that nobody has collected yet is not."""
+    if start is None or start_of(pid) != start:
+        return False
+    if sys.platform != "linux":
+        return True
+    try:
+        return _fields(PROC / str(pid))[0] not in (b"Z", b"X")
+    except OSError:
+        return False
+
+
 def start_by_proc(pid: int) -> str | None:
     """Return when a process was started, as /proc shows it."""
     try:

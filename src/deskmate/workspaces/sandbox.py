@@ -109,7 +109,7 @@ class Sandbox:
         """Yield the words for all mounts: what lies above first, and of two for one place the last."""
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", *self._mount("/dev/shm", Way.SCRATCH))
         yield from ("--remount-ro", "/dev", "--proc", "/proc")
-        ways = {mount.path: mount.way for mount in mounts}
+        ways = _anchored({mount.path: mount.way for mount in mounts})
         for path in sorted(ways, key=lambda path: (path.count("/"), path)):
             yield from self._mount(path, ways[path])
 
@@ -126,6 +126,20 @@ class Sandbox:
                 return "--perms", "0555", "--size", "4096", "--tmpfs", path
             case Way.BLANK:
                 return "--ro-bind", str(self._blank), path
+
+
+def _anchored(ways: dict[str, Way]) -> dict[str, Way]:
+    """Return the mounts with every folder between one and a writable one above it.
+
+    Else a folder could be moved away with what is laid over something in it, and the next command would find it bare.
+    """
+    anchored = dict(ways)
+    for path in ways:
+        folders = [str(folder) for folder in Path(path).parents]
+        above = next((number for number, folder in enumerate(folders) if folder in anchored), None)
+        if above is not None and anchored[folders[above]] is Way.WRITE:
+            anchored |= dict.fromkeys(folders[:above], Way.WRITE)
+    return anchored
 
 
 def homes(environ: Mapping[str, str]) -> set[Path]:
