@@ -127,3 +127,14 @@ def test_the_user_may_have_room_made_while_nothing_runs_and_no_cap_is_reached() 
     assert decide(replace(world.view, makes_room=True, over="cost")) != Compact()
     says(world, "read_file")
     assert decide(replace(world.view, makes_room=True)) != Compact()
+
+
+@pytest.mark.behaviour("permission")
+def test_of_a_completion_that_nothing_is_known_of_the_rules_see_the_command_that_it_may_run() -> None:
+    world = idle()
+    (call,) = says(world, "TaskUpdate")
+    assert isinstance(decide(replace(world.view, attempts={})), Ask)
+    world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
+    action = decide(replace(world.view, attempts={}))
+    assert isinstance(action, Settle)
+    assert (action.calls, action.text) == ((call,), "the rule 'deny bash' denies this call; do without it")

@@ -133,6 +133,7 @@ TOLD = {
     "set -euo pipefail; cd x && test -f y": ("set -euo pipefail", "cd x", "test -f y"),
     'while read -r x; do rm "$x"; done < y': ("< y", "read -r x", f"rm {H}"),
     "printf '%s' \"$x\"": (f"printf %s {H}",),
+    "printf -- '%5d\\n' 1": ("printf -- %5d\\\\n 1",),
 }
 
 # -- what cannot be told ------------------------------------------------------------------------------
@@ -145,7 +146,8 @@ UNTOLD = (
     "LD_PRELOAD=x git diff", "PATH=. git diff", "x=1 git diff", "PATH=.; git diff", "PATH=$(ls)", "GIT_PAGER=x",
     "export PATH=.; git diff", "declare -x PATH=.", "readonly PATH=.", "typeset -x A=1", "local a=1", "unset PATH",
     "for PATH in .; do git diff; done", "read PATH < x", "read -a x", "read 'a[$(rm x)]'", "printf -v PATH .",
-    "printf -vPATH .", 'printf "$x" a', "set -a", "set -k; git diff LD_PRELOAD=x", "set -o allexport", "set -- a",
+    "printf -vPATH .", 'printf "$x" a', "printf 'a%n' PATH", "printf -- '%-5.*lln' 1 PATH", 'printf "ab$x" PATH',
+    "set -a", "set -k; git diff LD_PRELOAD=x", "set -o allexport", "set -- a",
     "env PATH=. git diff", "env -S 'rm x'", "sudo PATH=. git diff", "time PATH=. git diff", "getopts a PATH",
     # text that is run, or changes what is
     "eval rm x", "eval 'git diff'", ". ./x", "source x", "exec rm x", "exec > x", "trap 'rm x' EXIT", "alias git=rm",
@@ -163,6 +165,7 @@ UNTOLD = (
     "bash /dev/stdin", "bash --init-file x", "xargs sh -c", "xargs -I{} sh -c 'rm {}'", "xargs -I{} {} x", "xargs env",
     "xargs find", "xargs -a x rm", "xargs -i rm {}", "timeout $x git diff", "nice $x", "env $x", "sudo -u a ls",
     "find $x", "find . -exec rm", "find . -exec sh -c 'rm {}' ';'", "find . -exec ';'",
+    "find . -name -exec , -exec rm x ';'", "find . -name -exec -o -exec rm x {} +", "find . -name -exec , rm ';'",
     "find . -name *.py -exec rm x ';'", "command $x",
     # files that are not known, or none
     "git diff > $x", "git diff > ~/.bashrc", "git diff > x*", "git diff > /dev/tcp/127.0.0.1/80", "ls <> x",
@@ -180,6 +183,8 @@ UNTOLD = (
     # none at all
     "git diff (", "git diff )", "git diff '", 'git diff "', "git diff `", "git diff $(", "git diff &&", "| git diff",
     "if git diff", "; git diff", "ls \\",
+    # what goes deeper than anyone would write
+    f"[ {'! ' * 3000}x ]", f"[[ {'! ' * 3000}x ]]", f"[ {'a = ' * 2000}x ]", f"[[ {'a == ' * 1500}x ]]",
 )  # fmt: skip
 
 

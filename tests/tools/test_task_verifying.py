@@ -14,7 +14,7 @@ from tests.tools.teams import Desks, add, refused
 pytestmark = pytest.mark.anyio
 
 PLAIN = Attempt("TaskUpdate", (), inside=True)
-AS_BASH = Attempt("bash", ("make test",), inside=False)
+AS_BASH = Attempt("bash", ("make test",), inside=False, command="make test")
 UNTOLD = Attempt("bash", None, inside=False)
 
 

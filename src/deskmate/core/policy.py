@@ -43,6 +43,8 @@ class Effect(StrEnum):
 HOLE = "\0"
 
 _OFFERED_CHARS = 200
+# Completing a task runs the command that verifies it, where there is one: no trait of the tool says so.
+_RUNS_AT_TIMES = frozenset({"TaskUpdate"})
 _STRENGTH = {effect: strength for strength, effect in enumerate(Effect)}
 _SAYS = {
     Effect.ALLOW: "allows this call",
@@ -103,13 +105,20 @@ class Attempt:
     `subjects` is what patterns are held against. For a file tool: its path, resolved, parted by `/`, relative
     to the workspace or, outside of it, absolute. For bash: every command it would run, with HOLE for what is known
     only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
-    the workspace. `flawed`: its arguments cannot be read, so that it does nothing.
+    the workspace. `flawed`: its arguments cannot be read, so that it does nothing. `command`: what it would run, where
+    its arguments do not say so.
     """
 
     tool: str
     subjects: tuple[str, ...] | None
     inside: bool
     flawed: bool = False
+    command: str | None = None
+
+    @classmethod
+    def untold(cls, tool: str) -> "Attempt":
+        """Return a call of which nothing can be told: the rules see what it may run at worst."""
+        return cls("bash" if tool in _RUNS_AT_TIMES else tool, None, inside=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote
 
 SHORTEST = 8
-# More than any key is long, a private one of many lines included.
+# More than any key of one line is long.
 _HOLD = 8192
+_LOOK_AT_ONCE = 256
 _RUN = "".join(map(chr, range(0x21, 0x7F)))
 _STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 
@@ -32,14 +33,14 @@ class _Family(NamedTuple):
 
 
 def _family(guard: str, *shapes: tuple[str, str]) -> _Family:
-    return _Family(re.compile(guard), tuple((name, re.compile(pattern)) for name, pattern in shapes))
+    return _Family(re.compile(guard), tuple((name, re.compile(pattern, re.ASCII)) for name, pattern in shapes))
 
 
-_KEY_BEGINS = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY-----(?=(?:(?!-----)[\s\S]){0,300}?[A-Za-z0-9+/]{32})"
-_KEY_ENDS = r"(?:[\s\S]{0,6000}?-----END [A-Z0-9 ]{0,24}PRIVATE KEY-----|[\w+/=\s\\:,.-]{32,6000})"
-_OPEN_KEY = re.compile(
-    r"-----BEGIN [A-Z0-9 ]*(?:PRIVATE KEY-----(?![\s\S]*-----END [A-Z0-9 ]*PRIVATE KEY-----)|-{0,4}\Z)"
-)
+# Each is tried once in a run of its own letters and no repeat within it may be told apart in two ways: so the time that
+# a text takes grows with its length and no faster, whoever wrote it.
+_IS = r"""\\{0,7}["']?\s{0,16}[:=]\s{0,16}\\{0,7}["']?"""
+_AWS_SECRET = _IS + r"([\w+/]{40})(?![\w+/])"
+_AUTHORIZATION = _IS + r"(?i:bearer|basic|token)\s{1,16}((?=[\w.~+/=-]*\d)[\w.~+/=-]{16,})"
 # Every guard begins with a letter that is fixed: `re` looks for that at once, and for one of several it does not.
 _FAMILIES = (
     _family(
@@ -54,9 +55,9 @@ _FAMILIES = (
         r"-[A-Za-z0-9][\w-]{19}",
         ("Anthropic key", r"sk-ant-[\w-]{20,}"),
         # Names of styles begin like that, too: those have no digits and no capitals.
-        ("API key", r"sk-(?<![A-Za-z0-9]sk-)(?!ant-)(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}"),
+        ("API key", r"sk-(?<![\w-]sk-)(?!ant-)(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}"),
         ("GitLab token", r"glpat-[\w-]{20,}"),
-        ("Slack token", r"xox[abeoprs]-(?<![A-Za-z0-9].....)(?=[\w-]*\d)[\w-]{20,}"),
+        ("Slack token", r"xox[abeoprs]-(?<![\w-].....)(?=[\w-]*\d)[\w-]{20,}"),
         ("PyPI token", r"pypi-AgE[\w-]{50,}"),
     ),
     _family(
@@ -64,21 +65,15 @@ _FAMILIES = (
         ("AWS key", r"A[KS]IA(?<![\w+/]....)[A-Z2-7]{16}(?![\w+/])"),
         ("Google key", r"AIza(?<![\w+/-]....)[\w-]{35}(?![\w+/-])"),
     ),
-    _family(
-        "ecret_access_key",
-        ("AWS secret", r"""ecret_access_key["']?\s*[:=]\s*["']?([\w+/]{40})(?![\w+/])"""),
-    ),
+    _family("ecret_access_key", ("AWS secret", "ecret_access_key" + _AWS_SECRET)),
+    _family("ECRET_ACCESS_KEY", ("AWS secret", "ECRET_ACCESS_KEY" + _AWS_SECRET)),
+    _family("ecretAccessKey", ("AWS secret", "ecretAccessKey" + _AWS_SECRET)),
     _family(
         r"\.eyJ",
         ("JWT", r"eyJ(?<![\w-]...)[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
     ),
-    _family(
-        "uthorization",
-        (
-            "authorization",
-            r"""uthorization["']?\s*[:=]\s*["']?(?i:bearer|basic|token)\s+((?=\S*\d)[\w.~+/=-]{16,})""",
-        ),
-    ),
+    _family("uthorization", ("authorization", "uthorization" + _AUTHORIZATION)),
+    _family("UTHORIZATION", ("authorization", "UTHORIZATION" + _AUTHORIZATION)),
     _family(
         "://",
         (
@@ -86,14 +81,25 @@ _FAMILIES = (
             r"""://[^\s/:@"'`]{0,64}:((?=[^\s/@]*\d)(?=[^\s/@]*[A-Za-z])[^\s/@:$<>{}()*"'`\[\]]{8,128})@""",
         ),
     ),
-    _family(
-        "PRIVATE KEY-----",
-        ("private key", _KEY_BEGINS + _KEY_ENDS),
-    ),
 )
 # Where these stand, the secret comes a few words later.
-_CONTEXT = re.compile(r"(?:authorization|secret_access_key)[^\n]*\Z", re.IGNORECASE)
-_CONTEXT_CHARS = 100
+_CONTEXT = re.compile(
+    r"""(?:authorization|secret_?access_?key)[\\"'\s:=]*(?:(?:bearer|basic|token)\s*)?\Z|://[^\s/@]*\Z""",
+    re.IGNORECASE | re.ASCII,
+)
+_CONTEXT_CHARS = 240
+
+# Private keys have many lines: these are looked for by their first and last one.
+_KEY_CHARS = 64 * 1024
+_KEY_LINE = r"[A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_NEAR = 300
+_KEY_BEGINS = re.compile(
+    rf"-----BEGIN {_KEY_LINE}(?=(?:(?!-----)[\s\S]){{0,{_KEY_NEAR}}}?(?:[A-Za-z0-9+/]{{32}}|(?P<cut>\Z)))"
+)
+_KEY_ENDS = re.compile(rf"-----END {_KEY_LINE}")
+_KEY_BODY = re.compile(rf"[\w+/=\s\\:,.-]{{32,{_KEY_CHARS}}}", re.ASCII)
+_KEY_BEGUN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,42}-{0,4}\Z")
+_KEY_BEGUN_CHARS = 60
 
 
 class _Find(NamedTuple):
@@ -157,10 +163,8 @@ class Redaction:
         near = max(0, settled - _CONTEXT_CHARS)
         if context := _CONTEXT.search(text[near:settled]):
             settled = near + context.start()
-        if key := _OPEN_KEY.search(text):
-            settled = min(settled, key.start())
         settled = min([settled, *(len(text) - _begun(text, form) for form in self._odd)])
-        settled = max(settled, len(text) - self._hold)
+        settled = min(max(settled, len(text) - self._hold), _open_key(text))
         return min([settled, *(find.begin for find in finds if find.begin < settled < find.end)])
 
 
@@ -170,10 +174,17 @@ class Passing:
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
         self._held = ""
+        self._more: list[str] = []
+        self._waiting = 0
 
     def add(self, text: str) -> str:
         """Take some more; return what can be passed on."""
-        text = self._held + text
+        self._more.append(text)
+        self._waiting += len(text)
+        # To look through all that is held for each letter that comes would take ever longer.
+        if len(self._held) > _LOOK_AT_ONCE and self._waiting < len(self._held) // 4:
+            return ""
+        text = self._taken()
         finds = self._redaction._find(text)
         settled = self._redaction._settled(text, finds)
         self._held = text[settled:]
@@ -181,8 +192,12 @@ class Passing:
 
     def end(self) -> str:
         """Return the rest: nothing comes behind it."""
-        text, self._held = self._held, ""
-        return self._redaction.text(text)
+        return self._redaction.text(self._taken())
+
+    def _taken(self) -> str:
+        text = "".join([self._held, *self._more])
+        self._held, self._more, self._waiting = "", [], 0
+        return text
 
 
 def _shapes_in(text: str) -> Iterator[_Find]:
@@ -191,6 +206,40 @@ def _shapes_in(text: str) -> Iterator[_Find]:
         for match in pattern.finditer(text):
             start, end = match.span(pattern.groups)
             yield _Find(start, rank, end, match.start(), name)
+    yield from _private_keys(text)
+
+
+def _private_keys(text: str) -> Iterator[_Find]:
+    """Yield private keys to their last line or, where that is missing, as far as they look like one."""
+    if "PRIVATE KEY" not in text:
+        return
+    ends = (match.end() for match in _KEY_ENDS.finditer(text))
+    at, end = 0, next(ends, None)
+    for begin in _KEY_BEGINS.finditer(text):
+        if begin.start() < at or begin["cut"] is not None:
+            continue
+        while end is not None and end < begin.end():
+            end = next(ends, None)
+        if end is not None and end - begin.end() <= _KEY_CHARS:
+            at = end
+        elif body := _KEY_BODY.match(text, begin.end()):
+            at = body.end()
+        else:
+            continue
+        yield _Find(begin.start(), len(_FAMILIES), at, begin.start(), "private key")
+
+
+def _open_key(text: str) -> int:
+    """Return where a private key begins whose last line may yet come; the length of the text where none does."""
+    near = max(0, len(text) - _KEY_BEGUN_CHARS)
+    begun = _KEY_BEGUN.search(text, near)
+    first = begun.start() if begun else len(text)
+    if "PRIVATE KEY" not in text:
+        return first
+    last_end = max((match.start() for match in _KEY_ENDS.finditer(text)), default=0)
+    since = max(last_end, len(text) - _KEY_CHARS - 2 * _KEY_BEGUN_CHARS)
+    begin = _KEY_BEGINS.search(text, since)
+    return min(first, begin.start()) if begin else first
 
 
 def _apart(finds: Iterable[_Find]) -> Iterator[_Find]:
@@ -233,25 +282,23 @@ _SECRET_NAME = re.compile(
     r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|DEV|TEST|OLD|NEW))?_?\d*$",
     re.IGNORECASE,
 )
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONG = 20
 _LETTERS = (r"[a-z]", r"[A-Z]", r"[0-9]", r"[^A-Za-z0-9_.:/ -]")
 _PATHS = ("/", "~", "./", "../", "$")
 _WORD = 16
+_PASSWORD = re.compile(r"""://[^\s/:@?#]{0,256}:([^\s/?#,"']{1,512})@""")
 _BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold a secret, by what their names say, and the passwords in addresses."""
-    named = {name: value for name, value in environ.items() if _SECRET_NAME.search(name) and "://" not in value}
-    addresses = {name: value for name, value in environ.items() if "://" in value and "@" in value}
-    return named | {name: password for name, value in addresses.items() if (password := _password(value))}
-
-
-def _password(address: str) -> str | None:
-    try:
-        return urlsplit(address).password
-    except ValueError:
-        return None
+    named = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
+    found = dict(named)
+    for name, value in environ.items():
+        for at, password in enumerate(dict.fromkeys(_PASSWORD.findall(value)), 1 + (name in named)):
+            found[name if at == 1 else f"{name} ({at})"] = password
+    return found
 
 
 def _tells(value: str) -> bool:
@@ -262,8 +309,13 @@ def _tells(value: str) -> bool:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yield a value and, where it has many lines, its long words: a tool may show it line by line."""
+    """Yield a value and, where it has many lines, its long words: a tool may show it line by line.
+
+    What is escaped for an address is plain to who uses it.
+    """
     yield value
+    if (plain := unquote(value)) != value and _tells(plain):
+        yield plain
     if "\n" in value:
         words = _BETWEEN.split(value)
         yield from (word for word in words if len(word) >= _WORD and _tells(word) and re.search(r"[0-9]", word))
@@ -272,7 +324,9 @@ def _parts(value: str) -> Iterator[str]:
 def _forms(value: str) -> set[str]:
     """Return a value as it may stand in a text: as it is, in JSON, in an address, in base64 at any place."""
     data = value.encode(errors="surrogateescape")
-    texts = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], quote(data, safe="")}
+    texts = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
+    quoted = {quote(data, safe=safe) for safe in ("", "/", "!*'()")}
+    texts |= quoted | {_ESCAPE.sub(lambda found: found[0].lower(), text) for text in quoted}
     for before in range(3):
         coded = base64.b64encode(bytes(before) + data).decode()
         # What its neighbours have a part in is left out at both ends.

@@ -3,6 +3,8 @@
 `decide` above asks here about each open call; `policy` below judges it by rules and mode.
 """
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 from deskmate.core.actions import Ask
@@ -16,14 +18,20 @@ if TYPE_CHECKING:
 
 def asking(view: "View", call: OpenCall, reason: str) -> Ask:
     """Return the question about a call, with the rule that would make it unnecessary."""
-    rule = standing_rule(
-        _attempt(view, call), mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined
-    )
+    attempt = _attempt(view, call)
+    rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined)
+    if attempt.command is not None:
+        reason = f"{reason}; it would run {_written(attempt.command)}"
     return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
 
 
+def _written(command: str) -> str:
+    """Return a command as JSON that stays exact where a face makes one space of several."""
+    return re.sub("(?<= ) ", r"\\u0020", json.dumps(command))
+
+
 def _attempt(view: "View", call: OpenCall) -> Attempt:
-    return view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
+    return view.attempts.get(call.id) or Attempt.untold(call.tool)
 
 
 def _mode(view: "View") -> Mode:

@@ -150,25 +150,26 @@ class Calls:
         )
 
     async def attempts(self) -> Mapping[str, Attempt]:
-        """Return the open calls as the permission rules see them; one that cannot be read is left out."""
+        """Return the open calls as the permission rules see them."""
         calls = self._transcript.memory.calls
         self._attempts = {id_: attempt for id_, attempt in self._attempts.items() if id_ in calls}
         for call in calls.values():
-            if call.id not in self._attempts and (attempt := await self._attempt(call)):
-                self._attempts[call.id] = attempt
+            if call.id not in self._attempts:
+                self._attempts[call.id] = await self._attempt(call)
         return self._attempts
 
-    async def _attempt(self, call: OpenCall) -> Attempt | None:
+    async def _attempt(self, call: OpenCall) -> Attempt:
         try:
             tool, arguments = self._read(call)
         except ToolError:
             return Attempt(call.tool, (), inside=True, flawed=True)
         try:
             return await tool.attempt(arguments, self._desk(call))
-        except Exception:
-            # Whatever it is, nothing can be told of such a call; run, it gets its error as a result.
-            _LOG.debug("%s cannot tell what a call touches", call.tool, exc_info=True)
-            return None
+        except Exception as error:
+            # Run, it gets an error of its tool as a result. Of others nobody would hear; once is enough.
+            if not isinstance(error, ToolError) and call.id not in self._attempts:
+                _LOG.exception("%s cannot tell what a call touches", call.tool)
+            return Attempt.untold(call.tool)
 
     async def run(self, ids: tuple[str, ...]) -> None:
         """Run calls together and record a result for each. Cancelled, those without one have begun and not ended.

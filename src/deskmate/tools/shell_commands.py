@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 10_000
 _MAX_DEPTH = 40
+# More than any test that is told has.
+_MAX_TEST_DEPTH = 8
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _PARAMETER = re.compile(rb"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]|\{(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])\})")
 _DIGIT = re.compile("[0-9]")
@@ -55,7 +57,7 @@ def commands_of(text: str) -> tuple[str, ...] | None:
     """
     try:
         return tuple(dict.fromkeys(_commands(text, 0)))
-    except Untold:
+    except (Untold, RecursionError):
         return None
 
 
@@ -279,23 +281,27 @@ class _Reader:
             case _:
                 raise Untold
 
-    def _operands(self, node: "Node") -> Iterator[Word]:
+    def _operands(self, node: "Node", depth: int = 0) -> Iterator[Word]:
         """Yield the words of a test as the command `[` gets them."""
+        if depth > _MAX_TEST_DEPTH:
+            raise Untold
         if node.type in _WORDS:
             yield self._word(node)
         elif node.type in ("unary_expression", "binary_expression"):
             for part in self._parts(node):
-                yield from self._operands(part)
+                yield from self._operands(part, depth + 1)
         elif node.type == "test_operator" or node.type in ("=", "==", "!=", "!"):
             yield Word(self._text(node))
         else:
             raise Untold
 
-    def _condition(self, node: "Node") -> None:
+    def _condition(self, node: "Node", depth: int = 0) -> None:
         """Read a condition in `[[`, where only some operators look and evaluate nothing.
 
         Not those with `&&` or `||`: a plain sh, which has no `[[`, takes what follows for a command.
         """
+        if depth > _MAX_TEST_DEPTH:
+            raise Untold
         if node.type in _WORDS:
             self._word(node)
             return
@@ -304,12 +310,12 @@ class _Reader:
         parts = self._parts(node)
         match [part.type for part in parts]:
             case ["test_operator", _] if self._text(parts[0]) in _LOOKS:
-                self._condition(parts[1])
+                self._condition(parts[1], depth + 1)
             case ["!", _]:
-                self._condition(parts[1])
+                self._condition(parts[1], depth + 1)
             case [_, "=" | "==" | "!=", _]:
-                self._condition(parts[0])
-                self._condition(parts[2])
+                self._condition(parts[0], depth + 1)
+                self._condition(parts[2], depth + 1)
             case _:
                 raise Untold
 

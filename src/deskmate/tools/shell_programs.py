@@ -31,6 +31,8 @@ _RUNS = frozenset(_RUNNING.split())
 _SHELLS = frozenset({"bash", "dash", "sh"})
 _UNARY = frozenset(f"-{letter}" for letter in "bcdefghkLnOGNprsSuwxz")
 _BINARY = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
+# What stands between the `%` and the `n` may be flags, sizes and lengths.
+_COUNTS = re.compile(r"%[^%A-Za-z]*[hjlLqtwz]*n")
 _SET = re.compile(r"[-+](?:[eux]+o?|o)|pipefail|errexit|nounset|xtrace")
 
 
@@ -122,7 +124,11 @@ def _without(option: str) -> Callable[[Words], bool]:
 
 
 def _is_plain_printf(rest: Words) -> bool:
-    return _without("-v")(rest[:1])
+    """Tell whether `printf` only prints: `-v` and a `%n` in its format set a variable."""
+    words = rest[1:] if rest[:1] == [Word("--")] else rest
+    if not _without("-v")(rest[:1]):
+        return False
+    return not words or not (words[0].open or _COUNTS.search(words[0].text))
 
 
 _CHECKS: Mapping[str, Callable[[Words], bool]] = {
@@ -219,7 +225,8 @@ def _of_find(rest: Words) -> Iterator[Words]:
         if command is None:
             command = [] if word.text in _EXECS else None
         elif word.text == ";" or (word.text == "+" and command[-1:] == [Word("{}")]):
-            if not command:
+            # Where `-exec` is itself the value of an option, another one begins what is run.
+            if not command or command[0].text == "," or any(one.text in _EXECS for one in command):
                 raise Untold
             yield [one.with_hole_at("{}") for one in command]
             command = None

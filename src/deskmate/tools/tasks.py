@@ -5,6 +5,7 @@ the id of its call, so that a repeat after a crash changes nothing twice.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -117,7 +118,7 @@ class TaskUpdate(Described):
                 # It may come, with a command, from a call before this one.
                 return Attempt("bash", None, inside=False)
             if task.verify is not None:
-                return attempt_to_run(task.verify)
+                return replace(attempt_to_run(task.verify), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
     async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
