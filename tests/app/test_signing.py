@@ -165,16 +165,26 @@ async def test_a_team_that_a_pull_brought_records_into_is_not_worked_in(
             assert (await room.resume(provider, "anthropic", "Go on.")).end == "answered"
 
 
-async def test_records_that_git_brings_into_a_workspace_within_a_repository_are_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("hashes", ["sha1", "sha256"])
+@pytest.mark.parametrize("path", ["Inner/.tasks/main/board.jsonl", "Inner/.teams", "Inner/.tasks/main"])
+async def test_records_that_git_brings_into_a_workspace_within_a_repository_are_seen(
+    tmp_path: Path, hashes: str, path: str
+) -> None:
     place = tmp_path / "top/Inner"
     place.mkdir(parents=True)
     await forged(place)
     signing = Signing(tmp_path / "state", place)
     signing.sign("main")
-    git(tmp_path / "top", "init", "-q")
+    git(tmp_path / "top", "init", "-q", f"--object-format={hashes}")
+    for other in ("A" * 200, "n" * 200, "Inner/.tasks/main2", "tests/fixtu/.teams/main/a"):
+        (tmp_path / "top" / other).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "top" / other).touch()
+        git(tmp_path / "top", "add", "-fN", other)
     signing.check("main")
-    git(tmp_path / "top", "add", "-f", "Inner/.tasks/main/board.jsonl")
-    with pytest.raises(Refused, match=r"git has 'Inner/\.tasks/main/board\.jsonl'"):
+    # A repository within, where it is no file.
+    kind, digits = ("100644" if path.endswith("jsonl") else "160000"), 40 if hashes == "sha1" else 64
+    git(tmp_path / "top", "update-index", "--add", "--cacheinfo", f"{kind},{'1' * digits},{path}")
+    with pytest.raises(Refused, match=f"git has '{path}'"):
         signing.check("main")
 
 

@@ -27,8 +27,9 @@ from deskmate.workspaces.private import private_folder, replace_file
 
 KEY = "teams.key"
 _KEY_BYTES = 32
-# What stands before a name in git's index, and the flag that says that two bytes more do.
-_ENTRY, _FLAGS, _EXTENDED = 62, 60, 0x4000
+# Of an entry in git's index: what stands before its hash, how long that may be, the flag that says that two bytes more
+# stand before its name, and the length of the name, as far as it is told.
+_BEFORE_HASH, _HASHES, _EXTENDED, _LENGTH = 40, (20, 32), 0x4000, 0xFFF
 # Made by whoever sits down and signs, before anything is said; drafts of a signature among it.
 _BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _LOG = logging.getLogger(__name__)
@@ -150,12 +151,14 @@ def _in_git(workspace: Path, team: str) -> str | None:
     for top in (workspace, *workspace.parents):
         inner = workspace.relative_to(top)
         # On some disks a name is the same in capitals, and those come first in the index.
-        wanted = tuple(os.fsencode(inner / part / team).lower() + b"/" for part in (TASKS, TEAMS))
-        for name in _indexed(_index_of(top / ".git")):
-            if name.lower().startswith(wanted):
+        folders = tuple(os.fsencode(inner / part).lower() + b"/" for part in (TASKS, TEAMS))
+        wanted = tuple(folder + team.encode() + b"/" for folder in folders)
+        index = _index_of(top / ".git")
+        for name in (name for size in _HASHES for name in _indexed(index, size, wanted[-1] + b"\xff")):
+            # A repository within bears the name of its folder.
+            own = name.lower() + b"/"
+            if own in folders or own.startswith(wanted):
                 return os.fsdecode(name)
-            if name > wanted[-1] + b"\xff":
-                break
     return None
 
 
@@ -172,20 +175,22 @@ def _index_of(git: Path) -> bytes:
         raise StoreUnavailable(f"{git / 'index'}: {error.strerror}; mend that, then try again") from error
 
 
-def _indexed(index: bytes) -> Iterator[bytes]:
-    """Yield the names in an index of version 2 to 4, in their order, as far as they can be read."""
-    # Cut off, or with hashes of another length.
+def _indexed(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
+    """Yield the names up to `last` in an index of version 2 to 4, none where its hashes are of another size."""
+    # Cut off, or of another size.
     with suppress(struct.error, ValueError, IndexError):
         _, version, entries = struct.unpack_from(">4sII", index)
         at, name = 12, b""
         for _ in range(entries):
-            (flags,) = struct.unpack_from(">H", index, at + _FLAGS)
-            start, kept = at + _ENTRY + (2 if flags & _EXTENDED else 0), 0
+            (flags,) = struct.unpack_from(">H", index, at + _BEFORE_HASH + size)
+            start, kept = at + _BEFORE_HASH + size + (4 if flags & _EXTENDED else 2), 0
             if version == 4:
                 cut, start = _varint(index, start)
                 kept = len(name) - cut
             end = index.index(b"\0", start)
             name = name[:kept] + index[start:end]
+            if flags & _LENGTH != min(len(name), _LENGTH) or name > last:
+                return
             yield name
             at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
 
