@@ -147,8 +147,8 @@ async def test_a_team_that_a_pull_brought_records_into_is_not_worked_in(
     git(up, "commit", "-qm", "a")
     git(tmp_path, "clone", "-q", str(up), str(tmp_path / "clone"))
     (tmp_path / "clone/.git").rename(place / ".git")
-    git(place, "config", "index.version", version)
     git(place, "reset", "-q", "--hard")
+    git(place, "update-index", "--index-version", version)
     async with FakeProvider(lambda _: Say("Done.")) as provider:
         await room.run(provider, "anthropic")
         assert (await room.resume(provider, "anthropic", "Go on.")).end == "answered"
@@ -165,10 +165,11 @@ async def test_a_team_that_a_pull_brought_records_into_is_not_worked_in(
             assert (await room.resume(provider, "anthropic", "Go on.")).end == "answered"
 
 
+@pytest.mark.parametrize("version", ["3", "4"])
 @pytest.mark.parametrize("hashes", ["sha1", "sha256"])
 @pytest.mark.parametrize("path", ["Inner/.tasks/main/board.jsonl", "Inner/.teams", "Inner/.tasks/main"])
 async def test_records_that_git_brings_into_a_workspace_within_a_repository_are_seen(
-    tmp_path: Path, hashes: str, path: str
+    tmp_path: Path, hashes: str, path: str, version: str
 ) -> None:
     place = tmp_path / "top/Inner"
     place.mkdir(parents=True)
@@ -180,6 +181,7 @@ async def test_records_that_git_brings_into_a_workspace_within_a_repository_are_
         (tmp_path / "top" / other).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "top" / other).touch()
         git(tmp_path / "top", "add", "-fN", other)
+    git(tmp_path / "top", "update-index", "--index-version", version)
     signing.check("main")
     # A repository within, where it is no file.
     kind, digits = ("100644" if path.endswith("jsonl") else "160000"), 40 if hashes == "sha1" else 64
@@ -193,11 +195,16 @@ async def test_a_named_team_that_git_has_files_of_is_not_gone_to(tmp_path: Path)
     await forged(tmp_path, "web", home="main")
     signing = Signing(tmp_path / "state", tmp_path)
     signing.sign("web")
+    signing.sign("main")
     git(tmp_path, "init", "-q")
+    signing.check("web")
     assert signing.team_from("main") == "web"
     git(tmp_path, "add", "-f", ".teams/web/roster.jsonl")
     with pytest.raises(Refused, match="git has"):
         signing.team_from("main")
+    with pytest.raises(Refused, match="git has"):
+        signing.check("web")
+    signing.check("main")
 
 
 def test_a_team_can_be_given_up_and_is_a_strangers_then(tmp_path: Path) -> None:

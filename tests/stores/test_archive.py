@@ -280,6 +280,6 @@ async def test_an_archived_team_that_somebody_else_brought_counts_nothing(worksp
 
 @pytest.mark.behaviour("budget")
 async def test_of_a_home_without_a_signature_every_archived_team_counts(workspace: Path) -> None:
-    (workspace / ".teams/main/signature").unlink()
     archive(workspace, "web", AT)
+    (workspace / ".teams/main/signature").unlink()
     assert spent_in_archive(workspace, "main").team == Sum(3, Usage(30), 1.5)
