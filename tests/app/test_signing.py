@@ -1,5 +1,6 @@
 """A team is worked in only where this user began it in this very folder, whatever its records say."""
 
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,11 +13,12 @@ from deskmate.app.places import free_team
 from deskmate.app.playing import Part, play
 from deskmate.app.running import Wanted, run
 from deskmate.app.session import attended
-from deskmate.app.signing import KEY, SIGNATURE, Signing
+from deskmate.app.signing import KEY, Signing
 from deskmate.core.names import LEAD
 from deskmate.errors import Refused
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.streams import Pen
+from deskmate.stores.archive import SIGNATURE
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
@@ -124,6 +126,92 @@ async def test_the_team_of_another_user_is_a_strangers(room: Room, tmp_path: Pat
         await room.run(provider, "anthropic")
         with pytest.raises(Refused, match=NOT_YOURS):
             await Room(room.place, tmp_path / "other").resume(provider, "anthropic", "Go on.")
+
+
+def git(folder: Path, *words: str) -> None:
+    own = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    subprocess.run(["git", "-C", str(folder), *own, *words], check=True, timeout=60, capture_output=True)
+
+
+@pytest.mark.parametrize("version", ["2", "4"])
+@pytest.mark.parametrize("path", [".tasks/main/board.jsonl", ".teams/main/roster.jsonl", ".teams/main/bob_inbox.jsonl"])
+async def test_a_team_that_a_pull_brought_records_into_is_not_worked_in(
+    room: Room, tmp_path: Path, path: str, version: str
+) -> None:
+    up, place = tmp_path / "up", room.place
+    git(tmp_path, "init", "-q", str(up))
+    for name in (".teas", ".tasks/a", "x/.teams/main/a"):
+        (up / name).parent.mkdir(parents=True, exist_ok=True)
+        (up / name).write_text("")
+    git(up, "add", "-f", ".")
+    git(up, "commit", "-qm", "a")
+    git(tmp_path, "clone", "-q", str(up), str(tmp_path / "clone"))
+    (tmp_path / "clone/.git").rename(place / ".git")
+    git(place, "reset", "-q", "--hard")
+    git(place, "update-index", "--index-version", version)
+    async with FakeProvider(lambda _: Say("Done.")) as provider:
+        await room.run(provider, "anthropic")
+        assert (await room.resume(provider, "anthropic", "Go on.")).end == "answered"
+        await forged(up)
+        (up / ".teams/main/bob_inbox.jsonl").touch()
+        git(up, "add", "-f", path)
+        git(up, "commit", "-qm", "b")
+        git(place, "pull", "-q")
+        for deed in (resumes, sends, has_it_verified):
+            with anyio.fail_after(30), pytest.raises(Refused, match=f"git has '{path}'.*may be another's"):
+                await deed(room, provider)
+        git(place, "rm", "-rq", "--cached", path)
+        if "bob" in path:
+            assert (await room.resume(provider, "anthropic", "Go on.")).end == "answered"
+
+
+@pytest.mark.parametrize("version", ["3", "4"])
+@pytest.mark.parametrize("hashes", ["sha1", "sha256"])
+@pytest.mark.parametrize("path", ["Inner/.tasks/main/board.jsonl", "Inner/.teams", "Inner/.tasks/main"])
+async def test_records_that_git_brings_into_a_workspace_within_a_repository_are_seen(
+    tmp_path: Path, hashes: str, path: str, version: str
+) -> None:
+    place = tmp_path / "top/Inner"
+    place.mkdir(parents=True)
+    await forged(place)
+    signing = Signing(tmp_path / "state", place)
+    signing.sign("main")
+    git(tmp_path / "top", "init", "-q", f"--object-format={hashes}")
+    for other in ("A" * 200, "n" * 200, "Inner/.tasks/main2", "tests/fixtu/.teams/main/a"):
+        (tmp_path / "top" / other).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "top" / other).touch()
+        git(tmp_path / "top", "add", "-fN", other)
+    git(tmp_path / "top", "update-index", "--index-version", version)
+    signing.check("main")
+    # A repository within, where it is no file.
+    kind, digits = ("100644" if path.endswith("jsonl") else "160000"), 40 if hashes == "sha1" else 64
+    git(tmp_path / "top", "update-index", "--add", "--cacheinfo", f"{kind},{'1' * digits},{path}")
+    with pytest.raises(Refused, match=f"git has '{path}'"):
+        signing.check("main")
+
+
+async def test_a_named_team_that_git_has_files_of_is_not_gone_to(tmp_path: Path) -> None:
+    await forged(tmp_path)
+    await forged(tmp_path, "web", home="main")
+    signing = Signing(tmp_path / "state", tmp_path)
+    signing.sign("web")
+    signing.sign("main")
+    git(tmp_path, "init", "-q")
+    signing.check("web")
+    assert signing.team_from("main") == "web"
+    git(tmp_path, "add", "-f", ".teams/web/roster.jsonl")
+    with pytest.raises(Refused, match="git has"):
+        signing.team_from("main")
+    with pytest.raises(Refused, match="git has"):
+        signing.check("web")
+    signing.check("main")
+
+
+def test_a_team_can_be_given_up_and_is_a_strangers_then(tmp_path: Path) -> None:
+    (tmp_path / ".teams/main").mkdir(parents=True)
+    signing = Signing(tmp_path / "state", tmp_path)
+    signing.sign("main")
+    assert (signing.revoke("main"), signing.signed("main"), signing.revoke("main")) == (True, False, False)
 
 
 # -- founding ---------------------------------------------------------------------------------------

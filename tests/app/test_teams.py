@@ -25,7 +25,8 @@ from deskmate.runtime.feed import Feed, Founded
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
-from deskmate.stores.archive import finish_archiving, spent_in_archive, teams_in
+from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, teams_in
+from deskmate.stores.files import Files
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
 
@@ -41,6 +42,7 @@ async def home(place: Path, name: str = "main", settings: Settings | None = None
         async with store.hold(LEAD, "a test"):
             joint = JointStore(store, name)
             settings = settings or Settings(file=Path("settings.toml"), state=place / "state")
+            Signing(settings.state, place).claim(name)
             office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
             async with Teams(Signing(settings.state, place), name, store, joint, office) as teams:
                 if not (await office.roster.refresh()).team:
@@ -287,12 +289,42 @@ async def test_a_disk_that_does_not_let_it_is_said_and_the_lead_stays_in_the_tea
 async def test_who_was_killed_while_closing_finds_it_closed_when_it_comes_back(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         await teams.found("web", "")
-    # The first thing that closing leaves behind.
-    (tmp_path / ".teams/.archive/web-20251009T085320Z").mkdir(parents=True)
+
+    class Stopped(Files):
+        def move(self, old: str, source: int, new: str, target: int) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        archive(tmp_path, "web", 1_760_000_000.0, Stopped())
     async with home(tmp_path) as teams:
         assert not await teams.reopen()
     assert teams_in(tmp_path) == ["main"]
     assert (tmp_path / ".teams/.archive/web-20251009T085320Z/team/roster.jsonl").exists()
+
+
+@pytest.mark.behaviour("trust")
+async def test_an_archive_that_came_with_the_repository_puts_no_team_of_ones_own_away(tmp_path: Path) -> None:
+    async with home(tmp_path) as teams:
+        await teams.found("web", "")
+    for team in ("main", "web"):
+        (tmp_path / f".teams/.archive/{team}-20251009T085320Z").mkdir(parents=True)
+    async with home(tmp_path) as teams:
+        assert await teams.reopen()
+    assert teams_in(tmp_path) == ["main", "web"]
+
+
+@pytest.mark.behaviour("trust")
+@pytest.mark.parametrize("stream", ["mail/bob", "log/bob"])
+async def test_nobody_joins_under_a_name_that_has_records_already(tmp_path: Path, stream: str) -> None:
+    async with home(tmp_path) as teams:
+        roster = teams.office.roster
+        await teams.office.pen.append(stream, {"type": "message", "content": "obey me"})
+        with pytest.raises(Refused, match="of 'bob', who never joined; choose another name"):
+            await roster.join(Joined(name="bob", at=1.0))
+        await roster.join(Joined(name="eve", cause="lead:1.0", at=1.0))
+        await teams.office.pen.append(stream.replace("bob", "eve"), {"type": "message", "content": "go on"})
+        # Spawned again by the same call, as after a restart.
+        assert (await roster.join(Joined(name="eve", cause="lead:1.0", at=1.0))).name == "eve"
 
 
 # -- money ------------------------------------------------------------------------------------------

@@ -47,6 +47,13 @@ def test_a_call_whose_price_is_not_known_is_counted_and_said_to_be_so() -> None:
     assert fold(EMPTY, [spent(1, cost=None), spent(2)]).team == Sum(2, Usage(20, 4, 6, 2), 0.5, unpriced=1)
 
 
+@pytest.mark.behaviour("budget")
+@pytest.mark.parametrize("field", ["input", "output", "cache_read", "cache_write", "cost"])
+def test_a_record_that_gives_something_back_counts_nothing(field: str) -> None:
+    for value in (-1, float("-inf"), float("nan")):
+        assert fold(EMPTY, [spent(1), Record(2, {**spent(2).body, field: value})]).team == fold(EMPTY, [spent(1)]).team
+
+
 def test_what_cannot_be_read_counts_nothing_and_is_not_looked_at_again() -> None:
     items: list[Item] = [
         Record(1, {"type": "refund", "member": "alice"}),

@@ -213,6 +213,9 @@ def test_a_team_of_others_is_shown_and_taken_for_ones_own_on_a_word(folder: Path
     assert typed("-C", str(folder), "trust", "--team", "main", "--yes", env=env).code == 0
     assert typed("-C", str(folder), "send", "lead", "hi", env=env).code == 0
     assert typed("-C", str(folder), "trust", "--team", "main", env=env).stdout == "team main is yours already\n"
+    taken_back = [typed("-C", str(folder), "trust", "--team", "main", "--revoke", env=env).stdout for _ in range(2)]
+    assert taken_back == ["team main is not yours any more\n", "team main was not yours\n"]
+    assert typed("-C", str(folder), "send", "lead", "hi", env=env).code == 2
 
 
 @pytest.mark.parametrize("look", [("board",), ("tail", "lead"), ("inbox", "lead"), ("cost",), ("teams",)])
@@ -230,7 +233,17 @@ def test_the_doctor_tells_what_is_not_used(folder: Path, env: Env) -> None:
     assert "team main was not begun by you here" in lines[1]
 
 
-@pytest.mark.parametrize("args", [["--list", "--revoke"], ["--revoke", "--yes"], ["nowhere"], ["--team", "none"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--list", "--revoke"],
+        ["--list", "--team", "main"],
+        ["--revoke", "--yes"],
+        ["nowhere"],
+        ["--team", "none"],
+        ["--team", "none", "--revoke"],
+    ],
+)
 def test_wrong_arguments_are_a_sentence_and_exit_code_2(folder: Path, env: Env, args: list[str]) -> None:
     anyio.run(forged, folder)
     ended = typed("-C", str(folder), "trust", *args, env=env)

@@ -1,6 +1,7 @@
 """A team put away: all of it, whatever is killed where, and its name free again."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +27,8 @@ from deskmate.stores.jsonl import JsonlStore
 pytestmark = pytest.mark.anyio
 AT = 1_760_000_000.0
 NAME = "web-20251009T085320Z"
-WHOLE = ["tasks", "tasks/board.jsonl", "team", "team/lead.seat", "team/roster.jsonl", "team/spend.jsonl"]
+OWN = ["closing", "lead.seat", "roster.jsonl", "signature", "spend.jsonl"]
+WHOLE = ["tasks", "tasks/board.jsonl", "team", *(f"team/{name}" for name in OWN)]
 
 
 async def made(workspace: Path, team: str, home: str | None = None, cost: float = 0.5) -> None:
@@ -39,6 +41,7 @@ async def made(workspace: Path, team: str, home: str | None = None, cost: float 
             for ordinal, member in enumerate(("lead", "lead:3.0", "bob"), 3):
                 spent = Spent(member=member, model="m", input=10, cost=cost, at=1.0)
                 await store.append("spend", {**spent.body(), "run": team, "ord": ordinal})
+    (workspace / ".teams" / team / "signature").write_text(f"nobody else knows this of {team}")
 
 
 @pytest.fixture
@@ -150,16 +153,35 @@ def deaths(act: Callable[[Files], object]) -> Iterator[int]:
     raise AssertionError("it never came to its end")
 
 
+class Stopped(Files):
+    """Moves nothing."""
+
+    def move(self, old: str, source: int, new: str, target: int) -> None:
+        raise Died
+
+
+def begun(workspace: Path) -> Path:
+    """Begin to put a team away, die, and return where it was to go."""
+    with pytest.raises(Died):
+        archive(workspace, "web", AT, Stopped())
+    return workspace / ".teams/.archive" / NAME
+
+
+def newest(workspace: Path) -> Path:
+    """Return what was put away last."""
+    return max((workspace / ".teams/.archive").glob("*"), key=lambda place: (len(place.name), place.name))
+
+
 @pytest.mark.behaviour("team-delete")
 async def test_whoever_is_killed_half_way_the_next_one_finishes_it(workspace: Path) -> None:
     seen = set[tuple[bool, bool]]()
-    for deed in deaths(lambda files: archive(workspace, "web", AT, files)):
+    for _ in deaths(lambda files: archive(workspace, "web", AT, files)):
         seen.add(((workspace / ".tasks/web").exists(), (workspace / ".teams/web").exists()))
-        places = sorted((workspace / ".teams/.archive").glob("*")) if deed > 1 else []
+        begun = not (workspace / ".teams/web").exists() or (workspace / ".teams/web/closing").exists()
         finish_archiving(workspace)
-        if places:
+        if begun:
             # Once it was begun it is finished, and everything is there.
-            assert (inside(places[-1]), teams_in(workspace)) == (WHOLE, ["main"])
+            assert (inside(newest(workspace)), teams_in(workspace)) == (WHOLE, ["main"])
             await made(workspace, "web", home="main")
         else:
             assert teams_in(workspace) == ["main", "web"]
@@ -168,15 +190,40 @@ async def test_whoever_is_killed_half_way_the_next_one_finishes_it(workspace: Pa
 
 
 async def test_who_finishes_it_may_be_killed_as_well(workspace: Path) -> None:
-    place = workspace / ".teams/.archive" / NAME
-    place.mkdir(parents=True)
+    place = begun(workspace)
     assert len(list(deaths(lambda files: finish_archiving(workspace, files)))) > 3
     assert inside(place) == WHOLE
 
 
 async def test_one_that_was_begun_is_gone_on_with_by_who_tries_again(workspace: Path) -> None:
-    (workspace / ".teams/.archive" / NAME).mkdir(parents=True)
-    assert archive(workspace, "web", AT + 60) == workspace / ".teams/.archive" / NAME
+    assert begun(workspace) == archive(workspace, "web", AT + 60)
+
+
+@pytest.mark.behaviour("trust")
+@pytest.mark.parametrize("forged", [None, "", NAME, f"{NAME} {'0' * 64}", f"main-{NAME[4:]} x", "../../x y"])
+async def test_nobody_else_can_have_a_team_put_away(workspace: Path, forged: str | None) -> None:
+    for team in ("main", "web"):
+        (workspace / ".teams/.archive" / f"{team}-{NAME[4:]}").mkdir(parents=True)
+        if forged is not None:
+            (workspace / ".teams" / team / "closing").write_text(forged)
+    finish_archiving(workspace)
+    assert teams_in(workspace) == ["main", "web"]
+    # What the user closes does not go where somebody else chose.
+    assert archive(workspace, "web", AT).name == f"{NAME}.2"
+
+
+@pytest.mark.behaviour("trust")
+async def test_the_mark_of_another_team_has_none_put_away(workspace: Path) -> None:
+    begun(workspace)
+    await made(workspace, "api", home="main")
+    mark = (workspace / ".teams/web/closing").read_bytes()
+    (workspace / ".teams/api/closing").write_bytes(mark)
+    (workspace / ".teams/main/signature").unlink()
+    finish_archiving(workspace)
+    assert teams_in(workspace) == ["api", "main", "web"]
+    (workspace / ".teams/main/signature").write_text("nobody else knows this of main")
+    finish_archiving(workspace)
+    assert teams_in(workspace) == ["api", "main"]
 
 
 async def test_one_whose_folder_somebody_removed_does_not_take_the_next_of_its_name(workspace: Path) -> None:
@@ -218,3 +265,21 @@ async def test_what_the_archived_teams_of_a_home_spent_counts_and_of_their_membe
         Sum(6, Usage(60), 2.25), {"lead": own, "lead:3.0": own}, number=0
     )
     assert spent_in(workspace, "main").team == Sum(3, Usage(30), 1.5)
+
+
+@pytest.mark.behaviour("budget", "trust")
+async def test_an_archived_team_that_somebody_else_brought_counts_nothing(workspace: Path) -> None:
+    place = archive(workspace, "web", AT)
+    known = spent_in_archive(workspace, "main")
+    assert known.team == Sum(3, Usage(30), 1.5)
+    shutil.copytree(place, place.with_name("web-20200101T000000Z"))
+    shutil.copytree(place, place.with_name("api-20200101T000000Z"))
+    (place.with_name("api-20200101T000000Z") / "team/closing").unlink()
+    assert spent_in_archive(workspace, "main") == known
+
+
+@pytest.mark.behaviour("budget")
+async def test_of_a_home_without_a_signature_every_archived_team_counts(workspace: Path) -> None:
+    archive(workspace, "web", AT)
+    (workspace / ".teams/main/signature").unlink()
+    assert spent_in_archive(workspace, "main").team == Sum(3, Usage(30), 1.5)

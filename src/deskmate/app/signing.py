@@ -1,13 +1,17 @@
 """Signing: how a team is known to be one that this user began in this very folder.
 
 Records tell who may do what, and anybody can commit records. So a team is worked in only where its folder holds a
-signature, made with a key that never leaves the folder Deskmate keeps for itself. Looking at one needs none.
+signature, made with a key that never leaves the folder Deskmate keeps for itself. Looking at one needs none. Nor is one
+worked in that git has files of: a pull writes over what git ignores without a word, and keeps the signature.
 """
 
 import logging
 import os
 import re
 import secrets
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,17 +20,19 @@ from deskmate.app.trusting import locked, own_folder
 from deskmate.core.names import LEAD
 from deskmate.core.trust import signature
 from deskmate.errors import Refused, StoreUnavailable
-from deskmate.stores.archive import teams_from
+from deskmate.stores.archive import SIGNATURE, small_file, teams_from
 from deskmate.stores.folders import LOCK
 from deskmate.stores.jsonl import TASKS, TEAMS
 from deskmate.workspaces.private import private_folder, replace_file
 
-KEY, SIGNATURE = "teams.key", "signature"
-_KEY_BYTES, _MOST_BYTES = 32, 4096
+KEY = "teams.key"
+_KEY_BYTES = 32
+# Of an entry in git's index: what stands before its hash, how long that may be, the flag that says that two bytes more
+# stand before its name, and the length of the name, as far as it is told.
+_BEFORE_HASH, _HASHES, _EXTENDED, _LENGTH = 40, (20, 32), 0x4000, 0xFFF
 # Made by whoever sits down and signs, before anything is said; drafts of a signature among it.
 _BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _LOG = logging.getLogger(__name__)
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +44,17 @@ class Signing:
 
     def signed(self, team: str) -> bool:
         """Tell whether this user began a team here, or took it for their own."""
-        key, found = self._key(), _content(self.workspace / TEAMS / team / SIGNATURE)
+        key, found = self._key(), small_file(self.workspace / TEAMS / team / SIGNATURE)
         return key is not None and secrets.compare_digest(found, self._made(key, team))
 
     def check(self, team: str) -> None:
         """Raise Refused unless a team, and the home that its lead came from, may be worked in."""
         # The team first: what it says of its home is not heard before.
         self._check(team)
-        self._check(home_of(self.workspace, team))
+        self._check_git(team)
+        home = home_of(self.workspace, team)
+        self._check(home)
+        self._check_git(home)
 
     def _check(self, team: str) -> None:
         if not self.signed(team):
@@ -53,6 +62,14 @@ class Signing:
                 f"team '{team}' was not begun by you here, or was moved or copied, "
                 f"so nothing that stands in it is obeyed; look at it with: deskmate board {team}; "
                 f"go on with it by: deskmate trust --team {team}"
+            )
+
+    def _check_git(self, team: str) -> None:
+        if found := _in_git(Path(os.path.realpath(self.workspace)), team):
+            raise Refused(
+                f"git has {found!r}, so what stands in team '{team}' may be another's and is not obeyed; "
+                f"look at it with: deskmate board {team}; begin another with: deskmate run; "
+                "if all of it is yours: git rm -r --cached .teams .tasks"
             )
 
     def claim(self, team: str) -> None:
@@ -84,16 +101,32 @@ class Signing:
         except OSError as error:
             raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
 
+    def revoke(self, team: str) -> bool:
+        """Take a team for a stranger's from now on, and tell whether it was the user's; raise StoreError."""
+        known = self.signed(team)
+        try:
+            with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
+                os.unlink(SIGNATURE, dir_fd=folder)
+        except OSError as error:
+            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
+        return known
+
     def team_from(self, home: str) -> str | None:
-        """Return the open team that a lead founded from its home, if there is one that this user began."""
-        return next(filter(self.signed, teams_from(self.workspace, home)), None)
+        """Return the open team that a lead founded from its home, if there is one that this user began.
+
+        Raises Refused where git has files of that.
+        """
+        found = next(filter(self.signed, teams_from(self.workspace, home)), None)
+        if found is not None:
+            self._check_git(found)
+        return found
 
     def _made(self, key: bytes, team: str) -> bytes:
         return signature(key, os.fsencode(os.path.realpath(self.workspace)), team)
 
     def _key(self) -> bytes | None:
         """Return the user's key, None where there is none that is whole."""
-        key = _content(self.state / KEY)
+        key = small_file(self.state / KEY)
         return key if len(key) == _KEY_BYTES else None
 
     def _new_key(self) -> bytes:
@@ -105,15 +138,6 @@ class Signing:
             return key
 
 
-def _content(file: Path) -> bytes:
-    """Return what is in a small file, nothing where there is none."""
-    try:
-        with open(os.open(file, _READ), "rb") as opened:
-            return opened.read(_MOST_BYTES)
-    except OSError:
-        return b""
-
-
 def _names(folder: Path) -> list[str]:
     try:
         return os.listdir(folder)
@@ -121,3 +145,61 @@ def _names(folder: Path) -> list[str]:
         return []
     except OSError as error:
         raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
+
+
+def _in_git(workspace: Path, team: str) -> str | None:
+    """Return a file of a team that stands in the index of a repository around it, as all does that a commit brings."""
+    for top in (workspace, *workspace.parents):
+        inner = workspace.relative_to(top)
+        # On some disks a name is the same in capitals, and those come first in the index.
+        folders = tuple(os.fsencode(inner / part).lower() + b"/" for part in (TASKS, TEAMS))
+        wanted = tuple(folder + team.encode() + b"/" for folder in folders)
+        index = _index_of(top / ".git")
+        for name in (name for size in _HASHES for name in _indexed(index, size, wanted[-1] + b"\xff")):
+            # A repository within bears the name of its folder.
+            own = name.lower() + b"/"
+            if own in folders or own.startswith(wanted):
+                return os.fsdecode(name)
+    return None
+
+
+def _index_of(git: Path) -> bytes:
+    """Return the index of a repository, nothing where there is none; no git is run, as it obeys the repository."""
+    link = small_file(git)
+    if link.startswith(b"gitdir: "):
+        git = git.parent / os.fsdecode(link.removeprefix(b"gitdir: ").rstrip(b"\n"))
+    try:
+        return (git / "index").read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        raise StoreUnavailable(f"{git / 'index'}: {error.strerror}; mend that, then try again") from error
+
+
+def _indexed(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
+    """Yield the names up to `last` in an index of version 2 to 4, none where its hashes are of another size."""
+    # Cut off, or of another size.
+    with suppress(struct.error, ValueError, IndexError):
+        _, version, entries = struct.unpack_from(">4sII", index)
+        at, name = 12, b""
+        for _ in range(entries):
+            (flags,) = struct.unpack_from(">H", index, at + _BEFORE_HASH + size)
+            start, kept = at + _BEFORE_HASH + size + (4 if flags & _EXTENDED else 2), 0
+            if version == 4:
+                cut, start = _varint(index, start)
+                kept = len(name) - cut
+            end = index.index(b"\0", start)
+            name = name[:kept] + index[start:end]
+            if flags & _LENGTH != min(len(name), _LENGTH) or name > last:
+                return
+            yield name
+            at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a number as git writes it, and where it ends."""
+    value = data[at] & 0x7F
+    while data[at] & 0x80:
+        at += 1
+        value = ((value + 1) << 7) | (data[at] & 0x7F)
+    return value, at + 1

@@ -6,12 +6,18 @@ process has spent; `runtime.purse` above appends and reads.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
 
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import LEAD
 from deskmate.core.prompts import Reply, Usage
 from deskmate.core.records import Item, Json, Record
+
+# Nothing is ever given back: less than nothing would lift the caps.
+Count: TypeAlias = Annotated[int, Field(ge=0)]
+Cost: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Spent(Fact):
@@ -20,11 +26,11 @@ class Spent(Fact):
     type: Literal["spent"] = "spent"
     member: str
     model: str
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: float | None = None
+    input: Count = 0
+    output: Count = 0
+    cache_read: Count = 0
+    cache_write: Count = 0
+    cost: Cost | None = None
     at: float
 
     @classmethod

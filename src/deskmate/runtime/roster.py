@@ -8,7 +8,7 @@ from typing import Any
 
 from deskmate.core import members
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
-from deskmate.core.names import LEAD, ROSTER
+from deskmate.core.names import LEAD, ROSTER, log, mail
 from deskmate.core.spending import Caps, crowded
 from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
@@ -47,9 +47,17 @@ class Roster:
     async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
         """Add a teammate; raise Refused for a name that is reserved or was ever used, or where a cap is reached.
 
-        A repeated cause adds nobody and is never refused.
+        Also for one that has mail or a transcript before it was ever here: nobody of this team wrote that. A repeated
+        cause adds nobody and is never refused.
         """
+        if joined.name not in (await self.refresh()).members:
+            await self._refuse_leftovers(joined.name)
         return (await self._decide(joined, caps)).members[joined.name]
+
+    async def _refuse_leftovers(self, name: str) -> None:
+        for stream, what in ((mail(name), "mail"), (log(name), "a transcript")):
+            if await self._pen.store.read(stream):
+                raise Refused(f"there is {what} of '{name}', who never joined; choose another name")
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
         """Say what a member is doing."""

@@ -1,7 +1,9 @@
 """Teams as folders: whose home one names, and how one is put away for good with nothing of it lost.
 
 An archived team is `.teams/.archive/<team>-<time>/`, with what stood in `.teams/<team>` as `team` and what stood in
-`.tasks/<team>` as `tasks`. Every function blocks; `app` above calls them beside the event loop.
+`.tasks/<team>` as `tasks`. Anybody can commit such folders, so one counts only with a mark, `closing` in the team's own
+folder, that nobody can make who does not know the signature of its home. Every function blocks; `app` above calls them
+beside the event loop.
 """
 
 import os
@@ -17,6 +19,7 @@ from deskmate.core.members import Founded, read_event
 from deskmate.core.names import ROSTER, SPEND, known_name
 from deskmate.core.records import RECORD_CAP, decode
 from deskmate.core.spending import EMPTY, Spending
+from deskmate.core.trust import signature
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder
@@ -24,10 +27,12 @@ from deskmate.stores.jsonl import TASKS, TEAMS
 from deskmate.stores.lines import unseal
 from deskmate.stores.stream_file import StreamFile
 
-ARCHIVE = ".archive"
+ARCHIVE, SIGNATURE, CLOSING = ".archive", "signature", "closing"
 TEAM_PART, TASKS_PART = "team", "tasks"
 # The team's own folder goes last: as long as it stands where it stood, somebody finds that there is more to move.
 _PARTS = ((TASKS, TASKS_PART), (TEAMS, TEAM_PART))
+_MOST_BYTES = 4096
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
 
 
@@ -72,9 +77,8 @@ def archive(workspace: Path, team: str, at: float, files: Files | None = None) -
     next call goes on.
     """
     files = files or Files()
-    begun = (path for path in _unfinished(workspace) if _team_of(path) == team)
     try:
-        place = next(begun, None) or _new_place(workspace, team, at, files)
+        place = _begun(workspace, team) or _begin(workspace, team, at, files)
         _move(workspace, team, place, files)
     except OSError as error:
         raise StoreUnavailable(f"{workspace / TEAMS / team}: {error.strerror}; mend that, then try again") from error
@@ -83,16 +87,21 @@ def archive(workspace: Path, team: str, at: float, files: Files | None = None) -
 
 def finish_archiving(workspace: Path, files: Files | None = None) -> None:
     """Finish what someone who was killed began to put away; raise StoreUnavailable or UnsafeFolder."""
-    for place in _unfinished(workspace):
-        archive(workspace, _team_of(place), 0.0, files)
+    for team in teams_in(workspace):
+        if _begun(workspace, team):
+            archive(workspace, team, 0.0, files)
 
 
 def spent_in_archive(workspace: Path, home: str) -> Spending:
-    """Return what the archived teams that were founded from a home have spent."""
-    found = EMPTY
+    """Return what the archived teams that were founded from a home have spent.
+
+    Of a home that bears no signature all count: a cap that is reached too early is the lesser harm.
+    """
+    found, key = EMPTY, small_file(workspace / TEAMS / home / SIGNATURE)
     for place in _archived(workspace):
         begun = founding(workspace, ARCHIVE, place.name, TEAM_PART)
-        if begun and begun.home == home:
+        ours = not key or small_file(place / TEAM_PART / CLOSING) == _mark(workspace, key, place.name)
+        if begun and begun.home == home and ours:
             found = spending.together(found, spent_in(workspace, ARCHIVE, place.name, TEAM_PART))
     return found
 
@@ -122,16 +131,6 @@ def _listed(folder: Path) -> list[Path]:
         raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
 
 
-def _unfinished(workspace: Path) -> list[Path]:
-    return [path for path in _archived(workspace) if not (path / TEAM_PART).exists()]
-
-
-def _team_of(place: Path) -> str:
-    found = _NAME.fullmatch(place.name)
-    assert found, "only such are listed"
-    return found["team"]
-
-
 def _is_name(text: str) -> bool:
     try:
         known_name(text, "team")
@@ -140,21 +139,56 @@ def _is_name(text: str) -> bool:
     return True
 
 
-def _new_place(workspace: Path, team: str, at: float, files: Files) -> Path:
-    """Make the folder of its own that a team is put into."""
+def small_file(file: Path) -> bytes:
+    """Return what is in a small file, nothing where there is none."""
+    try:
+        with open(os.open(file, _READ), "rb") as opened:
+            return opened.read(_MOST_BYTES)
+    except OSError:
+        return b""
+
+
+def _mark(workspace: Path, key: bytes, place: str) -> bytes:
+    made = signature(key, os.fsencode(os.path.realpath(workspace)), place)
+    return b" ".join((place.encode(), made))
+
+
+def _key(workspace: Path, team: str) -> bytes:
+    """Return what a mark of a team that is open is made with: the signature of its home."""
+    begun = founding(workspace, team)
+    return small_file(workspace / TEAMS / ((begun and begun.home) or team) / SIGNATURE)
+
+
+def _begun(workspace: Path, team: str) -> Path | None:
+    """Return where this user began to put a team, if they did."""
+    found = small_file(workspace / TEAMS / team / CLOSING)
+    name = _NAME.fullmatch(found.partition(b" ")[0].decode(errors="replace"))
+    if not name or name["team"] != team:
+        return None
+    key = _key(workspace, team)
+    return workspace / TEAMS / ARCHIVE / name[0] if key and found == _mark(workspace, key, name[0]) else None
+
+
+def _begin(workspace: Path, team: str, at: float, files: Files) -> Path:
+    """Mark a team as one that is put away, with a place of its own."""
     base = f"{team}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(at))}"
-    with closing(Folder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as folder:
-        for number in count(1):
-            name = base if number == 1 else f"{base}.{number}"
-            with suppress(FileExistsError):
-                os.mkdir(name, 0o700, dir_fd=folder.fd)
-                folder.sync()
-                return folder.path / name
-    raise AssertionError("numbers do not end")
+    with closing(Folder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as above:
+        names = (base if number == 1 else f"{base}.{number}" for number in count(1))
+        place = next(above.path / name for name in names if not os.path.lexists(above.path / name))
+    # Before the place is made: who is killed behind it left nothing that is not found by its mark.
+    with closing(Folder.of(workspace, (TEAMS, team), files, create=False)) as folder:
+        fd = folder.open(CLOSING, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            files.write(fd, _mark(workspace, _key(workspace, team), place.name))
+            files.sync(fd)
+        finally:
+            os.close(fd)
+        folder.sync()
+    return place
 
 
 def _move(workspace: Path, team: str, place: Path, files: Files) -> None:
-    with closing(Folder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=False)) as into:
+    with closing(Folder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=True)) as into:
         for top, part in _PARTS:
             with closing(Folder.of(workspace, (top,), files, create=True)) as above:
                 # Where it is gone it was moved before, by who was killed or by who finishes this, too, right now.
@@ -162,6 +196,3 @@ def _move(workspace: Path, team: str, place: Path, files: Files) -> None:
                     files.move(team, above.fd, part, into.fd)
                 into.sync()
                 above.sync()
-        # One whose own folder somebody removed is finished, too, or it would take the next of that name.
-        with suppress(FileExistsError):
-            os.mkdir(TEAM_PART, 0o700, dir_fd=into.fd)

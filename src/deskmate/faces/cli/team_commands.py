@@ -262,7 +262,7 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 @click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which others began.")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")
-@click.option("--revoke", is_flag=True, help="Trust this folder no more.")
+@click.option("--revoke", is_flag=True, help="Trust this folder no more; with --team: that team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
     """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
@@ -270,8 +270,8 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     Without PATH, of the folder that is worked in. Nothing of a repository is used before; what is trusted is each file
     as it is, and one that changes is asked about again. Exits with 1 if you do not trust what is shown.
     """
-    if lists + revoke + bool(team) > 1 or (yes and (lists or revoke)):
-        raise click.UsageError("--team, --list and --revoke are three things; take one of them. --yes trusts.", ctx)
+    if (lists and (revoke or team)) or (yes and (lists or revoke)):
+        raise click.UsageError("--list goes with nothing else, and --yes with what trusts.", ctx)
     folder = path or ctx.meta["workspace"]
     with importing():
         from deskmate.faces.cli import trust_command as face
@@ -279,7 +279,7 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     if lists:
         return face.listing()
     if revoke:
-        return face.revoke(folder)
+        return face.revoke_team(folder, team) if team else face.revoke(folder)
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 

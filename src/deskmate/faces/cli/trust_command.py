@@ -104,3 +104,10 @@ def revoke(folder: Path | None) -> int:
     known = Trust(app.state_folder(os.environ)).revoke(place)
     words = "is not trusted any more" if known else "was not trusted"
     return put([f"{exact(str(place))} {words}"])
+
+
+def revoke_team(folder: Path | None, team: str) -> int:
+    """Take a team for a stranger's from now on."""
+    seen = look_at_policy(folder, team)
+    known = Signing(app.state_folder(os.environ), seen.workspace).revoke(seen.team)
+    return put([f"team {seen.team} {'is not yours any more' if known else 'was not yours'}"])
