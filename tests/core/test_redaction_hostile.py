@@ -85,10 +85,11 @@ def test_every_password_of_every_address_is_known_and_a_secret_that_is_an_addres
 # -- what keeps it busy ---------------------------------------------------------------------------
 
 UNITS = (
-    "sk-", "-sk-a", "_sk-aaaaaaaaaaaaaaaaaaaaa", "sk-ant-", "-xoxa-aaaaaaaaaaaaaaaaaaaaaa", "_xoxa-", "glpat-", "pypi-AgE",
-    "ghp_", "github_pat_", "npm_", "hf_aaaaaaaaaaaaaaaaaaaa", "sk_live_", "AKIA", "AIza", "eyJ", ".eyJaaaaaaaaaaaa",
-    "-eyJ", "uthorization: ", "uthorization:bearer\t", "authorization: bearer aaaaaaaaaaaaaaa;", "ecret_access_key = ",
-    "ECRET_ACCESS_KEY=", "ecretAccessKey\\\\\\", "://", "://a:", "://a:bbbbbbbbb", "://:aaaaaaaa1", "-----BEGIN ", "-",
+    "sk-", "-sk-a", "_sk-aaaaaaaaaaaaaaaaaaaaa", "sk-ant-", "-xoxa-aaaaaaaaaaaaaaaaaaaaaa", "_xoxa-", "glpat-",
+    "pypi-AgE", "ghp_", "github_pat_", "npm_", "hf_aaaaaaaaaaaaaaaaaaaa", "sk_live_", "AKIA", "AIza", "eyJ",
+    ".eyJaaaaaaaaaaaa", "-eyJ", "uthorization: ", "uthorization:bearer\t", "authorization: bearer aaaaaaaaaaaaaaa;",
+    "ecret_access_key = ", "ECRET_ACCESS_KEY=", "ecretAccessKey\\\\\\", "://", "://a:", "://a:bbbbbbbbb", "://:aaaaaaaa1",
+    "-----BEGIN ", "-",
     BEGIN.format("", ""), BEGIN.format("", "") + "A" * 32, BEGIN.format("", "") + "A" * 32 + "!", "PRIVATE KEY-----",
     END.format("", ""), BEGIN.format("", "") + "<" * 280 + "A" * 32, "s3cretValue", "two words 99 Zz\n", "a", " ",
 )  # fmt: skip
