@@ -18,7 +18,7 @@ from deskmate.runtime.lines import from_line, to_line
 WORDS = st.text(max_size=20)
 NUMBERS = st.integers(0, 2**53)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | WORDS,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
     max_leaves=5,
 )
