@@ -36,8 +36,8 @@ def _family(guard: str, *shapes: tuple[str, str]) -> _Family:
     return _Family(re.compile(guard), tuple((name, re.compile(pattern, re.ASCII)) for name, pattern in shapes))
 
 
-# Each is tried once in a run of its own letters and no repeat within it may be told apart in two ways: so the time that
-# a text takes grows with its length and no faster, whoever wrote it.
+# Each is tried once in a run of its own letters, or looks ahead a little way only: so the time that a text takes
+# grows with its length and no faster, whoever wrote it.
 _IS = r"""\\{0,7}["']?\s{0,16}[:=]\s{0,16}\\{0,7}["']?"""
 _AWS_SECRET = _IS + r"([\w+/]{40})(?![\w+/])"
 _AUTHORIZATION = _IS + r"(?i:bearer|basic|token)\s{1,16}((?=[\w.~+/=-]*\d)[\w.~+/=-]{16,})"
@@ -55,9 +55,9 @@ _FAMILIES = (
         r"-[A-Za-z0-9][\w-]{19}",
         ("Anthropic key", r"sk-ant-[\w-]{20,}"),
         # Names of styles begin like that, too: those have no digits and no capitals.
-        ("API key", r"sk-(?<![\w-]sk-)(?!ant-)(?=[\w-]*\d)(?=[\w-]*[A-Z])[\w-]{20,}"),
+        ("API key", r"sk-(?<![A-Za-z0-9]sk-)(?!ant-)(?=[\w-]{0,99}?\d)(?=[\w-]{0,99}?[A-Z])[\w-]{20,}"),
         ("GitLab token", r"glpat-[\w-]{20,}"),
-        ("Slack token", r"xox[abeoprs]-(?<![\w-].....)(?=[\w-]*\d)[\w-]{20,}"),
+        ("Slack token", r"xox[abeoprs]-(?<![A-Za-z0-9].....)(?=[\w-]{0,99}?\d)[\w-]{20,}"),
         ("PyPI token", r"pypi-AgE[\w-]{50,}"),
     ),
     _family(
