@@ -55,7 +55,7 @@ def test_rules_that_are_handed_on_take_the_place_of_the_files(home: dict[str, st
         ("permission = 'bypass'", "'permission' in {file} must be a table with `allow`, `ask` or `deny`"),
         ("[permission]\nalow = []", "'permission.alow' in {file} is no setting; did you mean 'allow'?"),
         ("[permission]\ndeny = 'bash'", "'permission.deny' in {file} must be a list of rules, such as ["),
-        ("[permission]\ndeny = ['bash', 3]", "rule 2 of 'permission.deny' in {file}: Input should be a valid string"),
+        ("[permission]\ndeny = ['bash', 3]", "rule 2 of 'permission.deny' in {file}: it must be a text"),
         (
             "[permission]\ndeny = ['bash(']",
             "rule 1 of 'permission.deny' in {file}: 'bash(' is no rule; write a tool, as",

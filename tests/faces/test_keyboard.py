@@ -108,6 +108,8 @@ def test_what_is_typed_over_more_than_one_row_outlives_it_too(place: Place) -> N
     text = "words that take more than one row of forty columns, and a bit"
     with typing_at(place, columns=40, rows=20) as terminal:
         terminal.say("ls")
+        # The prompt behind it: the one before is still there until this is shown.
+        terminal.see("> ls")
         terminal.prompted()
         terminal.type(text)
         terminal.see("question 1")
