@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -17,8 +16,11 @@ from anyio.from_thread import start_blocking_portal
 
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Say
+from tests.chaos.test_syscalls import strace
 from tests.faces import environment
 from tests.hostile import DEFINITIONS, FILES, planted
+
+__all__ = ["strace"]
 
 pytestmark = pytest.mark.behaviour("trust")
 
@@ -61,16 +63,6 @@ class Traced:
         paths = [os.path.normpath(os.path.join(where or self.folder, name)) for where, name in found]
         below = f"{self.folder}/"
         return [path.removeprefix(below) for path in paths if path.startswith(below)]
-
-
-@pytest.fixture(scope="module")
-def strace() -> str:
-    found = shutil.which("strace")
-    if found is None and os.environ.get("CI"):
-        pytest.fail("strace is not installed; install it where every test must run")
-    if found is None:
-        pytest.skip("strace is not installed: no start can be looked at")
-    return found
 
 
 @pytest.fixture
