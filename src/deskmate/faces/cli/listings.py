@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deskmate.app import Sum
+from deskmate.app import LEAD, USER, Sum
 from deskmate.app.listening import Letter, SeenInbox
 from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
@@ -66,7 +66,14 @@ def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
     owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
     waits = f"blocked by {numbers(task.waits_for)}" if task.waits_for else ""
     role = f"for {task.role}" if task.role else ""
-    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _proof(task)]
+    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _authors(task), _proof(task)]
+
+
+def _authors(task: SeenTask) -> str:
+    """Return which teammates wrote a task; lead and user, who may give any order, are not named."""
+    created = f"by {task.created_by}" if task.created_by not in (LEAD, USER) else ""
+    edited = [name for name in task.edited_by if name not in (LEAD, USER)]
+    return ", ".join(filter(None, [created, f"edited by {', '.join(edited)}" if edited else ""]))
 
 
 def state_of(task: SeenTask) -> str:
