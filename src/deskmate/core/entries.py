@@ -143,6 +143,17 @@ class Took(Fact):
     edited_by: tuple[str, ...] | None = None
     notes: tuple[dict[str, str], ...] | None = None
 
+    @property
+    def shown(self) -> str:
+        """What a person sees of it."""
+        return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
+
+    @property
+    def authors(self) -> str:
+        """Who wrote the task: `by ann, edited by bob`; nothing if that is not known."""
+        edited = f", edited by {', '.join(self.edited_by)}" if self.edited_by else ""
+        return f"by {self.created_by}{edited}" if self.created_by else ""
+
 
 class Noticed(Fact):
     """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's.
