@@ -277,3 +277,36 @@ async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours(
         ((_, ok, text),) = await one.floor.results("alice")
         assert (ok, MARK in text, "its verify command failed with exit status 1" in text) == (False, False, True)
         assert one.floor.office.board.state.tasks[1].status is not Status.COMPLETED
+
+
+async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
+    async with crime(AgentType.GENERAL, Speak("", [("read_file", {"path": "a"})])) as one:
+        one.floor.bench.files["a"] = FORGED.encode()
+        await one.floor.office.board.create(LEAD, "tidy")
+        assert authors(await one.heard()) == [(TASK, LEAD, "")]
+        ((_, ok, text),) = await one.floor.results("alice")
+        assert (ok, MARK in text) == (True, True)
+
+
+@pytest.mark.parametrize("size", [100, 10_000, 49_000, 60_000, 400_000])
+async def test_a_task_of_any_size_is_read_in_a_whole_frame_or_in_none(size: int) -> None:
+    async with crime(AgentType.GENERAL, Speak("", [("TaskGet", {"taskId": 1})])) as one:
+        await one.ann.told("TaskCreate", subject="tidy", description="x" * size)
+        frames = await one.heard()
+        assert authors(frames) == [(TASK, "ann", "")] * (2 if size < 50_000 else 1)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-ant-api03-" + "aB3" * 30,
+        "ghp_" + "aB3d" * 9,
+        "postgres://u:Passw0rd123@h/d",
+        "password=hunter2Hunter2",
+        "-----BEGIN RSA PRIVATE KEY-----",
+    ],
+)
+async def test_a_secret_at_either_end_of_a_task_does_not_open_its_frame(secret: str) -> None:
+    async with crime(AgentType.GENERAL, Speak("", [("TaskGet", {"taskId": 1})])) as one:
+        await one.ann.told("TaskCreate", subject=secret, description=f'{secret} "{secret}', activeForm=secret)
+        assert authors(await one.heard()) == [(TASK, "ann", "")] * 2

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.members import Member
+from deskmate.core.members import Joined, Member
 from deskmate.core.roles import AgentType
 from deskmate.core.tasks import Note, Receipt, Status, Task, assigned, blocks
 from deskmate.errors import TaskRefused
@@ -333,6 +333,27 @@ async def test_edits_of_different_fields_at_once_both_survive(team: Process) -> 
     await at_once(*[team.another().board.edit("lead", 1, **{field: text}) for field, text in edits.items()])
     task = (await team.board.refresh()).tasks[1]
     assert {field: getattr(task, field) for field in edits} == edits
+
+
+@pytest.mark.behaviour("task-authors", "B2")
+async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(team: Process) -> None:
+    await add(team, "old")
+    await claim(team, "alice", 1)
+    process, wire = team.meddled()
+    await process.board.refresh()
+    wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
+    assert await refused(process.board.edit("alice", 1, subject="new")) == (
+        "only bob, lead and user may edit task #1; ask bob by SendMessage"
+    )
+    assert (await team.board.refresh()).tasks[1].subject == "old"
+
+
+@pytest.mark.behaviour("task-authors")
+async def test_a_process_that_has_read_nothing_yet_knows_who_is_read_only(team: Process) -> None:
+    await team.roster.join(Joined(name="ann", agent_type=AgentType.EXPLORE, at=0.0))
+    assert "you are read-only" in await refused(team.another().board.create("ann", "new"))
+    made = await team.another().board.create("ann", "new", owner="ann")
+    assert (made.role, made.owner) == ("ann", "ann")
 
 
 @pytest.mark.behaviour("B4", "B5", "task-deps")

@@ -76,8 +76,6 @@ class Board:
         Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it.
         """
         blockers = frozenset(blocked_by)
-        if role is None and owner == by and self._reads_only(by):
-            role = by
 
         def event(board: tasks.Board) -> Created:
             return Created(
@@ -90,7 +88,7 @@ class Board:
                 active_form=active_form,
                 blocked_by=blockers,
                 owner=owner,
-                role=role,
+                role=by if role is None and owner == by and self._reads_only(by) else role,
                 verify=verify,
             )
 
