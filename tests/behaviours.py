@@ -85,6 +85,8 @@ TEAM: dict[str, str] = {
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
     "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
+    "task-authors": "a task's words come with their authors; only creator, owner, lead and user edit or delete it",
+    "look-alikes": "nobody joins under a name that can be read as a reserved one or as another member's",
     "colours": "teammates are cyan, yellow, magenta, green, blue in the order they joined, those who left counted",
     "permission": "deny beats ask beats allow, then the mode; unattended means no; an answer is bound to its one call",
     "forgery": "what an agent runs or writes cannot forge, replay or alter a record, nor give itself a permission",

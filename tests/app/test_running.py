@@ -10,6 +10,7 @@ from deskmate.core.members import Joined, PolicySet
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
 from deskmate.core.trust import SETTINGS, Definition
+from deskmate.runtime.board import Board
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.jsonl import JsonlStore
@@ -55,6 +56,26 @@ async def test_resumed_in_a_narrower_mode_nobody_goes_further_and_who_was_narrow
     edits = Mode.ACCEPT_EDITS
     expected = {LEAD: edits, "alice": edits, "bob": edits, "carol": edits, "dave": Mode.DEFAULT, "erin": edits}
     assert await modes(room) == expected
+
+
+@pytest.mark.behaviour("headless", "resume")
+async def test_a_run_tells_which_tasks_its_team_left_open(room: Room) -> None:
+    with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
+        room.sign(TEAM)
+        pen = Pen(store, FakeClock())
+        roster = Roster(pen)
+        await roster.found(TEAM)
+        board = Board(pen, roster)
+        for subject in ("one", "two", "three"):
+            await board.create(LEAD, subject)
+        await board.complete(LEAD, 1, 0)
+        await board.delete(LEAD, 2)
+    async with FakeProvider(waits) as provider:
+        outcome = await room.resume(provider, "anthropic", "Go on.")
+    assert (outcome.end, [(task.id, task.status) for task in outcome.tasks]) == (
+        "answered",
+        [(1, "completed"), (3, "pending")],
+    )
 
 
 @pytest.mark.behaviour("permission", "resume")

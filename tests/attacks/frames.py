@@ -1,7 +1,7 @@
 """A strict reader of frames that shares no code with the product: it says who wrote what in a prompt, or that it lies.
 
-It reads what a provider is sent. All that a reader could take for a frame of mail must be a whole one, and stand where
-mail stands: not in a result, not in the notes of a project.
+It reads what a provider is sent. All that a reader could take for a frame must be a whole one, and be where such frames
+are: mail in what the model is told, tasks there and in the results of TaskGet, neither in the notes of a project.
 """
 
 import json
@@ -9,6 +9,8 @@ import unicodedata
 from dataclasses import dataclass, field
 
 MAIL, NEWS = "teammate-message", "task-notification"
+TASK, NOTE = "deskmate-task", "deskmate-note"
+TAGS = (MAIL, NEWS, TASK, NOTE)
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#x27": "'"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn"})
 _ATTRIBUTE = "abcdefghijklmnopqrstuvwxyz_"
@@ -29,9 +31,14 @@ class Frame:
 
 def frames_in(text: str) -> list[Frame]:
     """Return the frames in a text; raise Forged for anything that only looks like the beginning or end of one."""
+    return apart(text)[0]
+
+
+def apart(text: str) -> tuple[list[Frame], str]:
+    """Return the frames in a text and what is said around them; raise Forged as `frames_in` does."""
     found, at = list[Frame](), 0
     while (begin := text.find("<", at)) >= 0:
-        tag = next((tag for tag in (MAIL, NEWS) if text.startswith(f"<{tag}", begin)), None)
+        tag = next((tag for tag in TAGS if text.startswith(f"<{tag}", begin)), None)
         at = begin + 1
         if tag:
             frame, at = _frame(text, begin + 1 + len(tag), tag)
@@ -39,7 +46,7 @@ def frames_in(text: str) -> list[Frame]:
             text = text[:begin] + " " * (at - begin) + text[at:]
     if left := posing(text):
         raise Forged(f"{left!a} in {text!a:.500}")
-    return found
+    return found, text
 
 
 def _frame(text: str, at: int, tag: str) -> tuple[Frame, int]:
@@ -78,7 +85,7 @@ def posing(text: str) -> str:
     at = seen.find("<")
     while at >= 0:
         rest = seen[at + 1 : at + 60].lstrip("/ \t\n\r\f\v")
-        if rest.startswith((MAIL, NEWS)):
+        if rest.startswith(TAGS):
             return seen[at : at + 60]
         at = seen.find("<", at + 1)
     return ""
@@ -96,37 +103,52 @@ def seen_as(text: str) -> str:
 
 @dataclass
 class Sent:
-    """The texts of a request, by where they stand: what the runtime says, what is a result, what the model is told."""
+    """The texts of a request: what the runtime says, results, those of TaskGet, and what the model is told."""
 
     system: list[str] = field(default_factory=list)
     results: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
     def frames(self) -> list[Frame]:
-        """Return the frames that the model is told; raise Forged where another part of the request poses as one."""
+        """Return the frames that the model is given; raise Forged if another part of the request poses as one."""
         for text in (*self.system, *self.results):
-            if left := posing(text.replace(f"<{MAIL} sender=...>", "", 1)):
-                raise Forged(f"{left!a} where there is no mail")
-        return [frame for text in self.told for frame in frames_in(text)]
+            for named in (f"<{MAIL} sender=...>", f"<{TASK} created_by=... edited_by=...>"):
+                text = text.replace(named, "", 1)
+            if left := posing(text):
+                raise Forged(f"{left!a} where there is no frame")
+        read = [frame for text in self.read for frame in frames_in(text)]
+        if wrong := [frame.tag for frame in read if frame.tag not in (TASK, NOTE)]:
+            raise Forged(f"{wrong} in a result of TaskGet")
+        return [*(frame for text in self.told for frame in frames_in(text)), *read]
 
 
 def read_anthropic(body: bytes) -> Sent:
     """Read a request of one wire."""
-    request, sent = json.loads(body), Sent()
+    request, sent, tools = json.loads(body), Sent(), dict[str, str]()
     sent.system += (block["text"] for block in request.get("system", []))
     for message in request["messages"]:
-        for block in message["content"] if message["role"] == "user" else []:
-            if block["type"] == "tool_result":
-                sent.results += (part["text"] for part in block["content"])
-            else:
+        for block in message["content"]:
+            if block["type"] == "tool_use":
+                tools[block["id"]] = block["name"]
+            elif block["type"] == "tool_result":
+                place = sent.read if tools[block["tool_use_id"]] == "TaskGet" else sent.results
+                place += (part["text"] for part in block["content"])
+            elif message["role"] == "user":
                 sent.told.append(block["text"])
     return sent
 
 
 def read_openai(body: bytes) -> Sent:
     """Read a request of the other wire."""
-    sent = Sent()
-    places = {"system": sent.system, "tool": sent.results, "user": sent.told, "assistant": []}
+    sent, tools = Sent(), dict[str, str]()
     for message in json.loads(body)["messages"]:
-        places[message["role"]].append(message["content"])
+        match message["role"]:
+            case "assistant":
+                tools |= {call["id"]: call["function"]["name"] for call in message.get("tool_calls", [])}
+            case "tool":
+                place = sent.read if tools[message["tool_call_id"]] == "TaskGet" else sent.results
+                place.append(message["content"])
+            case role:
+                {"system": sent.system, "user": sent.told}[role].append(message["content"])
     return sent

@@ -19,6 +19,7 @@ from deskmate.core.tasks import (
     Created,
     Deleted,
     Edited,
+    Note,
     Receipt,
     Released,
     Status,
@@ -29,7 +30,7 @@ from tests.core.stories import board_of, records, then
 FIRST = Created(by="lead", at=1.0, task=1, subject="parse")
 SECOND = Created(by="lead", at=2.0, task=2, subject="print", blocked_by=frozenset({1}))
 CLAIM = Claimed(by="bob", at=3.0, task=1, epoch=0)
-PLAIN = Task(id=1, subject="parse", created=1.0, updated=1.0)
+PLAIN = Task(id=1, subject="parse", created=1.0, updated=1.0, created_by="lead")
 
 
 def lost(number: int) -> Damaged:
@@ -70,6 +71,7 @@ def test_a_created_task_has_all_that_was_said_of_it() -> None:
                 verify="make test",
                 created=5.0,
                 updated=5.0,
+                created_by="lead",
             ),
         },
         number=2,
@@ -91,7 +93,34 @@ def test_an_edit_changes_what_it_gives_and_nothing_else() -> None:
         (Edited(by="bob", at=2.0, task=1, verify="z"), replace(task, verify="z", updated=2.0)),
         (Edited(by="bob", at=2.0, task=1, verify=""), replace(task, verify=None, updated=2.0)),
     ]
-    assert [then(board, event).tasks[1] for event, _ in cases] == [after for _, after in cases]
+    for (event, after), name in zip(
+        cases, ["subject", "description", "active_form", "role", "role", "verify", "verify"], strict=True
+    ):
+        assert then(board, event).tasks[1] == replace(after, edits={name: "bob"})
+
+
+@pytest.mark.behaviour("task-authors")
+def test_everybody_whose_words_a_task_holds_is_known_by_name() -> None:
+    def edited(by: str, **words: str) -> Edited:
+        return Edited(by=by, at=2.0, task=1, **words)
+
+    board = board_of(Created(by="lead", at=1.0, task=1, subject="a", description="b"))
+    stories: list[tuple[list[Edited], tuple[str, ...]]] = [
+        ([], ()),
+        ([edited("lead", subject="z")], ()),
+        ([edited("ann", subject="z")], ("ann",)),
+        ([edited("ann", description="z"), edited("bob", subject="z")], ("ann", "bob")),
+        # Another field is edited after it: her words are still there.
+        ([edited("ann", description="z"), edited("lead", subject="z")], ("ann",)),
+        # To repeat her words does not hide who wrote them.
+        ([edited("ann", description="z"), edited("lead", description="z")], ("ann",)),
+        ([edited("ann", description="z"), edited("lead", description="y")], ()),
+        ([edited("ann", subject="a", description="b")], ()),
+        ([edited("ann", add_blocked_by=[])], ()),
+        ([edited("ann", verify="z"), edited("bob", verify="")], ("bob",)),
+    ]
+    told = [(then(board, *events).tasks[1].created_by, then(board, *events).tasks[1].editors) for events, _ in stories]
+    assert told == [("lead", editors) for _, editors in stories]
 
 
 @pytest.mark.behaviour("task-deps")
@@ -141,7 +170,7 @@ def test_a_task_taken_over_from_its_owner_waits_again_in_a_new_epoch() -> None:
 @pytest.mark.behaviour("release", "B1")
 def test_a_released_task_is_free_in_a_new_epoch_with_a_note_of_how_far_it_was() -> None:
     after = then(board_of(FIRST, CLAIM), Released(by="bob", at=4.0, task=1, epoch=1, note="half of it"))
-    assert after.tasks[1] == replace(PLAIN, epoch=2, notes=("half of it",), updated=4.0)
+    assert after.tasks[1] == replace(PLAIN, epoch=2, notes=(Note("bob", "half of it"),), updated=4.0)
     assert after.working == {}
     again = then(
         after,
@@ -150,7 +179,9 @@ def test_a_released_task_is_free_in_a_new_epoch_with_a_note_of_how_far_it_was() 
         Claimed(by="bob", at=7.0, task=1, epoch=4),
         Released(by="bob", at=8.0, task=1, epoch=5, note="most of it"),
     )
-    assert again.tasks[1] == replace(PLAIN, epoch=6, notes=("half of it", "most of it"), updated=8.0)
+    assert again.tasks[1] == replace(
+        PLAIN, epoch=6, notes=(Note("bob", "half of it"), Note("bob", "most of it")), updated=8.0
+    )
 
 
 @pytest.mark.behaviour("complete")

@@ -113,6 +113,7 @@ WHO_MUST_KNOW = {
         r"one delivery and one turn per member: only for what all must know now, never for replies or progress",
     ),
     "progress": ({Kind.LEAD, Kind.TEAMMATE}, r"progress and completion with TaskUpdate, not by mail"),
+    "own-tasks": ({Kind.TEAMMATE}, r"Edit and delete only tasks that you created or own; .* by SendMessage"),
     "shutdown": ({Kind.TEAMMATE}, r"Answer a shutdown request with SendMessage .*request_id.*not in words"),
     "next-task": ({Kind.TEAMMATE}, r"After finishing .* TaskList .* lowest number that is free; .* TaskGet before you"),
     "all-blocked": ({Kind.TEAMMATE}, r"every task left is blocked, tell the lead or help to unblock"),

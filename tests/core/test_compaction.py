@@ -287,7 +287,7 @@ def test_owned_tasks_survive() -> None:
     )
     entries = numbered(START, Said(text="ok"))
     assert summary_text("so far", remembered(entries), entries, board).endswith(
-        "Your tasks:\n- #1 [in progress] parse @alice\n- #2 [pending] print @alice"
+        'Your tasks:\n- #1 by lead [in progress] "parse" @alice\n- #2 by lead [pending] "print" @alice'
     )
 
 

@@ -1,11 +1,14 @@
 """Who may be called what, and which streams and seats there are."""
 
+import re
+
 import pytest
 
 from deskmate.core.names import (
     RESERVED,
     agent_id,
     call_id,
+    confusion,
     is_call,
     known_name,
     local_name,
@@ -203,3 +206,53 @@ def test_a_seat_is_a_member_or_a_numbered_slot(seat: str, parts: tuple[str, str]
 def test_what_is_no_seat_is_refused(seat: str) -> None:
     with pytest.raises(BadName, match="is no seat"):
         split_seat(seat)
+
+
+# -- look-alikes ------------------------------------------------------------------------------------
+
+LOOK_ALIKE = [
+    *((name, "lead") for name in ("1ead", "iead", "lead-", "lead_", "lead--", "lead-_", "l3ad", "le4d", "1e4d__")),
+    *((name, "user") for name in ("user_", "user-", "u5er", "us3r", "u53r-")),
+    *((name, "all") for name in ("a11", "al1", "all-", "a1i", "aii", "4ll")),
+    *((name, "anyone") for name in ("any0ne", "anyone_", "4nyon3")),
+    *((name, "everyone") for name in ("every0ne", "everyone-", "3very0n3")),
+    *((name, "system") for name in ("5ystem", "systern", "system_", "sys7em", "5y573rn")),
+    *((name, "bob") for name in ("b0b", "bob-", "bob__", "80b")),
+    *((name, "milo") for name in ("mi1o", "rnilo", "mllo", "mil0-")),
+    *((name, "wes") for name in ("vves", "we5", "w3s")),
+    *((name, "back-end") for name in ("back_end", "back--end", "8ack_-end")),
+]
+MEMBERS = ("lead", "bob", "milo", "wes", "back-end", "alice", "worker-1", "worker-10", "m1-11")
+SENSIBLE = [
+    *("leader", "lead-2", "leading", "plead", "the-lead", "team-lead", "userland", "user-2", "users", "superuser"),
+    *("ali", "ally", "allison", "system-tests", "ecosystem", "alice-2", "alice2", "bobby", "bob-2", "rob", "backend"),
+    *("back-end-2", "wess", "milos", "worker-2", "worker-11", "worker-12", "worker1", "m11-1", "m1-12", "frontend"),
+    *("a", "7", "qa", "test", "tester", "bernard", "burn", "sven", "savvy", "a" * 64),
+]
+
+
+@pytest.mark.behaviour("look-alikes")
+@pytest.mark.parametrize(("name", "like"), LOOK_ALIKE)
+def test_a_name_that_can_be_read_as_another_is_refused_with_one_that_is_free(name: str, like: str) -> None:
+    assert confusion(name, MEMBERS) == (
+        f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as 'teammate-1'"
+    )
+    assert known_name(name) == name
+
+
+@pytest.mark.behaviour("look-alikes")
+@pytest.mark.parametrize("name", SENSIBLE)
+def test_a_sensible_name_is_allowed_beside_others(name: str) -> None:
+    assert confusion(name, MEMBERS) is None
+    assert new_name(name) == name
+
+
+@pytest.mark.behaviour("look-alikes")
+def test_the_proposed_name_is_free_and_no_look_alike_itself() -> None:
+    members = ["lead", "teammate-1", "teammate_2", "tearnmate-3"]
+    words = confusion("1ead", members)
+    assert words
+    free = re.search("such as '(.*)'", words)
+    assert free
+    assert free[1] == "teammate-4"
+    assert confusion(free[1], members) is None

@@ -315,7 +315,7 @@ def random_edit(random: Random) -> Edited:
         return frozenset(random.randint(1, NODES) for _ in range(random.randint(0, most)))
 
     return Edited(
-        by=random.choice(MEMBERS),
+        by=random.choice(("lead", "user")),
         at=0.0,
         task=random.randint(1, NODES),
         add_blocked_by=some(2),

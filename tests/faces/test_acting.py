@@ -56,7 +56,7 @@ def test_a_task_is_added_with_all_that_is_said_of_it(place: Path, env: Env) -> N
     ended = at(place, "board", "add", "port it", *words, "--team", "main", env=env)
     assert (ended.code, ended.stdout, ended.stderr) == (0, "#2 added, blocked: port it\n", "")
     assert no_times(tasks_of(place)[2]) == Task(
-        2, "port it", "all of it", owner="bob", blocked_by=frozenset({1}), role="dev", verify="true"
+        2, "port it", "all of it", owner="bob", blocked_by=frozenset({1}), role="dev", verify="true", created_by="user"
     )
 
 
@@ -85,7 +85,8 @@ def test_a_task_is_done_once_its_verification_succeeds_where_it_was_typed(place:
     assert (ended.code, ended.stdout) == (0, "#1 done: write it\n")
     assert ended.stderr == f"in {below}: {verify}\nschema.txt\n"
     receipt = Receipt(command=verify, workspace=str(below), exit=0, output="schema.txt")
-    assert no_times(tasks_of(place)[1]) == Task(1, "write it", status=Status.COMPLETED, verify=verify, receipt=receipt)
+    done = Task(1, "write it", status=Status.COMPLETED, verify=verify, receipt=receipt, created_by="user")
+    assert no_times(tasks_of(place)[1]) == done
     assert at(place, "board", env=env).stdout.splitlines()[1].endswith(f"verified by {verify}")
 
 

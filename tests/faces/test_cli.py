@@ -4,19 +4,22 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from deskmate.app import GOAL_CAP, Outcome, Wanted
+from deskmate.app.looking import SeenTask, see_task
 from deskmate.config import load
 from deskmate.core.entries import Did
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.commands import MODES
 from deskmate.runtime.feed import Changed, Founded, Recorded, Streamed
-from tests.faces import HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
+from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 
 RESULT = {
     "team": "main",
@@ -27,6 +30,8 @@ RESULT = {
     "usage": {"input": 1200, "output": 80, "cache_read": 4000, "cache_write": 0},
     "cost_usd": 0.0421,
     "model": "anthropic:claude-sonnet-5-5",
+    "tasks": {"open": 0, "done": 0},
+    "open_tasks": [],
 }
 
 
@@ -213,6 +218,51 @@ def test_an_answer_without_a_word_is_told(env: Env, tmp_path: Path) -> None:
     end = typed("-C", str(tmp_path), "run", "x", app=ScriptedApp(outcome=outcome), env=env)
     told = f"deskmate: answered: the model said nothing; go on with: deskmate -C {tmp_path} resume main\n"
     assert end == Ended(0, "", HEAD + SUM + told)
+
+
+def board(done: int, *subjects: str) -> tuple[SeenTask, ...]:
+    """Return a board on which so many tasks are done, and those of these subjects are not."""
+    ended = [Task(id_, "x", status=Status.COMPLETED) for id_ in range(1, done + 1)]
+    left = [Task(id_, subject) for id_, subject in enumerate(subjects, done + 1)]
+    return tuple(see_task(EMPTY, task) for task in (*ended, *left))
+
+
+@pytest.mark.behaviour("headless")
+@pytest.mark.parametrize("deed", [("run", "x"), ("resume",)])
+@pytest.mark.parametrize(
+    ("tasks", "told"),
+    [
+        (board(3), ""),
+        (board(3, "write docs", "test\nit\x1b[2J"), "2 of 5 tasks open: #4 write docs, #5 test it\n"),
+        (board(0, "y" * 100), f"1 of 1 tasks open: #1 {'y' * 39}…\n"),
+        (board(0, *"abcdefg"), "7 of 7 tasks open: #1 a, #2 b, #3 c, #4 d, #5 e and 2 more\n"),
+    ],
+)
+def test_what_is_left_open_is_named_on_the_last_line_and_an_answer_still_ends_with_0(
+    env: Env, deed: tuple[str, ...], tasks: tuple[SeenTask, ...], told: str
+) -> None:
+    end = typed(*deed, app=ScriptedApp(outcome=replace(ANSWER, tasks=tasks)), env=env)
+    assert (end.code, end.stdout) == (0, "All green.\n")
+    assert end.stderr.endswith(SUM + told)
+
+
+@pytest.mark.behaviour("headless")
+@pytest.mark.parametrize("output", ["json", "stream-json"])
+def test_a_program_reads_what_is_left_open(env: Env, output: str) -> None:
+    outcome = replace(ANSWER, tasks=board(2, *map(str, range(30))))
+    end = typed("run", "x", "--output", output, app=ScriptedApp(outcome=outcome), env=env)
+    result = json.loads(end.stdout.splitlines()[-1])
+    assert (end.code, result["tasks"], len(result["open_tasks"])) == (0, {"open": 30, "done": 2}, 20)
+    assert result["open_tasks"][0] == {"id": 3, "subject": "0"}
+
+
+def test_what_is_left_open_is_told_before_the_way_to_go_on(env: Env) -> None:
+    outcome = replace(ANSWER, end="parked", reason="the cap of $2 is reached", tasks=board(0, "write docs"))
+    end = typed("run", "x", app=ScriptedApp(outcome=outcome), env=env)
+    assert end.stderr.splitlines()[-2:] == [
+        "1 of 1 tasks open: #1 write docs",
+        "deskmate: parked: the cap of $2 is reached; go on with: deskmate resume main",
+    ]
 
 
 @pytest.mark.parametrize(("word", "code"), [("parked", 1), ("interrupted", 130)])

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from deskmate import Plain, Transcript
 from deskmate.core.entries import Began, Call, Did, Said, Started
 from deskmate.core.messages import PermissionRequest, PlanResponse
@@ -99,7 +101,28 @@ def test_the_board_for_programs_has_every_field(place: Path, env: Env) -> None:
         "verify": "test -f schema.txt",
         "receipt": None,
         "notes": [],
+        "noted_by": [],
+        "created_by": "lead",
+        "edited_by": [],
     }
+
+
+@pytest.mark.behaviour("task-authors")
+def test_the_board_names_the_teammates_who_wrote_a_task(place: Path, env: Env) -> None:
+    async def write(hands: Hands) -> None:
+        await hands.board.edit("lead", 2, subject="write the schemas")
+        await hands.board.create("bob", "lint", role="dev")
+        await hands.board.edit("alice", 1, description="all of them")
+        await hands.board.create("bob", "print it")
+        await hands.board.assign("lead", 5, "alice")
+        await hands.board.edit("alice", 5, subject="print all")
+
+    in_team(place, write)
+    shown = at(place, "board", env=env).stdout.splitlines()
+    assert ["by bob" in line for line in shown[1:]] == [False, False, False, True, True]
+    assert ["edited by alice" in line for line in shown[1:]] == [True, False, False, False, True]
+    task = json.loads(at(place, "board", "--json", env=env).stdout)["tasks"][4]
+    assert (task["created_by"], task["edited_by"]) == ("bob", ["alice"])
 
 
 def test_a_dropped_task_is_not_shown(place: Path, env: Env) -> None:

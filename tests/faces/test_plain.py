@@ -36,6 +36,16 @@ def test_stdout_holds_the_words_of_the_lead_alone_and_stderr_all_else(place: Pla
     assert SUM.sub("", end.stderr) == PARTING
 
 
+def test_the_tasks_that_are_left_open_are_named_on_leaving(place: Place) -> None:
+    place.piped("hello\n")
+    for subject in ("write docs", "test it"):
+        # For nobody who is there, so that it stays open.
+        assert place.in_shell(f"deskmate board add '{subject}' --role nobody").code == 0
+    end = place.piped("hello\n", "--continue")
+    assert end.code == 0
+    assert end.stderr.endswith(f"\n2 of 2 tasks open: #1 write docs, #2 test it\n{PARTING}")
+
+
 def test_each_line_is_said_once_the_one_before_it_is_answered(place: Place) -> None:
     end = place.piped("hello\n\nparagraphs\nfail\nhello")
     assert (end.code, end.stdout) == (0, f"{HELLO}one\n\ntwo\n\n\nthree\nI fail.\nDone.\n{HELLO}")

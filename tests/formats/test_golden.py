@@ -17,7 +17,7 @@ from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Damaged, Item, Json, Record
 from deskmate.core.roles import AgentType, Kind
 from deskmate.core.seen import Seen
-from deskmate.core.tasks import Board, Task
+from deskmate.core.tasks import Board, Note, Task
 from deskmate.errors import Held
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
@@ -190,8 +190,9 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
                 verify="make test",
                 created=T,
                 updated=T + 9,
-                notes=("types are there, tests are not",),
+                notes=(Note("alice", "types are there, tests are not"),),
                 receipt=RECEIPT,
+                created_by="lead",
             ),
             2: Task(
                 id=2,
@@ -202,9 +203,21 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
                 verify="make lint",
                 created=T + 1,
                 updated=T + 12,
+                created_by="lead",
+                edits=dict.fromkeys(("subject", "description", "active_form", "role", "verify"), "lead"),
             ),
-            3: Task(id=3, subject="docs", owner="bob", blocked_by=frozenset({2}), created=T + 2, updated=T + 4),
-            4: Task(id=4, subject="old", status=tasks.Status.DELETED, created=T + 3, updated=T + 12),
+            3: Task(
+                id=3,
+                subject="docs",
+                owner="bob",
+                blocked_by=frozenset({2}),
+                created=T + 2,
+                updated=T + 4,
+                created_by="user",
+            ),
+            4: Task(
+                id=4, subject="old", status=tasks.Status.DELETED, created=T + 3, updated=T + 12, created_by="alice"
+            ),
         },
         number=15,
         # One more than the tasks there are: the lost record may have been a task.

@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.members import Member
+from deskmate.core.members import Joined, Member
 from deskmate.core.roles import AgentType
-from deskmate.core.tasks import Receipt, Status, Task, assigned, blocks
+from deskmate.core.tasks import Note, Receipt, Status, Task, assigned, blocks
 from deskmate.errors import TaskRefused
 from deskmate.runtime.board import Board
 from tests.runtime import Killed, Process, die
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 MOVES: dict[str, Callable[[Board, Member], Awaitable[Task]]] = {
     "create": lambda board, alice: board.create("alice", "new", cause="alice:1.0"),
-    "edit": lambda board, alice: board.edit("alice", 1, subject="edited", cause="alice:1.0"),
+    "edit": lambda board, alice: board.edit("lead", 1, subject="edited", cause="alice:1.0"),
     "claim": lambda board, alice: board.claim(alice, 1, cause="alice:1.0"),
     "assign": lambda board, alice: board.assign("lead", 1, "bob", cause="alice:1.0"),
     "release": lambda board, alice: board.release("alice", 2, 1, note="half way", cause="alice:1.0"),
@@ -132,7 +132,7 @@ async def test_a_claim_of_what_is_not_there_to_take_is_refused_with_words(team: 
     await team.board.complete("lead", 2, 0)
     assert [await refused(claim(team.another(), "alice", task)) for task in (3, 4, 2, 9)] == [
         "task #3 is blocked by #1; wait until nothing blocks it or pick another",
-        "task #4 is for 'tester', not for 'alice'; pick another",
+        "task #4 is for another member or role, not for 'alice'; pick another",
         "task #2 is completed and cannot change any more; create a new one instead",
         "there is no task #9, the board has #1 to #4; look at the list",
     ]
@@ -247,7 +247,7 @@ async def test_whoever_lost_a_task_can_neither_complete_nor_release_it(team: Pro
         if team.board.state.tasks[1].owner is None:
             await claim(team, "bob", 1)
     done = await team.board.complete("bob", 1, 3)
-    assert (done.owner, done.epoch, done.notes) == ("bob", 3, ("alice hangs",))
+    assert (done.owner, done.epoch, done.notes) == ("bob", 3, (Note("lead", "alice hangs"),))
 
 
 @pytest.mark.behaviour("release", "B2")
@@ -270,8 +270,8 @@ async def test_who_leaves_gives_back_all_it_had_and_nothing_else(team: Process) 
     board = await team.board.refresh()
     assert given == [board.tasks[1], board.tasks[2]]
     assert [(task.owner, task.notes) for task in board.tasks.values()] == [
-        (None, ("alice left: done",)),
-        (None, ("alice left: done",)),
+        (None, (Note("alice", "alice left: done"),)),
+        (None, (Note("alice", "alice left: done"),)),
         ("bob", ()),
         (None, ()),
     ]
@@ -330,9 +330,30 @@ async def test_a_move_is_found_again_behind_a_line_put_in_by_hand(team_on_disk: 
 async def test_edits_of_different_fields_at_once_both_survive(team: Process) -> None:
     await add(team, "old")
     edits = {"subject": "new", "description": "more", "active_form": "parsing", "role": "tester", "verify": "make"}
-    await at_once(*[team.another().board.edit("alice", 1, **{field: text}) for field, text in edits.items()])
+    await at_once(*[team.another().board.edit("lead", 1, **{field: text}) for field, text in edits.items()])
     task = (await team.board.refresh()).tasks[1]
     assert {field: getattr(task, field) for field in edits} == edits
+
+
+@pytest.mark.behaviour("task-authors", "B2")
+async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(team: Process) -> None:
+    await add(team, "old")
+    await claim(team, "alice", 1)
+    process, wire = team.meddled()
+    await process.board.refresh()
+    wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
+    assert await refused(process.board.edit("alice", 1, subject="new")) == (
+        "only bob, lead and user may edit task #1; ask bob by SendMessage"
+    )
+    assert (await team.board.refresh()).tasks[1].subject == "old"
+
+
+@pytest.mark.behaviour("task-authors")
+async def test_a_process_that_has_read_nothing_yet_knows_who_is_read_only(team: Process) -> None:
+    await team.roster.join(Joined(name="ann", agent_type=AgentType.EXPLORE, at=0.0))
+    assert "you are read-only" in await refused(team.another().board.create("ann", "new"))
+    made = await team.another().board.create("ann", "new", owner="ann")
+    assert (made.role, made.owner) == ("ann", "ann")
 
 
 @pytest.mark.behaviour("B4", "B5", "task-deps")

@@ -237,10 +237,11 @@ async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Al
     took = alice.last(Took)
     assert isinstance(took, Took)
     assert (took.task, took.epoch) == (1, task.epoch)
+    assert (took.created_by, took.edited_by, took.notes) == (LEAD, None, None)
     assert took.text.splitlines() == [
-        "Task #1 is yours now: parse",
+        "parse",
+        "completing it runs this command, which must succeed: make test",
         "the whole grammar",
-        "Completing it runs `make test`, which must succeed.",
     ]
     assert alice.transcript.memory.tasks == {1: task.epoch}
 
@@ -271,7 +272,7 @@ async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(al
     await alice.do(Take(1), Nudge(1), Report(1))
     nudged = alice.last(Nudged)
     assert isinstance(nudged, Nudged)
-    assert "task #1 (parse) is still in progress" in nudged.text
+    assert "task #1 is still in progress" in nudged.text
     reported = alice.last(Reported)
     assert isinstance(reported, Reported)
     assert (reported.task, reported.epoch) == (1, nudged.epoch)
@@ -279,9 +280,7 @@ async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(al
     await alice.do(Report(1))
     letters = await alice.floor.letters(LEAD)
     assert {letter.id for letter in letters} == {f"rests/1.{nudged.epoch}"}
-    assert letters[0].message == Plain(
-        content="I rest with task #1 (parse) unfinished.", summary="rests with #1 unfinished"
-    )
+    assert letters[0].message == Plain(content="I rest with task #1 unfinished.", summary="rests with #1 unfinished")
 
 
 async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> None:
@@ -318,7 +317,11 @@ async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(
     ((_, noticed),) = transcript.entries
     assert isinstance(noticed, Noticed)
     assert (noticed.roster, noticed.board) == (office.roster.state.number, 1)
-    assert noticed.text.splitlines() == ["Since you last looked:", "alice is working", "task #1 [pending] parse"]
+    assert noticed.text.splitlines() == [
+        "Since you last looked:",
+        "alice is working",
+        'task #1 by lead [pending] "parse"',
+    ]
 
 
 async def test_agreeing_to_stop_answers_who_asked_and_is_recorded(alice: Alice) -> None:

@@ -14,6 +14,7 @@ from deskmate.core.policy import Mode
 from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, RetryDelta, TextDelta, ThinkingDelta, Usage
 from deskmate.core.rendering import CLEARED, GO_ON_WHERE_CUT
 from deskmate.core.skills import Skill
+from deskmate.core.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retrying import Retrying
 from deskmate.models.scripted import ScriptedModel, Speak, Step
@@ -306,7 +307,7 @@ async def test_a_model_that_gives_no_answer_parks_the_agent_and_frees_its_task(e
     task = await floor.office.board.create(LEAD, "parse", owner=LEAD)
     assert await floor.turn("go") == Rest("parked", str(error))
     freed = (await floor.office.board.refresh()).tasks[task.id]
-    assert (freed.owner, freed.notes) == (None, (f"lead was parked: {error}",))
+    assert (freed.owner, freed.notes) == (None, (Note("lead", f"lead was parked: {error}"),))
     status = (await floor.office.roster.refresh()).members[LEAD].status
     assert (status.word, status.detail) == ("parked", str(error))
 

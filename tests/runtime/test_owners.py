@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.tasks import Status
+from deskmate.core.tasks import Note, Status
 from deskmate.errors import TaskRefused
 from tests.runtime import Process
 
@@ -40,13 +40,17 @@ async def test_who_leaves_while_it_is_given_work_does_not_keep_it(team: Process)
     await process.board.create("lead", "print")
     wire.at("before append", "board", lambda: team.leave("bob"))
     given = await process.board.assign("lead", 1, "bob")
-    assert (given.status, given.owner, given.notes) == (Status.PENDING, None, ("bob left before it could begin",))
+    assert (given.status, given.owner, given.notes) == (
+        Status.PENDING,
+        None,
+        (Note("bob", "bob left before it could begin"),),
+    )
     wire.at("before append", "board", lambda: team.leave("alice"))
     created = await process.board.create("lead", "send", owner="alice")
     assert (created.status, created.owner, created.notes) == (
         Status.PENDING,
         None,
-        ("alice left before it could begin",),
+        (Note("alice", "alice left before it could begin"),),
     )
     assert [task.owner for task in (await team.another().board.refresh()).tasks.values()] == [None, None, None]
 

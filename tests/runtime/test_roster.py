@@ -72,6 +72,30 @@ async def test_a_name_is_never_used_twice_and_another_is_proposed(team: Process,
     )
 
 
+@pytest.mark.behaviour("look-alikes")
+@pytest.mark.parametrize(("name", "like"), [("1ead", "lead"), ("user_", "user"), ("b0b", "bob"), ("bob-", "bob")])
+async def test_nobody_joins_under_a_name_that_can_be_read_as_anothers(team: Process, name: str, like: str) -> None:
+    assert await refused(team.join(name)) == (
+        f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as 'teammate-1'"
+    )
+    await team.leave("bob")
+    assert "looks like" in await refused(team.another().join(name))
+    await team.join("teammate-1")
+
+
+@pytest.mark.behaviour("look-alikes", "S4")
+async def test_who_joined_under_such_a_name_before_the_rule_is_still_there(team: Process) -> None:
+    joined = Joined(name="b0b", at=0.0)
+    await team.pen.append("roster", joined.body())
+    assert "b0b" in (await team.another().roster.refresh()).members
+    assert "try 'bob-2'" in await refused(team.join("bob"))
+
+
+async def test_a_proposed_name_is_no_look_alike_of_one_that_is_there(team: Process) -> None:
+    await team.join("bob_2")
+    assert "try 'bob-3'" in await refused(team.join("bob"))
+
+
 async def test_a_proposed_name_can_be_used_however_long_the_first_was(team: Process) -> None:
     name = "b" * 64
     await team.join(name)

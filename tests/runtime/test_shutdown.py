@@ -14,6 +14,7 @@ from deskmate.core.entries import Did
 from deskmate.core.messages import Interrupt, ShutdownRequest, ShutdownResponse
 from deskmate.core.names import LEAD, USER
 from deskmate.core.policy import Mode
+from deskmate.core.tasks import Note
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
@@ -85,7 +86,7 @@ async def test_with_a_task_she_answers_by_tool_and_her_task_is_free_again() -> N
         await she.over.wait()
     assert (she.end, await she.answers()) == (AGREED, [ShutdownResponse(request_id=STOP, approve=True)])
     task = (await she.floor.office.board.refresh()).tasks[1]
-    assert (task.owner, task.notes) == (None, ("alice left: agreed to a shutdown request",))
+    assert (task.owner, task.notes) == (None, (Note("alice", "alice left: agreed to a shutdown request"),))
 
 
 async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:

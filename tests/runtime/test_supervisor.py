@@ -10,6 +10,7 @@ from deskmate.core.entries import Heard, Started
 from deskmate.core.members import Idle, Joined, Status
 from deskmate.core.messages import Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.names import LEAD, USER, mail
+from deskmate.core.tasks import Note
 from deskmate.errors import StoreCorrupt, StoreUnavailable
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.supervisor import Supervisor
@@ -144,7 +145,7 @@ async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its
         await until_parked(floor)
     assert (len(stage.started), status(floor).detail) == (4, WHY)
     task = (await board.refresh()).tasks[1]
-    assert (task.owner, task.notes) == (None, (f"alice was parked: {WHY}",))
+    assert (task.owner, task.notes) == (None, (Note("alice", f"alice was parked: {WHY}"),))
 
 
 @pytest.mark.behaviour("supervise", "P7")

@@ -267,7 +267,8 @@ async def test_a_board_of_four_tasks_is_worked_off_by_three_who_take_what_is_fre
     await backend.told("TaskUpdate", taskId=3, status="in_progress")
     await backend.told("TaskUpdate", taskId=3, status="completed")
     assert await frontend.told("TaskGet", taskId="4") == (
-        "#4 Update frontend\nstatus: pending\nowner: nobody\nblocked by: #3"
+        "task #4\nstatus: pending\nowner: nobody\nblocked by: #3\n"
+        '<deskmate-task id="4" created_by="lead">Update frontend</deskmate-task>'
     )
     await frontend.told("TaskUpdate", taskId=4, status="in_progress")
     await frontend.told("TaskUpdate", taskId=4, status="completed")
@@ -284,7 +285,7 @@ async def test_a_board_of_four_tasks_is_worked_off_by_three_who_take_what_is_fre
     ("tool", "arguments", "told"),
     [
         ("TaskList", {}, "#1 [pending] Analyze REST endpoints\n#2 [pending] Design GraphQL schema (blocked by #1)\n…"),
-        ("TaskGet", {"taskId": "1"}, "#1 Analyze REST endpoints\nstatus: pending\nowner: nobody\nblocks: #2"),
+        ("TaskGet", {"taskId": "1"}, "task #1\nstatus: pending\nowner: nobody\nblocks: #2\n<deskmate-task …"),
         ("TaskCreate", {"subject": "Write tests", "team_name": MIGRATION}, "created #5 Write tests"),
         ("TaskUpdate", {"taskId": 1, "owner": "analyst"}, "#1 [pending] Analyze REST endpoints @analyst\n…"),
         ("TaskUpdate", {"taskId": 1, "status": "in_progress"}, "#1 [in progress] Analyze REST endpoints @lead\n…"),

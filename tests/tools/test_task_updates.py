@@ -28,12 +28,38 @@ async def test_an_update_without_a_change_says_what_can_be_changed(desks: Desks)
 @pytest.mark.behaviour("task-tools")
 async def test_words_are_changed_where_they_are_given(desks: Desks) -> None:
     await add(desks, "parse", description="old", activeForm="Parsing")
-    told = await desks["alice"].use("TaskUpdate", taskId=1, subject="parse all", description="")
+    told = await desks["lead"].use("TaskUpdate", taskId=1, subject="parse all", description="")
     assert told == Result("#1 [pending] parse all\nedited")
     task = desks.task(1)
     assert (task.subject, task.description, task.active_form) == ("parse all", "", "Parsing")
-    await desks["alice"].use("TaskUpdate", taskId=1, activeForm="Parsing all")
+    await desks["lead"].use("TaskUpdate", taskId=1, activeForm="Parsing all")
     assert desks.task(1).active_form == "Parsing all"
+
+
+@pytest.mark.behaviour("task-authors")
+async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nobody_else(desks: Desks) -> None:
+    await desks["bob"].use("TaskCreate", subject="parse")
+    why = refused("only bob, lead and user may edit task #1; ask bob by SendMessage")
+    assert await desks["alice"].use("TaskUpdate", taskId=1, subject="mine", status="deleted") == why
+    gone = await desks["alice"].use("TaskUpdate", taskId=1, status="deleted")
+    assert gone == refused("only bob, lead and user may delete task #1; ask bob by SendMessage")
+    for name in ("bob", "lead"):
+        assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
+    # Whoever takes it owns it, and may say so in the same call.
+    told = await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress", activeForm="Parsing")
+    assert told == Result("#1 [in progress] by lead @alice\nclaimed, edited", tasks={1: 1})
+    assert (desks.task(1).created_by, desks.task(1).editors) == ("bob", ("lead", "alice"))
+
+
+@pytest.mark.behaviour("task-authors")
+async def test_an_edge_changes_the_task_that_has_to_wait(desks: Desks) -> None:
+    await add(desks, "of the lead")
+    await desks["bob"].use("TaskCreate", subject="of bob")
+    why = refused("only lead and user may edit task #1; ask lead by SendMessage")
+    assert await desks["bob"].use("TaskUpdate", taskId=2, addBlocks=[1]) == why
+    assert await desks["bob"].use("TaskUpdate", taskId=1, addBlockedBy=[2]) == why
+    assert (await desks["bob"].use("TaskUpdate", taskId=1, addBlocks=[2])).ok
+    assert [sorted(task.blocked_by) for task in desks.board.state.tasks.values()] == [[], [1]]
 
 
 @pytest.mark.behaviour("task-deps")
@@ -106,7 +132,7 @@ async def test_what_is_blocked_or_for_others_or_a_second_one_cannot_be_taken(des
     blocked = await alice.use("TaskUpdate", taskId=2, status="in_progress")
     assert blocked == refused("task #2 is blocked by #1; wait until nothing blocks it or pick another")
     others = await alice.use("TaskUpdate", taskId=3, status="in_progress")
-    assert others == refused("task #3 is for 'bob', not for 'alice'; pick another")
+    assert others == refused("task #3 is for another member or role, not for 'alice'; pick another")
     await alice.use("TaskUpdate", taskId=1, status="in_progress")
     await add(desks, "four")
     second = await alice.use("TaskUpdate", taskId=4, status="in_progress")
@@ -227,24 +253,24 @@ async def test_deleting_takes_the_edges_away_and_tells_what_it_unblocked(desks: 
 
 async def test_a_repeated_update_does_nothing_twice(desks: Desks) -> None:
     await add(desks, "one", "two")
-    wanted: dict[str, Any] = {"taskId": 1, "owner": "alice", "subject": "all", "addBlocks": [2], "status": "completed"}
+    await desks["alice"].use("TaskCreate", subject="three")
+    wanted: dict[str, Any] = {"taskId": 1, "owner": "alice", "subject": "all", "addBlocks": [3], "status": "completed"}
     first = await desks["alice"].use("TaskUpdate", **wanted)
     before = await desks.events()
-    assert [event["cause"] for event in before[2:]] == ["alice:1.0/edit", "alice:1.0/owner", "alice:1.0/status"]
+    assert [event["cause"] for event in before[3:]] == ["alice:2.0/owner", "alice:2.0/edit", "alice:2.0/status"]
     again = await desks["alice"].use_again("TaskUpdate", **wanted)
-    assert first == Result("#1 [completed] all @alice\nedited, claimed, completed, which unblocked #2", tasks={1: None})
+    assert first == Result("#1 [completed] all @alice\nclaimed, edited, completed, which unblocked #3", tasks={1: None})
     # What it unblocked has gone on since; the rest is as it was.
-    assert again == Result("#1 [completed] all @alice\nedited, claimed, completed", tasks={1: None})
+    assert again == Result("#1 [completed] all @alice\nclaimed, edited, completed", tasks={1: None})
     assert await desks.events() == before
 
 
 async def test_what_was_done_before_a_refusal_is_told_with_it(desks: Desks) -> None:
-    await add(desks, "one", "two")
-    await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
-    told = await desks["alice"].use("TaskUpdate", taskId=2, subject="more", status="in_progress")
+    await add(desks, "one", "two", owner="alice")
+    told = await desks["alice"].use("TaskUpdate", taskId=2, subject="more", owner="bob")
     assert told == Result(
-        "#2 [pending] more\nedited; the rest was refused: "
-        "'alice' has #1 in progress; complete or release it before claiming #2",
+        "#2 [pending] more @alice\nedited; the rest was refused: only lead and user assign; "
+        "ask the lead to give #2 to 'bob'",
         ok=False,
         tasks={2: None},
     )

@@ -46,11 +46,11 @@ async def test_a_verified_task_is_completed_with_the_receipt_of_its_command(desk
 @pytest.mark.parametrize(
     ("ran", "why"),
     [
-        (Ran(2, "1 failed\n"), "exit status 2; mend it, then complete it\n1 failed"),
-        (Ran(None, "", ended="ended after 600 s"), "ended after 600 s; mend it, then complete it\n(no output)"),
+        (Ran(2, "1 failed\n"), "exit status 2; fix that, then complete it again\n1 failed"),
+        (Ran(None, "", ended="ended after 600 s"), "ended after 600 s; fix that, then complete it again\n(no output)"),
         (
             Ran(1, "no", blob="b/alice-2-0.txt"),
-            "exit status 1; mend it, then complete it\nno\nall of the output is in b/alice-2-0.txt",
+            "exit status 1; fix that, then complete it again\nno\nall of the output is in b/alice-2-0.txt",
         ),
     ],
 )
@@ -60,7 +60,7 @@ async def test_a_task_whose_command_fails_stays_with_its_owner(desks: Desks, ran
     await alice.use("TaskUpdate", taskId=1, status="in_progress")
     alice.workspace.ran = ran
     told = await alice.use("TaskUpdate", taskId=1, status="completed")
-    assert told == refused(f"task #1 is not done: `make test` failed with {why}")
+    assert told == refused(f"task #1 is not done: its verify command failed with {why}")
     assert (desks.task(1).status, desks.task(1).receipt) == (Status.IN_PROGRESS, None)
     assert alice.memory.tasks == {1: 1}
 

@@ -84,7 +84,7 @@ def test_arguments_that_make_no_sense_are_refused(name: str, wrong: dict[str, ob
 @pytest.mark.parametrize("name", TASK_TOOLS)
 async def test_a_named_team_must_be_the_callers(desks: Desks, name: str) -> None:
     await add(desks, "parse")
-    needed = {"TaskCreate": {"subject": "a"}, "TaskUpdate": {"taskId": 1, "subject": "b"}, "TaskGet": {"taskId": 1}}
+    needed = {"TaskCreate": {"subject": "a"}, "TaskUpdate": {"taskId": 1, "owner": "alice"}, "TaskGet": {"taskId": 1}}
     arguments = needed.get(name, {})
     before = await desks.events()
     other = await desks["alice"].use(name, team_name="api", **arguments)
@@ -110,12 +110,15 @@ async def test_creating_tells_the_number_and_what_the_task_waits_for(desks: Desk
 @pytest.mark.parametrize("id_", [3, "3", "#3"])
 async def test_an_id_may_be_written_in_three_ways(desks: Desks, id_: int | str) -> None:
     await add(desks, "one", "two", "three", "four")
-    alice = desks["alice"]
-    assert await alice.use("TaskGet", taskId=id_) == Result("#3 three\nstatus: pending\nowner: nobody")
-    await alice.use("TaskUpdate", taskId=1, addBlocks=[id_])
-    await alice.use("TaskUpdate", taskId=id_, addBlockedBy=["#2"])
-    await alice.use("TaskUpdate", taskId=4, addBlockedBy=[id_, "1"])
-    await alice.use("TaskUpdate", taskId=4, removeBlockedBy=[id_])
+    lead = desks["lead"]
+    three = '<deskmate-task id="3" created_by="lead">three</deskmate-task>'
+    assert await lead.use("TaskGet", taskId=id_) == Result(
+        f"task #3\nstatus: pending\nowner: nobody\n{three}", framed=True
+    )
+    await lead.use("TaskUpdate", taskId=1, addBlocks=[id_])
+    await lead.use("TaskUpdate", taskId=id_, addBlockedBy=["#2"])
+    await lead.use("TaskUpdate", taskId=4, addBlockedBy=[id_, "1"])
+    await lead.use("TaskUpdate", taskId=4, removeBlockedBy=[id_])
     assert (desks.task(3).blocked_by, desks.task(4).blocked_by) == ({1, 2}, {1})
 
 
@@ -162,7 +165,7 @@ async def test_the_list_has_a_line_for_each_task_that_is_not_deleted(desks: Desk
     await add(desks, "one", "two", "three")
     await add(desks, "four", blockedBy=[2, 3])
     await alice.use("TaskUpdate", taskId=2, status="in_progress")
-    await alice.use("TaskUpdate", taskId=1, status="deleted")
+    await desks["lead"].use("TaskUpdate", taskId=1, status="deleted")
     assert await alice.use("TaskList") == Result(
         "#2 [in progress] two @alice\n#3 [pending] three\n#4 [pending] four (blocked by #2, #3)"
     )
@@ -202,21 +205,23 @@ async def test_reading_a_task_tells_all_of_it_but_its_epoch(desks: Desks) -> Non
     ]
     await desks["lead"].use("TaskUpdate", taskId=2, status="completed")
     desks["alice"].workspace.ran = Ran(0, "4 passed\nin 1 s\n")
-    await desks["alice"].use("TaskUpdate", taskId=3, status="in_progress")
+    await desks["alice"].use("TaskUpdate", taskId=3, status="in_progress", activeForm="Parsing it")
     await desks.board.release("alice", 3, 1, note="half\nway")
     await desks["alice"].use("TaskUpdate", taskId=3, owner="alice", status="completed")
     assert await desks["bob"].use("TaskGet", taskId=3) == Result(
-        "#3 parse\n"
+        "task #3\n"
         "status: completed\n"
         "owner: alice\n"
         "blocked by: #1, #2\n"
         "blocks: #4\n"
-        "only for: alice\n"
-        "verified by: make test\n"
         "receipt: exit 0 in /desk, it printed … 4 passed in 1 s\n"
-        "note: half way\n"
-        "while under way: Parsing\n"
-        "description:\nRead the file.\nKeep its order."
+        '<deskmate-task id="3" created_by="lead" edited_by="alice">parse\n'
+        "only for: alice\n"
+        "while under way: Parsing it\n"
+        "completing it runs this command, which must succeed: make test\n"
+        "Read the file.\nKeep its order.</deskmate-task>\n"
+        '<deskmate-note task="3" by="alice">half\nway</deskmate-note>',
+        framed=True,
     )
 
 

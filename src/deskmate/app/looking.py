@@ -61,7 +61,10 @@ class SeenTeam:
 
 @dataclass(frozen=True, slots=True)
 class SeenTask:
-    """A task. `waits_for`: those of what it is blocked by that are not completed."""
+    """A task. `waits_for`: those of what it is blocked by that are not completed.
+
+    `noted_by`: who left each note. `edited_by`: everybody but its creator whose words it holds now.
+    """
 
     id: int
     subject: str
@@ -74,8 +77,11 @@ class SeenTask:
     verify: str | None
     receipt: Receipt | None
     notes: tuple[str, ...]
+    noted_by: tuple[str, ...]
     created: float
     updated: float
+    created_by: str
+    edited_by: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +174,12 @@ def see_task(board: tasks.Board, task: tasks.Task) -> SeenTask:
         waits_for=tuple(tasks.blockers(board, task)),
         verify=task.verify,
         receipt=task.receipt,
-        notes=task.notes,
+        notes=tuple(note.text for note in task.notes),
+        noted_by=tuple(note.by for note in task.notes),
         created=task.created,
         updated=task.updated,
+        created_by=task.created_by,
+        edited_by=task.editors,
     )
 
 

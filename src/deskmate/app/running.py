@@ -16,6 +16,7 @@ from anyio import to_thread
 
 from deskmate.app.confining import refuse_unconfined, sandbox_of
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
+from deskmate.app.looking import SeenTask, see_tasks
 from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
 from deskmate.app.playing import in_processes
 from deskmate.app.signing import Signing
@@ -80,7 +81,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: the last words, why it ended, and what it came to. `cost`: None where a price is not known."""
+    """How a run ended: the last words, why it ended, and what it came to.
+
+    `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks.
+    """
 
     team: str
     text: str
@@ -89,6 +93,7 @@ class Outcome:
     steps: int
     usage: Usage
     cost: float | None
+    tasks: tuple[SeenTask, ...] = ()
 
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
@@ -234,7 +239,7 @@ async def to_rest(furniture: Furniture, agent: Agent) -> Outcome:
     spent = (await office.purse.refresh()).team.minus(before)
     if not spent.calls and not agent.last_words and not agent.parked:
         raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
-    return _outcome(team, agent, end, spent)
+    return _outcome(team, agent, end, spent, see_tasks(await office.board.refresh()))
 
 
 @asynccontextmanager
@@ -252,7 +257,7 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
         tasks.cancel_scope.cancel()
 
 
-def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:
+def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
     # An answer of before is no answer to what could not be done now.
     words = agent.last_words if spent.calls or not parked else ""
@@ -264,4 +269,5 @@ def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum) -> Outcome:
         steps=spent.calls,
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
+        tasks=tasks,
     )

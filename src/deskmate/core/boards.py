@@ -21,6 +21,7 @@ from deskmate.core.tasks import (
     Created,
     Deleted,
     Edited,
+    Note,
     Released,
     Status,
     Task,
@@ -29,6 +30,7 @@ from deskmate.core.tasks import (
 )
 
 NOTES_KEPT = 20
+_WORDS = ("subject", "description", "active_form", "role", "verify")
 
 
 def fold(board: Board, items: Iterable[Item]) -> Board:
@@ -102,9 +104,9 @@ def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
             yield _given(board.tasks[id], by, at, Status.IN_PROGRESS)
         case Assigned(task=id, owner=owner, at=at):
             yield _given(board.tasks[id], owner, at)
-        case Released(task=id, note=note, at=at):
+        case Released(task=id, note=note, by=by, at=at):
             task = _given(board.tasks[id], None, at)
-            yield replace(task, notes=(*task.notes, note)) if note else task
+            yield replace(task, notes=(*task.notes, Note(by, note))) if note else task
         case Completed(task=id, receipt=receipt, at=at):
             yield replace(board.tasks[id], status=Status.COMPLETED, receipt=receipt, updated=at)
         case Deleted(task=id, at=at):
@@ -128,6 +130,7 @@ def _created(event: Created) -> Task:
         verify=event.verify or None,
         created=event.at,
         updated=event.at,
+        created_by=event.by,
     )
 
 
@@ -138,7 +141,8 @@ def _edited(board: Board, event: Edited) -> Iterator[Task]:
 
 
 def _reworded(task: Task, event: Edited) -> Task:
-    return replace(
+    """Return a task with its new words; whoever changed a field is its author from now on."""
+    after = replace(
         task,
         subject=task.subject if event.subject is None else event.subject,
         description=task.description if event.description is None else event.description,
@@ -146,6 +150,9 @@ def _reworded(task: Task, event: Edited) -> Task:
         role=task.role if event.role is None else event.role or None,
         verify=task.verify if event.verify is None else event.verify or None,
     )
+    # Repeating a text does not make it one's own: an edit that changes nothing must not hide who wrote it.
+    changed = {name: event.by for name in _WORDS if getattr(after, name) != getattr(task, name)}
+    return replace(after, edits={**task.edits, **changed}) if changed else after
 
 
 def _given(task: Task, owner: str | None, at: float, status: Status = Status.PENDING) -> Task:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import assert_never
 
-from deskmate.core.names import IN_CHARGE, USER
+from deskmate.core.names import IN_CHARGE, LEAD, USER
 from deskmate.core.tasks import (
     Accepted,
     Assigned,
@@ -26,26 +26,26 @@ from deskmate.core.tasks import (
     ids,
     in_progress_of,
     listed,
-    one_line,
 )
 
 _PATH_SHOWN = 12
 
 
-def refusal(board: Board, event: BoardEvent) -> str | None:
+def refusal(board: Board, event: BoardEvent, *, reads_only: bool = False) -> str | None:
     """Return why `event` may not be appended to a stream that stands at `board`, or nothing if it may.
 
-    Two things the board does not know are the caller's to check: that members are on the roster, and that a
-    claimed task `fits` its claimer.
+    `reads_only`: whether its author is a read-only member. Two more things the board does not know are the caller's
+    to check: that members are on the roster, and that a claimed task `fits` its claimer.
     """
-    return breach(board, event) or _not_now(board, event)
+    return breach(board, event) or _not_theirs(board, event, reads_only) or _not_now(board, event)
 
 
 def breach(board: Board, event: BoardEvent) -> str | None:
     """Return which rule of the board `event` breaks, or nothing.
 
-    This is `refusal` without what depends on the state of the stream: the fold asks it, so that a claim made
-    before a record went bad stays a claim.
+    This is `refusal` without what depends on the state of the stream, and without who may change whose task: the
+    fold asks it, so that a claim made before a record went bad stays a claim, and an edit that an earlier version
+    allowed stays an edit.
     """
     if isinstance(event, Created):
         return _creating(board, event)
@@ -148,11 +148,11 @@ def _completing(board: Board, task: Task, event: Completed) -> str | None:
 def _unverified(task: Task, event: Completed) -> str | None:
     if task.verify is None:
         return None
-    command = one_line(task.verify)
+    # The command is a member's words, and a refusal is read as ours: TaskGet shows it, in its frame.
     if event.receipt is None or event.receipt.command != task.verify:
-        return f"task #{task.id} is verified by `{command}`; run that and hand in its receipt"
+        return f"task #{task.id} has a verify command; run that and hand in its receipt"
     if event.receipt.exit != 0:
-        return f"task #{task.id} is not done: `{command}` ended with {event.receipt.exit}, not 0; mend it first"
+        return f"task #{task.id} is not done: its verify command ended with {event.receipt.exit}, not 0; fix that first"
     return None
 
 
@@ -170,6 +170,52 @@ def _accepting(board: Board, event: Accepted) -> str | None:
     if event.number not in board.damaged:
         return f"record {event.number} is not damaged or was accepted before; there is nothing to accept"
     return None
+
+
+def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None:
+    """Return why the author of `event` may not put up, change or delete these tasks, or nothing if it may."""
+    match event:
+        case Created(by=by, role=role):
+            return _read_only(by) if reads_only and role != by else None
+        case Edited(by=by, role=role):
+            changed = _changed(board, event)
+            if reads_only and not (role in (None, by) and all(_is_private(task, by) for task in changed)):
+                return _read_only(by)
+            return next((why for task in changed if (why := _may_not(by, "edit", task))), None)
+        case Deleted(by=by, task=id):
+            task = board.tasks[id]
+            return _read_only(by) if reads_only and not _is_private(task, by) else _may_not(by, "delete", task)
+        case Claimed() | Assigned() | Released() | Completed() | Accepted():
+            return None
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _changed(board: Board, event: Edited) -> list[Task]:
+    """Return the tasks that an edit changes: a new edge changes the task that has to wait."""
+    others = [board.tasks[id] for id in sorted(event.add_blocks)]
+    words = (event.subject, event.description, event.active_form, event.role, event.verify)
+    own = event.add_blocked_by or event.remove_blocked_by or any(word is not None for word in words)
+    return [board.tasks[event.task], *others] if own or not others else others
+
+
+def _is_private(task: Task, name: str) -> bool:
+    """Tell whether a member created a task for itself: nobody else takes it by itself."""
+    return task.created_by == task.role == name
+
+
+def _may_not(by: str, verb: str, task: Task) -> str | None:
+    allowed = [name for name in dict.fromkeys((task.created_by, task.owner)) if name and name not in IN_CHARGE]
+    if by in IN_CHARGE or by in allowed:
+        return None
+    names = ", ".join([*allowed, "lead"])
+    return f"only {names} and user may {verb} task #{task.id}; ask {allowed[0] if allowed else LEAD} by SendMessage"
+
+
+def _read_only(name: str) -> str:
+    return (
+        f"you are read-only: create and change tasks only for yourself (owner '{name}'), or ask the lead by SendMessage"
+    )
 
 
 def _not_now(board: Board, event: BoardEvent) -> str | None:

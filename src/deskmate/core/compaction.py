@@ -17,7 +17,7 @@ from deskmate.core.messages import Plain, PlanRequest, summarise
 from deskmate.core.names import IN_CHARGE
 from deskmate.core.prompts import CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
-from deskmate.core.tasks import Board, line
+from deskmate.core.tasks import Board, authored_line
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1_600
@@ -184,7 +184,7 @@ def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], b
         ("Open requests", _open_requests(memory, entries)),
         (
             "Your tasks",
-            [line(board, task) for task in board.tasks.values() if task.owner == memory.name and task.is_open],
+            [authored_line(board, task) for task in board.tasks.values() if task.owner == memory.name and task.is_open],
         ),
         ("Came in and not answered yet", _unanswered(entries)),
         ("Files last read or changed; read them again before you change them", _files(entries)),

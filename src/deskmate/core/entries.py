@@ -103,7 +103,7 @@ class Did(Fact):
 
     `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
     knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
-    finished or gave up (none).
+    finished or gave up (none). `framed`: the text holds frames that our own tool made, all else in it escaped.
     """
 
     type: Literal["did"] = "did"
@@ -117,6 +117,7 @@ class Did(Fact):
     answered: Answered | None = None
     background: str | None = None
     tasks: dict[int, int | None] = Field(default_factory=dict)
+    framed: bool | None = None
 
 
 class Asked(Fact):
@@ -128,12 +129,30 @@ class Asked(Fact):
 
 
 class Took(Fact):
-    """A task entered the context: claimed, assigned, or found again after a restart."""
+    """A task entered the context: claimed, assigned, or found again after a restart.
+
+    `text`: its words, told in a frame that names their authors. Without `created_by` it is an entry of version 0.1,
+    whose text is told as it is. `notes`: what members said when they gave the task back, each with `by` and `text`.
+    """
 
     type: Literal["took"] = "took"
     task: int
     epoch: int
     text: str
+    created_by: str | None = None
+    edited_by: tuple[str, ...] | None = None
+    notes: tuple[dict[str, str], ...] | None = None
+
+    @property
+    def shown(self) -> str:
+        """What a person sees of it."""
+        return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
+
+    @property
+    def authors(self) -> str:
+        """Who wrote the task: `by ann, edited by bob`; nothing if that is not known."""
+        edited = f", edited by {', '.join(self.edited_by)}" if self.edited_by else ""
+        return f"by {self.created_by}{edited}" if self.created_by else ""
 
 
 class Noticed(Fact):

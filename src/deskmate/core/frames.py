@@ -1,4 +1,4 @@
-"""Frames: mail and news as a model reads them, each in a tag of ours that no text inside can close or imitate.
+"""Frames: mail, tasks and news as a model reads them, each in a tag of ours that no text inside can close or imitate.
 
 `rendering` puts them into a prompt. Who wrote something is said by the frame alone, and the frame by the envelope; what
 is inside is words. Below stand messages and handshakes.
@@ -7,6 +7,7 @@ is inside is words. Below stand messages and handshakes.
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from html import escape
 from typing import assert_never
 
@@ -29,19 +30,22 @@ from deskmate.core.messages import (
     summarise,
 )
 from deskmate.core.names import LEAD, USER
+from deskmate.core.tasks import Note
 
 MESSAGE = "teammate-message"
 NOTIFICATION = "task-notification"
 SUMMARY = "summary"
 NOTES = "project-notes"
+TASK = "deskmate-task"
+TASK_NOTE = "deskmate-note"
 
 EMPTY_MESSAGE = "(an empty message)"
 
 # All control characters but tab and newline, and those that turn the direction of what is shown.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES})\b)", re.IGNORECASE)
+_TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
 # In a result only those that pose as somebody: a page may well have a summary.
-_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION})\b)", re.IGNORECASE)
+_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
 # `<` and what looks like it.
 _OPENING = re.compile("[<\ufe64\uff1c]")
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Mn"})
@@ -103,6 +107,13 @@ def notification_text(ended: Ended) -> str:
     """Return the end of something in the background as a model reads it."""
     attributes = {"id": ended.background, "status": ended.status, "output": ended.blob or ""}
     return framed(NOTIFICATION, ended.text, attributes)
+
+
+def task_text(id_: int, words: str, created_by: str, edited_by: Iterable[str], notes: Iterable[Note]) -> str:
+    """Return a task and the notes on it as a model reads them, each in a frame that names its authors."""
+    attributes = {"id": str(id_), "created_by": created_by, "edited_by": ", ".join(edited_by)}
+    told = (framed(TASK_NOTE, text, {"task": str(id_), "by": by}) for by, text in notes)
+    return "\n".join([framed(TASK, words, attributes), *told])
 
 
 def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str:

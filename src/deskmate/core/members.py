@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from deskmate.core.facts import Fact, Foreign, reader
-from deskmate.core.names import IN_CHARGE, LEAD, USER, known_name, new_name
+from deskmate.core.names import IN_CHARGE, LEAD, USER, confusion, known_name, new_name
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Damaged, Item, Json
 from deskmate.core.roles import AgentType, Kind, colour_of
@@ -274,7 +274,8 @@ def _join_refusal(roster: Roster, name: str) -> str | None:
     if name not in roster.members:
         return None
     # Cut, so that a number still fits behind the longest of names.
-    free = next(other for n in count(2) if (other := f"{name[:56]}-{n}") not in roster.members)
+    names = (f"{name[:56]}-{n}" for n in count(2))
+    free = next(other for other in names if other not in roster.members and not confusion(other, roster.members))
     return f"the name '{name}' was used in this team before and is never used twice; try '{free}'"
 
 

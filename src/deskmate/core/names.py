@@ -5,6 +5,8 @@ it is read back. Everything above relies on it; nothing below.
 """
 
 import re
+from collections.abc import Iterable
+from itertools import count
 
 from deskmate.errors import BadName
 
@@ -16,6 +18,11 @@ RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
 _LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
+# What is read as one and the same: digits that stand for letters, i for l, and letters that run together.
+_LOOK_ALIKES = str.maketrans("0134578i_", "oleastbl-")
+_RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
+# A first name that looks like a reserved word in which nobody speaks.
+_ALLOWED = frozenset({"ali"})
 _RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
 
 
@@ -29,6 +36,27 @@ def new_name(name: str, what: str = "member") -> str:
             f"{ascii(name)[:80]} ends as the id of a call does; choose a name that ends in one number at most"
         )
     return known_name(name, what)
+
+
+def confusion(name: str, members: Iterable[str]) -> str | None:
+    """Return why a new member's name could be taken for a reserved one or another member's, with one that is free.
+
+    Asked when somebody joins: names that are on a roster already stay as they are.
+    """
+    taken = {_as_seen(other): other for other in (*members, *RESERVED)}
+    like = taken.get(_as_seen(name))
+    if like in (None, name) or name in _ALLOWED:
+        return None
+    free = next(other for n in count(1) if _as_seen(other := f"teammate-{n}") not in taken)
+    return f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
+
+
+def _as_seen(name: str) -> str:
+    """Return a name as a hasty reader sees it: two names that give the same are look-alikes."""
+    name = re.sub("-+", "-", name.translate(_LOOK_ALIKES)).rstrip("-")
+    for letters, letter in _RUN_TOGETHER:
+        name = name.replace(letters, letter)
+    return name
 
 
 def known_name(name: str, what: str = "member") -> str:

@@ -3,8 +3,9 @@
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """
 
+from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
-from deskmate.core.tasks import Board, Task, line, one_line
+from deskmate.core.tasks import Board, Task, authored_line, one_line
 
 _LINES = 40
 _WORDS = 400
@@ -13,12 +14,28 @@ _NEWS = 20_000
 _DESCRIPTION = 8_000
 
 
-def task_text(task: Task) -> str:
-    """Return a task as its new owner reads it."""
-    parts = [f"Task #{task.id} is yours now: {one_line(task.subject)}", _cut(task.description, _DESCRIPTION)]
-    parts += [f"Note from before: {_cut(note, _WORDS)}" for note in task.notes[-3:]]
-    if task.verify:
-        parts.append(f"Completing it runs `{_cut(task.verify, _WORDS)}`, which must succeed.")
+def taken(task: Task) -> Took:
+    """Return the entry by which its new owner reads a task."""
+    verify = _cut(task.verify or "", _WORDS)
+    return Took(
+        task=task.id,
+        epoch=task.epoch,
+        text=task_words(one_line(task.subject), task.role, "", verify, _cut(task.description, _DESCRIPTION)),
+        created_by=task.created_by,
+        edited_by=task.editors or None,
+        notes=tuple({"by": note.by, "text": _cut(note.text, _WORDS)} for note in task.notes[-3:]) or None,
+    )
+
+
+def task_words(subject: str, role: str | None, active_form: str, verify: str, description: str) -> str:
+    """Return what members wrote in a task, to be framed. The description is last, since it may look like anything."""
+    parts = [
+        subject,
+        f"only for: {one_line(role)}" if role else "",
+        f"while under way: {one_line(active_form)}" if active_form else "",
+        f"completing it runs this command, which must succeed: {verify}" if verify else "",
+        description,
+    ]
     return "\n".join(part for part in parts if part)
 
 
@@ -29,7 +46,7 @@ def _cut(text: str, cap: int) -> str:
 def nudge_text(task: Task) -> str:
     """Return the reminder for who rests on a task."""
     return (
-        f"You stopped while task #{task.id} ({one_line(task.subject)}) is still in progress. Go on with it; "
+        f"You stopped while task #{task.id} is still in progress. Go on with it; "
         "if it is done, mark it completed; if you cannot go on, say why to the lead or give it back."
     )
 
@@ -98,7 +115,7 @@ def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
             unsaid.append(member.name)
     if unsaid:
         lines.append(f"There is news of {_some(unsaid)}, too much to tell here; write to them to hear it")
-    tasks = [f"task {line(board, task)}" for task in board.tasks.values() if task.is_open]
+    tasks = [f"task {authored_line(board, task)}" for task in board.tasks.values() if task.is_open]
     if len(tasks) > _LINES:
         tasks[_LINES:] = [f"… and {len(tasks) - _LINES} more tasks; TaskList has all"]
     return "\n".join([*lines, *tasks])

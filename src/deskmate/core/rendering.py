@@ -30,7 +30,16 @@ from deskmate.core.entries import (
     Took,
 )
 from deskmate.core.facts import Foreign
-from deskmate.core.frames import SUMMARY, framed, message_text, notification_text, posing_as_nobody, storable, unframed
+from deskmate.core.frames import (
+    SUMMARY,
+    framed,
+    message_text,
+    notification_text,
+    posing_as_nobody,
+    storable,
+    task_text,
+    unframed,
+)
 from deskmate.core.messages import Envelope, read_envelope
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
@@ -47,6 +56,7 @@ from deskmate.core.prompts import (
     Told,
 )
 from deskmate.core.redaction import Redaction
+from deskmate.core.tasks import Note
 
 GO_ON = "(go on)"
 GO_ON_WHERE_CUT = "(Your answer ran out of room here. Go on exactly where it stopped; do not begin again.)"
@@ -162,6 +172,8 @@ def told_texts(entry: Entry) -> list[str]:
     match entry:
         case Heard():
             return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
+        case Took(created_by=str()):
+            return [_taken(entry)]
         case Started(prompt=text) | Took(text=text) | Noticed(text=text):
             return [told] if (told := unframed(text)) else []
         case Nudged(text=text, task=task):
@@ -174,6 +186,12 @@ def told_texts(entry: Entry) -> list[str]:
             return []
         case unreachable:
             assert_never(unreachable)
+
+
+def _taken(entry: Took) -> str:
+    notes = [Note(note.get("by", ""), note.get("text", "")) for note in entry.notes or ()]
+    told = task_text(entry.task, entry.text, entry.created_by or "", entry.edited_by or (), notes)
+    return f"Task #{entry.task} is yours now.\n{told}"
 
 
 def envelopes(entry: Heard) -> Iterator[Envelope]:
@@ -200,7 +218,7 @@ def result_block(id_: str, entry: Did, *, cleared: bool = False) -> ResultBlock:
     if cleared:
         return ResultBlock(id_, CLEARED, entry.ok)
     images = tuple(Image(image["media_type"], image["blob"]) for image in entry.images if _is_image(image))
-    text = posing_as_nobody(entry.text)
+    text = entry.text if entry.framed else posing_as_nobody(entry.text)
     return ResultBlock(id_, text if text.strip() else EMPTY_RESULT, entry.ok, images)
 
 

@@ -24,6 +24,7 @@ class Result:
     answered: Answered | None = None
     background: str | None = None
     tasks: Mapping[int, int | None] = field(default_factory=dict)
+    framed: bool = False
 
     def did(self, call: str) -> Did:
         """Return the entry that gives a call this result."""
@@ -38,4 +39,5 @@ class Result:
             answered=self.answered,
             background=self.background,
             tasks=dict(self.tasks),
+            framed=self.framed or None,
         )

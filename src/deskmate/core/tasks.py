@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
 
@@ -44,9 +44,19 @@ class Receipt(BaseModel):
     output: str
 
 
+class Note(NamedTuple):
+    """What a member said about a task when it gave it back."""
+
+    by: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One piece of work. `epoch` counts its changes of owner; times are for people."""
+    """One piece of work. `epoch` counts its changes of owner; times are for people.
+
+    `edits` names who wrote each field that was changed after the task was created.
+    """
 
     id: int
     subject: str
@@ -60,8 +70,15 @@ class Task:
     verify: str | None = None
     created: float = 0.0
     updated: float = 0.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     receipt: Receipt | None = None
+    created_by: str = ""
+    edits: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """Everybody but its creator whose words the task holds now."""
+        return tuple(dict.fromkeys(name for name in self.edits.values() if name != self.created_by))
 
     @property
     def is_open(self) -> bool:
@@ -242,9 +259,12 @@ def freed_by(board: Board, id: int) -> list[Task]:
 
 
 def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
-    """Tell whether a member is one the task is for; one that only reads takes nothing but what names it."""
+    """Tell whether the task is for this member. A read-only member takes only tasks whose role names it."""
     if task.role is None:
         return not reads_only
+    # A member that reserves a task for itself does not give it to everyone whose role is the same word.
+    if task.role == task.created_by:
+        return name == task.created_by
     return task.role in (name, role)
 
 
@@ -280,10 +300,29 @@ def _ready(board: Board, owner: str | None) -> Iterator[Task]:
 
 def line(board: Board, task: Task) -> str:
     """Return a task as one line: `#3 [in progress] subject (blocked by #1) @owner`."""
+    return f"#{task.id} {_state(board, task, one_line(task.subject))}"
+
+
+def authored_line(board: Board, task: Task) -> str:
+    """Return a task and its authors as one line: `#3 by ann, edited by bob [pending] "subject" @owner`.
+
+    The authors come first and the subject is quoted, so that no subject can name another author.
+    """
+    subject = '"' + one_line(task.subject).replace('"', "'") + '"'
+    return f"#{task.id} {authors(task)} {_state(board, task, subject)}"
+
+
+def _state(board: Board, task: Task, subject: str) -> str:
     waits = blockers(board, task)
     blocked = f" (blocked by {ids(waits)})" if waits else ""
     owner = f" @{task.owner}" if task.owner else ""
-    return f"#{task.id} [{task.status.replace('_', ' ')}] {one_line(task.subject)}{blocked}{owner}"
+    return f"[{task.status.replace('_', ' ')}] {subject}{blocked}{owner}"
+
+
+def authors(task: Task) -> str:
+    """Return who wrote a task: `by ann, edited by bob`."""
+    edited = f", edited by {listed(task.editors)}" if task.editors else ""
+    return f"by {task.created_by or 'unknown'}{edited}"
 
 
 def ids(numbers: Iterable[int]) -> str:

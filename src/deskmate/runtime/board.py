@@ -72,6 +72,7 @@ class Board:
     ) -> Task:
         """Put a task on the board under the next number; a repeated cause returns the task it made.
 
+        A task that a read-only member creates for itself stays its own: nobody else takes it, even if it is given back.
         Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it.
         """
         blockers = frozenset(blocked_by)
@@ -87,7 +88,7 @@ class Board:
                 active_form=active_form,
                 blocked_by=blockers,
                 owner=owner,
-                role=role,
+                role=by if role is None and owner == by and self._reads_only(by) else role,
                 verify=verify,
             )
 
@@ -134,7 +135,7 @@ class Board:
         def event(found: Task) -> Claimed | str:
             # What lead or user gave to someone is for that one, whatever its role says.
             if found.owner != by and not tasks.fits(found, name=by, role=member.role, reads_only=False):
-                return f"task #{task} is for '{found.role}', not for '{by}'; pick another"
+                return f"task #{task} is for another member or role, not for '{by}'; pick another"
             return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
 
         return await self._on(task, event, cause)
@@ -213,6 +214,8 @@ class Board:
 
     async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:
         """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing."""
+        if not self._roster.state.members:
+            await self._roster.refresh()
         wanted: BoardEvent | str | None = None
         done: int | None = None
 
@@ -222,7 +225,7 @@ class Board:
                 return None
             wanted = make(board)
             if wanted is not None and not isinstance(wanted, str):
-                wanted = refusal(board, wanted) or wanted
+                wanted = refusal(board, wanted, reads_only=self._reads_only(wanted.by)) or wanted
             return None if wanted is None or isinstance(wanted, str) else wanted.body()
 
         await self._folded.decide(self._pen, body)
@@ -231,6 +234,11 @@ class Board:
         if isinstance(wanted, str):
             raise TaskRefused(wanted)
         return wanted
+
+    def _reads_only(self, name: str) -> bool:
+        """Tell whether a member is of a read-only type. Who acts is on the roster as last read, and its type stays."""
+        member = self._roster.state.members.get(name)
+        return member is not None and member.agent_type is not AgentType.GENERAL
 
     async def _event(self, number: int) -> BoardEvent:
         """Return the event that stands at a number."""

@@ -249,7 +249,8 @@ class Calls:
         head, tail = result.text[:_PREVIEW], result.text[-_PREVIEW:]
         left_out = len(result.text) - len(head) - len(tail)
         _, rest = await keep(self._kit.workspace, id_, result.text)
-        return replace(result, text=f"{head}\n… {left_out:,} characters more, {rest} …\n{tail}")
+        # Cut anywhere, so no longer made of whole frames.
+        return replace(result, text=f"{head}\n… {left_out:,} characters more, {rest} …\n{tail}", framed=False)
 
 
 async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, str]:

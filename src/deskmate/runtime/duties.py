@@ -5,13 +5,13 @@ stop. Every deed may be done again after a crash: its append carries an id made 
 """
 
 from deskmate.core.actions import Agree, Ask, Notice, Nudge, Report, Take
-from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Took
+from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported
 from deskmate.core.members import Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import comings, delegate_text, digest, lost_text, moved_text, nudge_text, task_text
+from deskmate.core.news import comings, delegate_text, digest, lost_text, moved_text, nudge_text, taken
 from deskmate.core.results import Result
-from deskmate.core.tasks import Status, Task, one_line
+from deskmate.core.tasks import Status, Task
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
@@ -71,7 +71,7 @@ class Duties:
     async def _take(self, id_: int, me: Member) -> None:
         # Where others were faster there is none; the next decision is made on the board as it is now.
         if task := await self._begun(self._office.board.state.tasks[id_], me):
-            await self._transcript.record(Took(task=task.id, epoch=task.epoch, text=task_text(task)))
+            await self._transcript.record(taken(task))
 
     async def _begun(self, task: Task, me: Member) -> Task | None:
         """Return a task that is now a member's own and begun: this one, or for a free one the lowest free by then."""
@@ -100,7 +100,8 @@ class Duties:
 
     async def _report(self, id_: int) -> None:
         task = self._office.board.state.tasks[id_]
-        words = f"I rest with task #{id_} ({one_line(task.subject)}) unfinished."
+        # Mail is its sender's own words, and a subject is not: the number says which task it is.
+        words = f"I rest with task #{id_} unfinished."
         summary = f"rests with #{id_} unfinished"
         await self._mailbox.send(LEAD, Plain(content=words, summary=summary), id_=f"rests/{id_}.{task.epoch}")
         await self._transcript.record(Reported(task=id_, epoch=task.epoch))

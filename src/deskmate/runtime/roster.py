@@ -8,7 +8,7 @@ from typing import Any
 
 from deskmate.core import members
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
-from deskmate.core.names import LEAD, ROSTER, log, mail
+from deskmate.core.names import LEAD, ROSTER, confusion, log, mail
 from deskmate.core.spending import Caps, crowded
 from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
@@ -45,7 +45,7 @@ class Roster:
         return (await self._decide(event)).members[LEAD]
 
     async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
-        """Add a teammate; raise Refused for a name that is reserved or was ever used, or where a cap is reached.
+        """Add a teammate; raise Refused if its name is reserved, was ever used or looks like one that was, or at a cap.
 
         Also for one that has mail or a transcript before it was ever here: nobody of this team wrote that. A repeated
         cause adds nobody and is never refused.
@@ -83,13 +83,18 @@ class Roster:
         def body(state: members.Roster) -> Mapping[str, Any] | None:
             nonlocal why
             done = isinstance(event, Joined) and event.cause and event.cause in state.causes
-            why = None if done else members.refusal(state, event) or _crowded(state, caps)
+            why = None if done else members.refusal(state, event) or _confusable(state, event) or _crowded(state, caps)
             return None if done or why else event.body()
 
         await self._folded.decide(self._pen, body)
         if why:
             raise Refused(why)
         return self.state
+
+
+def _confusable(state: members.Roster, event: Event) -> str | None:
+    # Not a rule of the fold: a roster that has such names already keeps them.
+    return confusion(event.name, state.members) if isinstance(event, Joined) else None
 
 
 def _crowded(state: members.Roster, caps: Caps | None) -> str | None:

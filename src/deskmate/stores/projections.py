@@ -60,7 +60,7 @@ def task_file(board: Board, task: Task) -> dict[str, Any]:
         "verify": task.verify,
         "created": task.created,
         "updated": task.updated,
-        "notes": list(task.notes),
+        "notes": [note.text for note in task.notes],
         "receipt": task.receipt.model_dump(mode="json") if task.receipt else None,
     }
 

@@ -12,6 +12,8 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
+from deskmate.core.frames import task_text, unframed
+from deskmate.core.news import task_words
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
@@ -104,7 +106,7 @@ class TaskGet(Described):
         """Return all there is to know of it."""
         arguments.check_team(desk)
         board = await desk.board.refresh()
-        return Result("\n".join(_told(board, updates.found(board, arguments.task_id))))
+        return Result("\n".join(_told(board, updates.found(board, arguments.task_id))), framed=True)
 
 
 class TaskUpdate(Described):
@@ -148,22 +150,16 @@ class TaskList(Described):
 
 
 def _told(board: Board, task: Task) -> Iterator[str]:
-    """Yield what is known of a task; its description last, since that may look like anything."""
-    yield f"#{task.id} {' '.join(task.subject.split())}"
+    """Yield what is known of a task: first what the board knows of it, then the words of members, framed."""
+    yield f"task #{task.id}"
     yield f"status: {task.status.replace('_', ' ')}"
     yield f"owner: {task.owner or 'nobody'}"
     yield from _edges(board, task)
-    if task.role:
-        yield f"only for: {one_line(task.role)}"
-    if task.verify:
-        yield f"verified by: {task.verify}"
     if task.receipt:
-        yield _proof(task.receipt)
-    yield from (f"note: {one_line(note)}" for note in task.notes[-_NOTES_SHOWN:])
-    if task.active_form:
-        yield f"while under way: {one_line(task.active_form)}"
-    if task.description:
-        yield f"description:\n{task.description}"
+        yield unframed(_proof(task.receipt))
+    subject = " ".join(task.subject.split())
+    words = task_words(subject, task.role, task.active_form, task.verify or "", task.description)
+    yield task_text(task.id, words, task.created_by, task.editors, task.notes[-_NOTES_SHOWN:])
 
 
 def _edges(board: Board, task: Task) -> Iterator[str]:

@@ -1,17 +1,17 @@
-"""What a TaskUpdate does: words and edges first, then the owner, then the status. Each is an append with its own cause.
+"""What a TaskUpdate does: words and edges, owner, status. Each is an append with its own cause.
 
 Models say more than they change: whatever holds already is no error. `tasks` above reads the arguments; the board
 below has the rules.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
 from deskmate.core.claims import refusal
 from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
-from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line, one_line
+from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
 
@@ -29,6 +29,9 @@ class Update:
     status: Status | None
 
 
+_Step = Callable[[Desk, Update], Awaitable[str]]
+
+
 async def update(desk: Desk, wanted: Update) -> Result:
     """Carry out all that is wanted, as far as the rules allow; say what the task is then.
 
@@ -37,7 +40,7 @@ async def update(desk: Desk, wanted: Update) -> Result:
     found(await desk.board.refresh(), wanted.task)
     done = ""
     try:
-        for step in (_edit, _hand_over, _set_status):
+        for step in _steps(desk, wanted):
             done = ", ".join(filter(None, (done, await step(desk, wanted))))
     except (ToolError, Refused) as error:
         if not done:
@@ -45,6 +48,15 @@ async def update(desk: Desk, wanted: Update) -> Result:
         # What was done stands: a model told of the refusal alone would do it once more.
         return _result(desk, wanted, f"{done}; the rest was refused: {error}", ok=False)
     return _result(desk, wanted, done or "it was so before", ok=True)
+
+
+def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
+    """Return what to do in which order: who takes a task may edit it, so it takes it first."""
+    if wanted.status is Status.IN_PROGRESS and wanted.owner in (None, desk.me.name):
+        return _hand_over, _set_status, _edit
+    if wanted.owner == desk.me.name:
+        return _hand_over, _edit, _set_status
+    return _edit, _hand_over, _set_status
 
 
 def found(board: Board, id_: int) -> Task:
@@ -178,7 +190,7 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
 def _failure(task: Task, ran: Ran) -> str:
     how = ran.ended or f"exit status {ran.exit}"
     rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
-    told = f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then complete it"
+    told = f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
     return "\n".join([told, tail(ran.output) or "(no output)", *rest])
 
 

@@ -207,7 +207,9 @@ ODD = [one for one in NAUGHTY if one.strip()]
 def test_no_line_of_a_task_is_too_wide_or_obeyed(cells: int) -> None:
     for odd in NAUGHTY:
         receipt = Receipt(command=odd, workspace=odd, commit=odd, exit=1, output=odd)
-        one = replace(task(1, 2), subject=odd, description=odd, role=odd, verify=odd, notes=(odd,), receipt=receipt)
+        words = {"subject": odd, "description": odd, "role": odd, "verify": odd, "notes": (odd,)}
+        names = {"noted_by": ("a" * 64,), "created_by": "b" * 64, "edited_by": ("c" * 64, "d" * 64)}
+        one = replace(task(1, 2), **words, **names, receipt=receipt)
         look = Look({1: one, 2: one}, {}, NOW)
         for state in (one, replace(one, receipt=None, owner="alice", waits_for=(), status="in_progress")):
             lines = [head(state, 9, cells, look), *below(replace(state, blocked_by=(2,)), cells, look)]

@@ -5,12 +5,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deskmate.app import Sum
+from deskmate.app import LEAD, USER, Sum
 from deskmate.app.listening import Letter, SeenInbox
 from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
-from deskmate.faces.cli.texts import clean, one_line
+from deskmate.faces.cli.texts import clean, cut, one_line
 
+_OPEN_NAMED, _SUBJECT_CELLS = 5, 40
 _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
 
 
@@ -66,7 +67,22 @@ def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
     owner = Cell(f"@{task.owner}", colours.get(task.owner)) if task.owner else ""
     waits = f"blocked by {numbers(task.waits_for)}" if task.waits_for else ""
     role = f"for {task.role}" if task.role else ""
-    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _proof(task)]
+    return [f"#{task.id}", state_of(task), task.subject, waits, owner, role, _authors(task), _proof(task)]
+
+
+def _authors(task: SeenTask) -> str:
+    """Return which teammates wrote a task; lead and user, who may give any order, are not named."""
+    created = f"by {task.created_by}" if task.created_by not in (LEAD, USER) else ""
+    edited = [name for name in task.edited_by if name not in (LEAD, USER)]
+    return ", ".join(filter(None, [created, f"edited by {', '.join(edited)}" if edited else ""]))
+
+
+def open_line(tasks: Sequence[SeenTask]) -> str:
+    """Return how many tasks are not done, and the first of them; nothing if all are."""
+    left = [task for task in tasks if task.status != "completed"]
+    named = ", ".join(f"#{task.id} {cut(one_line(task.subject), _SUBJECT_CELLS)}" for task in left[:_OPEN_NAMED])
+    more = f" and {len(left) - _OPEN_NAMED} more" if len(left) > _OPEN_NAMED else ""
+    return f"{len(left)} of {len(tasks)} tasks open: {named}{more}" if left else ""
 
 
 def state_of(task: SeenTask) -> str:

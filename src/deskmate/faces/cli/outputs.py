@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 Fields: TypeAlias = dict[str, Any]
 
+_OPEN_TASKS = 20
+
 
 def line(fields: Fields) -> str:
     """Return an object as one line. ASCII alone: no encoding can break it and no terminal obeys it."""
@@ -16,7 +18,8 @@ def line(fields: Fields) -> str:
 
 
 def of_outcome(outcome: "Outcome", model: str) -> Fields:
-    """Return how it ended; `cost_usd` is null where a price is not known."""
+    """Return how it ended; `cost_usd` is null if a price is not known, `open_tasks` names the first few."""
+    left = [task for task in outcome.tasks if task.status != "completed"]
     return {
         "team": outcome.team,
         "text": outcome.text,
@@ -27,4 +30,6 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         # To a thousandth of a millionth: sums of small numbers end in digits that mean nothing.
         "cost_usd": None if outcome.cost is None else round(outcome.cost, 9),
         "model": model,
+        "tasks": {"open": len(left), "done": len(outcome.tasks) - len(left)},
+        "open_tasks": [{"id": task.id, "subject": task.subject} for task in left[:_OPEN_TASKS]],
     }

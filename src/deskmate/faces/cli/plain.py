@@ -113,7 +113,7 @@ class _Conversation:
                 try:
                     return await body(session, talk, feed)
                 finally:
-                    self._parting = self._sitting.parting(session.home, session.busy, session.spent)
+                    self._parting = self._sitting.parting(session)
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------

@@ -121,7 +121,9 @@ class Progress:
             if not entry.ok:
                 # Half of the line is for why: a long command must not push it out.
                 self._show(member, f"{cut(one_line(label), self._cells() // 2)} failed: {gist(entry.text)}")
-        elif entry.type in ("took", "nudged"):
+        elif entry.type == "took":
+            self._show(member, gist(entry.shown))
+        elif entry.type == "nudged":
             self._show(member, gist(entry.text))
         elif entry.type == "ended":
             self._show(member, f"{entry.background} ended: {entry.status}")

@@ -19,6 +19,7 @@ from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
+from deskmate.faces.cli.listings import open_line
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
@@ -127,6 +128,8 @@ class _Run:
 
     def _tell(self, outcome: Outcome) -> None:
         self._progress.note(_sum(outcome))
+        if left := open_line(outcome.tasks):
+            self._progress.note(left)
         # An answer without a word needs one, too.
         if outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))

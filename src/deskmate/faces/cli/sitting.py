@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deskmate import app
-from deskmate.app import Settings, Sum, Wanted
+from deskmate.app import Settings, Wanted
+from deskmate.app.session import Session
 from deskmate.app.trusting import NO_CONSENT, Consent
-from deskmate.faces.cli.listings import dollars
+from deskmate.faces.cli.listings import dollars, open_line
 from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.tables import note
 from deskmate.faces.cli.trusting import consent_of
@@ -52,10 +53,12 @@ class Sitting:
         """Return what to type to go on with a team."""
         return self._typed("--team", team)
 
-    def parting(self, team: str, busy: tuple[str, ...], spent: Sum) -> str:
-        """Return what is said on leaving: what it came to, who was busy, and how to go on."""
+    def parting(self, session: Session) -> str:
+        """Return what is said on leaving: what it came to, which tasks are open, who was busy, and how to go on."""
+        team, busy, spent, left = session.home, session.busy, session.spent, open_line(session.tasks)
         stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped here; " if busy else ""
         sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
+        sum_ = f"{sum_}\n{left}" if left else sum_
         return f"{sum_}\n{stopped}go on with: {self.way_on(team)}\nor without you: {self._typed('resume', team)}"
 
     def _typed(self, *words: str) -> str:

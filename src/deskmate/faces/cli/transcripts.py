@@ -94,8 +94,10 @@ def _of_others(entry: Entry) -> Iterator[str]:
         for body in entry.mail:
             yield from _under(*_mail(body))
         yield from (f"could not read mail: {one_line(words)}" for words in entry.damage)
-    elif entry.type == "took" or entry.type == "nudged" or entry.type == "noticed":
-        yield from _under({"took": "took a task", "nudged": "was reminded"}.get(entry.type, "was told"), entry.text)
+    elif entry.type == "took":
+        yield from _under(f"took a task {entry.authors}".rstrip(), entry.shown)
+    elif entry.type == "nudged" or entry.type == "noticed":
+        yield from _under("was reminded" if entry.type == "nudged" else "was told", entry.text)
     elif entry.type == "reported":
         yield f"rests on task #{entry.task}; the lead was told"
     elif entry.type == "parked":

@@ -65,7 +65,7 @@ class _Visit:
                     with noting(screen.note):
                         await run_screen(screen, brake)
                 finally:
-                    self.parting = sitting.parting(session.home, session.busy, session.spent)
+                    self.parting = sitting.parting(session)
                 self.left = True
 
     def note(self, words: str) -> None:

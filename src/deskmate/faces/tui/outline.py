@@ -97,9 +97,11 @@ def below(task: SeenTask, cells: int, look: Look) -> list[Line]:
     cut_off = words(task.subject) not in plain(head(task, 0, cells, look))
     lines = [*_text(task.subject if cut_off else ""), *_text(task.description, "dim")]
     lines += [*_blocks(task, look), *_verified(task, look)]
-    lines += [((f"note: {note}" if first else f"      {note}", ""),) for first, note in _notes(task)]
+    lines += [((note, ""),) for note in _notes(task)]
     given = f"for {words(task.role)}, " if task.role else ""
-    times = f"{given}put up {ago(look.now - task.created)} ago, changed {ago(look.now - task.updated)} ago"
+    created = f"{given}created {ago(look.now - task.created)} ago by {words(task.created_by)}"
+    edited = f", edited by {words(', '.join(task.edited_by))}" if task.edited_by else ""
+    times = f"{created}{edited}, changed {ago(look.now - task.updated)} ago"
     lines.append(((times, "dim"),))
     margin = "    "
     return [((margin, ""), *row) for line in lines for row in folded(line, max(cells - len(margin), 1), "  ")]
@@ -109,9 +111,9 @@ def _text(text: str, style: str = "") -> list[Line]:
     return [((line, style),) for line in paragraphs(text)]
 
 
-def _notes(task: SeenTask) -> Iterator[tuple[bool, str]]:
-    for note in task.notes:
-        yield from ((n == 0, line) for n, line in enumerate(paragraphs(note)))
+def _notes(task: SeenTask) -> Iterator[str]:
+    for by, note in zip(task.noted_by, task.notes, strict=True):
+        yield from (f"      {line}" if n else f"note by {words(by)}: {line}" for n, line in enumerate(paragraphs(note)))
 
 
 def _blocks(task: SeenTask, look: Look) -> Iterator[Line]:

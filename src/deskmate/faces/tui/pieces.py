@@ -201,8 +201,10 @@ def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
         yield from (
             _told(f"{key}/damage{index}", f"could not read mail: {words}") for index, words in enumerate(entry.damage)
         )
-    elif entry.type == "took" or entry.type == "nudged" or entry.type == "noticed":
-        yield _told(key, {"took": "took a task", "nudged": "was reminded"}.get(entry.type, "was told"), entry.text)
+    elif entry.type == "took":
+        yield _told(key, f"took a task {entry.authors}".rstrip(), entry.shown)
+    elif entry.type == "nudged" or entry.type == "noticed":
+        yield _told(key, "was reminded" if entry.type == "nudged" else "was told", entry.text)
     elif entry.type == "reported":
         yield _told(key, f"rests on task #{entry.task}; the lead was told")
     elif entry.type == "parked":
