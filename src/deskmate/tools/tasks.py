@@ -14,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
+from deskmate.core.roles import tools_of
 from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
@@ -80,6 +81,9 @@ class TaskCreate(Described):
     async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
         """Create it and tell its number and what it waits for."""
         arguments.check_team(desk)
+        # A lead that delegates may: its teammates run the command when they complete the task.
+        if arguments.verify and "bash" not in tools_of(desk.me.kind, desk.me.agent_type):
+            raise ToolError("verify is a command, and you have no bash; leave it out, or ask the lead to add the task")
         task = await desk.board.create(
             desk.me.name,
             arguments.subject,
