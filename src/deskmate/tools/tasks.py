@@ -122,7 +122,7 @@ class TaskUpdate(Described):
                 # It may come, with a command, from a call before this one.
                 return Attempt("bash", None, inside=False)
             if task.verify is not None:
-                return replace(attempt_to_run(task.verify), command=task.verify)
+                return replace(await attempt_to_run(task.verify, desk.workspace), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
     async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
