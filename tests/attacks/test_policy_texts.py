@@ -1,5 +1,6 @@
 """Shell texts against permission rules: other ways to write a denied command, and to get more out of an allowed one."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from deskmate.core.policy import Effect, Mode, Rule, judge
 from deskmate.core.roles import TOOLS
 from deskmate.tools.shell import attempt_to_run
 from deskmate.workspaces.local import LocalWorkspace
+from tests.test_docs import page, rows, snippets, ticked
 from tests.tools import MemoryWorkspace
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("permission")]
@@ -127,6 +129,43 @@ async def test_nothing_gets_more_out_of_an_allowed_command_than_it_says(text: st
 async def test_what_the_rules_allow_passes(text: str) -> None:
     rules = [(ALLOW, pattern) for pattern in (*RULES, "timeout *")]
     assert await effect(text, *rules, mode=Mode.DEFAULT) is ALLOW
+
+
+# -- what the pages say -----------------------------------------------------------------------------
+
+DOCUMENTED = [
+    pytest.param(rule, text, fits, id=f"{rule} {text}")
+    for rule, *cells in rows(page("settings.md").partition("### Patterns for commands")[2].partition("##")[0])
+    for fits, cell in zip((True, False), cells, strict=True)
+    for text in ticked(cell)
+]
+
+
+def test_the_page_has_examples() -> None:
+    assert len(DOCUMENTED) > 20
+
+
+@pytest.mark.parametrize(("rule", "text", "fits"), DOCUMENTED)
+async def test_a_rule_of_the_page_fits_what_the_page_says(rule: str, text: str, fits: bool) -> None:
+    word, _, pattern = ticked(rule)[0].removesuffix(")").replace("bash(", "").partition(" ")
+    mode = Mode.BYPASS if word == "deny" else Mode.DEFAULT
+    assert (await effect(text, (Effect(word), pattern), mode=mode) is Effect(word)) is fits
+
+
+async def test_the_example_of_settings_does_what_it_looks_like() -> None:
+    example = tomllib.loads(next(one.text for one in snippets(page("settings.md")) if one.language == "toml"))
+    rules = [
+        (effect, pattern.removeprefix("bash(").removesuffix(")"))
+        for effect in (ALLOW, DENY)
+        for pattern in example["permission"][effect]
+    ]
+    assert rules == [(ALLOW, "git diff *"), (DENY, "git push *")]
+    for text in ("git push", "git push origin", "/usr/bin/git push", "git -C . push"):
+        assert await effect(text, *rules, mode=Mode.BYPASS) is DENY
+    assert await effect("git diff --stat", *rules, mode=Mode.DEFAULT) is ALLOW
+
+
+# -- links ------------------------------------------------------------------------------------------
 
 
 async def test_a_link_in_an_allowed_folder_does_not_lead_a_redirection_out(tmp_path: Path) -> None:
