@@ -25,6 +25,7 @@ DENIED = (
     "stdbuf -oL git push", "time git push", "ionice -c3 git push", "doas git push", "env git push",
     "bash -c 'git push'", "sh -ec 'true; git push'", "bash -c 'exec git push'", "echo x | xargs git push",
     "xargs -I{} git push < x", "find . -exec git push ';'", "find . -exec rm x +", "//bin/rm x", "../../../bin/rm x",
+    "/proc/self/root/usr/bin/git push", "/usr/bin/../bin/git push", "cat <(git push)", "git -C '' push",
     "../../../../usr/bin/env git push", "rm x; ls", "if true; then git push; fi",
     # Not all of these can be told; the command is plain to see.
     "X=1 git push", "GIT_SSH_COMMAND=x git push", "env X=1 git push", "env -S 'git push'", "sudo -u me git push",
@@ -37,6 +38,7 @@ DENIED = (
     "eval 'git push'", "exec git push", "builtin command git push", "trap 'git push' EXIT", "coproc git push",
     "bash -lc 'git push'", "bash -c +x 'rm x'", "bash -c -- 'git push'", "jobs -rx rm x", "jobs -x git push",
     "case x in x) git push;; esac", "for ((;;)); do git push; done", "(( 1 )); git push", "[[ $'a' ]] && git push",
+    "command -- git push", "\\time git push", "env -C . git push", "ls > >(git push)",
     "xargs -I{} -L1 git push", "exec -a x git push", "coproc X { git push; }",
 )  # fmt: skip
 
@@ -44,7 +46,8 @@ DENIED = (
 UNSEEN = (
     "$x push", "g$x push", "$(echo git) push", "git $x", "git $x push", "git --no-pager $x", "sh x.sh | sh",
     "bash <<< x", ". ./x", "source x", "eval $x", "git -c $x", "bash <<EOF\ngit push\nEOF", "echo git push | bash",
-    "git 'pu'$x", "xargs git < x", "echo push | xargs -n1 git", "bash -c \"$x\"", "env $x", "sudo $x",
+    "git -c alias.p=push p", "git {push,x}", "git $'push'", "$(git --exec-path)/git-push", "xargs -a x git",
+    "g() { git \"$@\"; }; g push", "bash -c 'git \"$@\"' _ push", "git 'pu'$x", "xargs git < x", "echo push | xargs -n1 git", "bash -c \"$x\"", "env $x", "sudo $x",
 )  # fmt: skip
 
 
@@ -81,6 +84,7 @@ async def test_a_command_that_only_speaks_of_the_denied_one_is_not_stopped(text:
 # Allowed are: git diff *, cat src/*, git status*, echo *, > build/*, jobs *, xargs *, cd *, bash *, find *, timeout *.
 MORE = (
     "/tmp/evil/git diff x", "./git diff x", "git -c core.pager=x diff a", "git -C / diff x", "git status-x",
+    "echo x | xargs cat src/a", "cat src/a\\ ../../x", "find . -exec cat src/{} ';'",
     "cat src/../../etc/shadow", "cat src/a /etc/shadow", "cat src/..", "cat src/$x", "cat src/*", "cat src/{a,../../b}",
     "echo a > build/../../outside", "echo a > /etc/x", "echo a > build/../x", "echo a > ~/x", "echo a > $x",
     "cd / && echo a > build/x", "cd ..; echo a >> build/x", "bash -c 'cd /; echo a > build/x'",

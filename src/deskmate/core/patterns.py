@@ -18,6 +18,8 @@ _SIGNS = ("<", ">")
 _STEP_UP = re.compile(r"\.\.(?=[/:,]|$)")
 _FROM_ROOT = re.compile(r"(?<![^=:,])/|(?<=^-\w)/")
 _SETTING = re.compile(r"\w+=")
+# The folders of a program that a pattern names by its full path.
+_FULL_PATH = re.compile(r"^/(?:[^/ *]*/)*(?=[^/ *]+(?: |$))")
 # Options of git itself that have the next word for their value.
 _GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"})
 
@@ -181,26 +183,37 @@ def spellings(command: str) -> tuple[str, ...]:
         return (command,)
     if words[0] in _SIGNS:
         return tuple(dict.fromkeys((command, " ".join([words[0], *map(posixpath.normpath, words[1:])]))))
-    name = words[0].rpartition("/")[2]
-    plain = ["git", name[4:], *words[1:]] if name.startswith("git-") else [name, *words[1:]]
-    return tuple(dict.fromkeys((command, " ".join(plain), " ".join(_without_git_options(plain)))))
+    name, forms = words[0].rpartition("/")[2], [command]
+    # Some file systems do not tell large letters from small ones.
+    for spelled in (name, name.lower()):
+        plain = ["git", spelled[4:], *words[1:]] if spelled.startswith("git-") else [spelled, *words[1:]]
+        forms += [" ".join(plain), " ".join(_without_git_options(plain))]
+    return tuple(dict.fromkeys(forms))
 
 
 def _without_git_options(words: list[str]) -> list[str]:
+    """Return a command without the options of git itself; what it does is not known if these set an alias."""
     at = 1
     while words[0] == "git" and at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUED else 1
-    return [words[0], *words[at:]]
+    is_renamed = any("alias." in word.lower() for word in words[1:at])
+    return [words[0], *([HOLE] if is_renamed else words[at:])]
 
 
 def names(pattern: str, command: str) -> bool:
-    """Tell whether the pattern of a rule that asks or denies fits: `git push *` fits `git push` alone, too."""
+    """Tell whether the pattern of a rule that asks or denies fits one of the `spellings` of a command.
+
+    `git push *` fits `git push` alone, too, and `/usr/bin/git push` fits what `git push` does.
+    """
+    pattern = pattern if text_matches(pattern, command) else _FULL_PATH.sub("", pattern)
     alone = pattern.rstrip("*")
-    return text_matches(pattern, command) or (alone != pattern and alone.endswith(" ") and alone[:-1] == command)
+    is_ended = alone != pattern and alone.endswith(" ")
+    return text_matches(pattern, command) or (is_ended and text_matches(alone[:-1], command))
 
 
 def may_name(pattern: str, command: str) -> bool:
     """Tell whether a pattern that does not fit as written may do so: by a HOLE, or by options between its words."""
+    pattern = _FULL_PATH.sub("", pattern)
     return _may_become(pattern, command) or _fits_without_options(pattern, words_of(command))
 
 
