@@ -47,7 +47,8 @@ UNSEEN = (
     "$x push", "g$x push", "$(echo git) push", "git $x", "git $x push", "git --no-pager $x", "sh x.sh | sh",
     "bash <<< x", ". ./x", "source x", "eval $x", "git -c $x", "bash <<EOF\ngit push\nEOF", "echo git push | bash",
     "git -c alias.p=push p", "git {push,x}", "git $'push'", "$(git --exec-path)/git-push", "xargs -a x git",
-    "g() { git \"$@\"; }; g push", "bash -c 'git \"$@\"' _ push", "git 'pu'$x", "xargs git < x", "echo push | xargs -n1 git", "bash -c \"$x\"", "env $x", "sudo $x",
+    "g() { git \"$@\"; }; g push", "bash -c 'git \"$@\"' _ push",
+    "git 'pu'$x", "xargs git < x", "echo push | xargs -n1 git", "bash -c \"$x\"", "env $x", "sudo $x",
 )  # fmt: skip
 
 

@@ -36,9 +36,7 @@ def text_matches(pattern: str, text: str, *, whole_words: bool = False) -> bool:
     if not rest:
         return pattern == text
     at = len(first)
-    if not text.startswith(first) or (
-        whole_words and _ends_word(first, rest[0]) and text[at : at + 1] not in ("", " ")
-    ):
+    if not text.startswith(first) or (whole_words and _ends_word(first, rest[0]) and not _is_word_end(text, at)):
         return False
     for part, after in pairwise(rest):
         at = _end_of(part, text, at, at_word_end=whole_words and _ends_word(part, after))
@@ -52,12 +50,15 @@ def _ends_word(before: str, after: str) -> bool:
     return before[-1:].isalnum() and after[:1] in ("", " ")
 
 
+def _is_word_end(text: str, at: int) -> bool:
+    return text[at : at + 1] in ("", " ")
+
+
 def _end_of(part: str, text: str, at: int, *, at_word_end: bool) -> int:
     """Return where `part` first ends in `text` from `at` on, -1 if nowhere."""
     while (at := text.find(part, at)) >= 0:
-        end = at + len(part)
-        if not at_word_end or text[end : end + 1] in ("", " "):
-            return end
+        if not at_word_end or _is_word_end(text, at + len(part)):
+            return at + len(part)
         at += 1
     return -1
 

@@ -6,6 +6,7 @@ they may be wrong and need not be complete: `shell_commands` beside this is the 
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from deskmate.core.patterns import HOLE
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 3
 _MAX_HINTS = 200
+# How far into a command that runs others the one that it runs is looked for.
+_MAX_WORDS = 30
 _QUOTING = re.compile(r"\\(.)|['\"]", re.DOTALL)
 _OPENING = re.compile(r"[$`*?{~]")
 _OTHERS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect", "comment"})
@@ -25,7 +28,7 @@ _OTHERS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect",
 
 def hints_of(text: str) -> tuple[str, ...]:
     """Return commands that a shell text seems to run, and files that it seems to open."""
-    return tuple(dict.fromkeys(hint for hint, _ in zip(_hints(text, 0), range(_MAX_HINTS), strict=False)))
+    return tuple(dict.fromkeys(islice(_hints(text, 0), _MAX_HINTS)))
 
 
 def _hints(text: str, depth: int) -> Iterator[str]:
@@ -54,7 +57,7 @@ def _of_words(words: Sequence[Word], depth: int) -> Iterator[str]:
     yield " ".join(map(str, words))
     if not words or not runs_others(words[0].text):
         return
-    for at, word in enumerate(words[1:_MAX_HINTS], 1):
+    for at, word in enumerate(words[1:_MAX_WORDS], 1):
         yield " ".join(map(str, words[at:]))
         if " " in word.text:
             yield from _hints(word.text, depth + 1)
