@@ -70,7 +70,10 @@ def views(draw: st.DrawFn) -> View:
         request, allowed = draw(st.sampled_from([(None, None), (id_, None), (id_, True), (id_, False)]))
         calls[id_] = OpenCall(id_, tool, {}, "", began, request, allowed)
     attempts = {
-        id_: Attempt(call.tool, draw(st.sampled_from(SUBJECTS)), draw(st.booleans()))
+        # A call may do what another tool is for: completing a task may run a command.
+        id_: Attempt(
+            draw(st.sampled_from([call.tool, call.tool, "bash"])), draw(st.sampled_from(SUBJECTS)), draw(st.booleans())
+        )
         for id_, call in calls.items()
         if draw(st.booleans())
     }
@@ -103,6 +106,19 @@ def test_no_role_and_no_mode_has_what_the_table_denies(view: View) -> None:
         attempt = view.attempts.get(call.id, Attempt(call.tool, None, inside=False))
         plain = judge(attempt, mode=mode, rules=view.roster.rules, traits=TOOLS, confined=view.confined, attended=True)
         assert plain.effect is Effect.ALLOW or (plain.effect is Effect.ASK and call.allowed)
+
+
+@pytest.mark.behaviour("permission", "tiers")
+@given(views())
+def test_no_call_that_runs_a_command_is_allowed_to_an_agent_without_bash(view: View) -> None:
+    me, planning = view.me, view.memory.planning
+    has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
+    for call in view.memory.calls.values():
+        # Of a TaskUpdate that cannot be told it must be assumed that it completes a task.
+        attempt = view.attempts.get(call.id) or Attempt.untold(call.tool)
+        runs = attempt.tool in TOOLS and TOOLS[attempt.tool].runs
+        if runs and "bash" not in has:
+            assert verdict_on(view, call).effect is Effect.DENY
 
 
 def test_nothing_but_an_action_of_decide_has_a_tool_run() -> None:

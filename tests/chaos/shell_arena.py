@@ -13,13 +13,14 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from deskmate.core.policy import HOLE
+from deskmate.core.patterns import HOLE
 from deskmate.tools.shell_words import Word
 
 SECONDS = 5
 NOTED = ("git", "ls", "rm", "cat", "wc", "make", "a", "b", "c")
-REAL = ("bash", "env", "find", "nice", "nohup", "sh", "stdbuf", "timeout", "xargs")
+REAL = ("bash", "env", "find", "ionice", "nice", "nohup", "setsid", "sh", "stdbuf", "timeout", "xargs")
 FILES = {"f1": "x y\n", "f2": "x\ny\n"}
+SCRIPT = re.compile(r"^(?:bash|sh)(?: -[eux]+)* (?=[^-])")
 # Notes its words behind their number, prints something, and comes to something or not.
 NOTER = """#!/bin/sh
 printf '%s\\0' "$#" "${0##*/}" "$@" >> "$NOTES"
@@ -97,8 +98,8 @@ def _noted(data: bytes) -> list[list[str]]:
 
 def _is_told(command: str, told: tuple[str, ...]) -> bool:
     # What a shell is given as a script notes itself without the shell.
-    forms = (command, f"bash {command}", f"sh {command}")
-    return any(re.fullmatch(_pattern(one), form, re.DOTALL) for one in told for form in forms)
+    forms = (*told, *(SCRIPT.sub("", one) for one in told))
+    return any(re.fullmatch(_pattern(one), command, re.DOTALL) for one in forms)
 
 
 def _pattern(told: str) -> str:
@@ -130,6 +131,8 @@ PIECES = (
     'a"b"', "r\\m", "<<EOF", "<<'EOF'", "<<-EOF", "\nEOF\n", "EOF", "\nx\n", "\n\tEOF\n", "\\\nEOF\n", '"$x"',
     '"$(b)"', '"`b`"', "%", "@", "^", ",", "-", "--", "1", "2", "3>", "&-", ">&-", "set -k", "read -r x", "printf %s",
     ":", "echo", "coproc", "select", "$[1]", "${x:-$(a)}", "${!x}", '"\\"', "<<A", "\nA\n", "<<A <<B", "x\\\nA\n",
+    "$'a'", "jobs -r", "jobs -rx", "jobs -lx a", "wait -n", "xargs -I{}", "-L1", "-I", "+x", "bash -c +x", "setsid",
+    "nice -5", "stdbuf -oL", "ionice -c3", "cd ..", "../a", "strace",
     "{a", "a}", "=a", "a=", "-c", "-n", "2>out", "{x}>out", "<>out", ">out", "<f1", "<&0", ">& out", "1>&2",
 )  # fmt: skip
 # Text that is only text, and would be run by whatever evaluates it.
@@ -148,6 +151,17 @@ WAKERS = (
     "ulimit", "time", "umask", "pushd", "dirs", "disown", "jobs", "command", "-v", "-eq", "-n", "-t", "=", "!", "$x",
     '"$x"', ">", "<", ">&", "<<<", "%d", "%b", "-p", "-r", "1", ";", "&&", "read -r x <<<", "for x in", "; do",
     "; done", "cat <<EOF\n$x\nEOF\n",
+)  # fmt: skip
+# Programs that run others, and their options in any order, bundled and as values of each other.
+WRAPPERS = (
+    "xargs", "bash", "sh", "env", "timeout", "nice", "stdbuf", "setsid", "ionice", "nohup", "command", "find .", "jobs",
+    "printf", "time", "wait", "read", "set", "\\time", "builtin", "exec",
+)  # fmt: skip
+OPTIONS = (
+    "-I{}", "-I", "{}", "x{}", "-L1", "-L", "-n1", "-n", "-s99", "-s", "-0", "-r", "-t", "-x", "-rt", "-0I{}", "-tn1",
+    "-d", "-P2", "-i", "-c", "-ec", "-cx", "-ce", "+x", "+e", "-x", "+c", "--", "-", "-u", "-k", "5", "-v", "-pv", "-p",
+    "-f", "-w", "-fw", "-oL", "-o", "L", "-5", "-c2", "2", "-exec", "-execdir", "-ok", "\\;", "';'", "+", "-name",
+    "-rx", "-lx", "-l", "'a b'", "'rm x'", "'a; rm {}'", "x=1", "-S", "-a", "--foreground", "--null", "--replace={}",
 )  # fmt: skip
 GAPS = (" ", " ", " ", "", "\n", "\\\n", " \\\n")
 JOINTS = ("; ", " && ", " || ", " | ", " |& ", " & ", "\n", ";", "&&", "|", "\n\n")
@@ -188,4 +202,11 @@ def _altered(draw: st.DrawFn) -> str:
 
 _evaluated = st.lists(st.sampled_from([*SLEEPERS * 3, *WAKERS]), min_size=2, max_size=8).map(" ".join)
 
-TEXTS = _altered() | _soups | _evaluated
+_wrapped = st.builds(
+    lambda wrapper, options, rest: " ".join([wrapper, *options, rest]),
+    st.sampled_from(WRAPPERS),
+    st.lists(st.sampled_from([*OPTIONS, *WRAPPERS[:6]]), max_size=4),
+    st.sampled_from(["a", "git diff", "rm x < f2", "a {} < f2", "git diff < f2", "'a; rm x'", "b | xargs c", "a \\;"]),
+)
+
+TEXTS = _altered() | _soups | _evaluated | _wrapped

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskmate.tools.shell_commands import commands_of
+from deskmate.tools.shell_hints import hints_of
 from tests.chaos import TIMES, memory_folder
 from tests.chaos.shell_arena import TEXTS, Arena
 from tests.tools.test_shell_commands import TOLD
@@ -38,6 +39,8 @@ def test_a_shell_runs_only_what_is_told_of_the_known_texts(arena: Arena, text: s
 @given(TEXTS, st.sampled_from(SHELLS))
 def test_a_shell_runs_only_what_is_told_of_any_text(arena: Arena, text: str, shell: str) -> None:
     told = commands_of(text)
+    # Whatever the text, this must not fail.
+    hints_of(text)
     if told is not None:
         assert arena.violations(text, told, shell) == []
 
@@ -52,6 +55,9 @@ def test_a_shell_runs_only_what_is_told_of_any_text(arena: Arena, text: str, she
         ("nobody knows", (), ["nobody knows"]),
         ("xargs rm < f2", ("xargs rm", "< f2"), ["rm x y"]),
         ("git diff", ("git diff",), []),
+        ("jobs -rx rm x", ("jobs -rx rm x",), ["rm x"]),
+        ("bash -c +x 'rm x'", ("bash -c +x rm\\ x", "+x"), ["rm x"]),
+        ("xargs -I{} -L1 git diff < f2", ("xargs -I{} -L1 git diff", "git diff", "< f2"), ["git diff x", "git diff y"]),
     ],
 )
 def test_what_was_not_told_is_found(arena: Arena, text: str, told: tuple[str, ...], found: list[str]) -> None:

@@ -11,6 +11,7 @@ from deskmate.core.messages import ShutdownRequest, ShutdownResponse
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Prompt
+from deskmate.core.roles import AgentType
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Workspace
@@ -159,12 +160,13 @@ async def scene(
     attended: bool = False,
     plan: bool | None = None,
     task: bool = False,
+    agent_type: AgentType = AgentType.GENERAL,
 ) -> AsyncIterator[Scene]:
     """Let alice play beside the test, with a task of her own or without; in the end her seat must be free."""
     floor = await Floor.opened(script, workspace=workspace, mode=mode, attended=attended)
     if task:
         await floor.office.board.create(LEAD, "parse")
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=plan, at=0.0))
+    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))
     played = Scene(floor)
 
     async def keep() -> None:

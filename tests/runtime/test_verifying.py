@@ -5,10 +5,16 @@ import logging
 
 import pytest
 
+from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest
+from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
-from deskmate.models.scripted import Step
+from deskmate.core.roles import AgentType
+from deskmate.core.tasks import Status
+from deskmate.models.scripted import Speak, Step
+from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, uses
+from tests.runtime.scenes import hangs, plays, scene
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("permission")]
 DEEP = f"touch PWNED; [ {'! ' * 1500}x ] || true"
@@ -66,3 +72,107 @@ async def test_a_call_of_which_a_tool_cannot_tell_what_it_touches_is_asked_about
 
     assert question.reason == "write_file would edit outside the workspace"
     assert [record.getMessage() for record in caplog.records] == ["write_file cannot tell what a call touches"]
+
+
+# -- agents without bash ----------------------------------------------------------------------------
+
+COMPLETE = ("TaskUpdate", {"taskId": 1, "status": "completed"})
+MODES = [mode for mode in Mode if mode is not Mode.PLAN]
+READERS = [AgentType.EXPLORE, AgentType.PLAN]
+
+
+@pytest.mark.behaviour("permission", "tiers")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("agent_type", READERS)
+async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
+    agent_type: AgentType, mode: Mode
+) -> None:
+    bench = Bench()
+    script = plays("I wait.", Speak("", [COMPLETE]), hangs)
+    async with scene(script, workspace=bench, mode=mode, agent_type=agent_type) as played:
+        await played.until("idle")
+        await played.floor.permit(add_rules=("allow bash", "allow *"))
+        await played.floor.office.board.create(LEAD, "look", verify="touch PWNED", role="alice")
+        await until(lambda: played.calls == 3)
+        ((_, ok, why),) = await played.floor.results("alice")
+        board = await played.floor.office.board.refresh()
+
+    assert not ok
+    assert why == (
+        "completing this task runs a command, and you have no bash. "
+        "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash."
+    )
+    assert (bench.asked, board.tasks[1].status) == ([], Status.IN_PROGRESS)
+
+
+@pytest.mark.behaviour("permission", "tiers")
+@pytest.mark.parametrize("agent_type", READERS)
+async def test_a_teammate_that_only_reads_creates_no_task_with_a_command(agent_type: AgentType) -> None:
+    bench = Bench()
+    # Together in one step, too: the task is not there when the completion is judged.
+    create = ("TaskCreate", {"subject": "x", "verify": "touch PWNED"})
+    async with scene(plays(Speak("", [create, COMPLETE]), "I wait."), workspace=bench, agent_type=agent_type) as played:
+        await until(lambda: played.calls == 2)
+        await played.until("idle")
+        results = await played.floor.results("alice")
+        board = await played.floor.office.board.refresh()
+
+    assert [ok for _, ok, _ in results] == [False, False]
+    assert results[0][2] == "verify is a command, and you have no bash; leave it out, or ask the lead to add the task"
+    assert (bench.asked, board.tasks) == ([], {})
+
+
+@pytest.mark.behaviour("permission", "tiers")
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_lead_that_delegates_creates_tasks_with_a_command_and_completes_none(mode: Mode) -> None:
+    floor = await Floor.opened(completing("touch PWNED"), mode=mode)
+    await floor.permit(add_rules=("allow *",), delegate=True)
+    await floor.turn("go")
+
+    (_, made, _), (_, completed, why) = await floor.results()
+    assert (made, completed) == (True, False)
+    assert why == (
+        "completing this task runs a command, and you have no bash. "
+        "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it."
+    )
+    assert floor.bench.asked == []
+
+
+@pytest.mark.behaviour("permission", "complete")
+async def test_a_teammate_with_bash_completes_the_task_of_a_lead_that_delegates() -> None:
+    bench = Bench()
+    steps = [Speak("", [("TaskUpdate", {"taskId": 1, "status": "completed"})]), "Done."]
+    async with scene(plays("Waiting.", *steps), workspace=bench) as played:
+        await played.until("idle")
+        await played.floor.permit(delegate=True)
+        await played.floor.office.board.create(LEAD, "parse", verify="make test", owner="alice")
+        await until(lambda: played.calls == 3)
+        await played.until("idle")
+        board = await played.floor.office.board.refresh()
+
+    assert ([asked[0] for asked in bench.asked], board.tasks[1].status) == (["make test"], Status.COMPLETED)
+
+
+@pytest.mark.behaviour("permission", "tiers")
+async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> None:
+    floor = await Floor.opened(completing("touch PWNED"), mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+        (question,) = await asked(floor)
+        await floor.permit(delegate=True)
+        await floor.answer(question.request_id, approve=True)
+        await floor.until_status("idle")
+
+    assert floor.bench.asked == []
+    assert (await floor.results())[1][2].startswith("completing this task runs a command, and you have no bash")
+
+
+@pytest.mark.behaviour("permission", "complete")
+async def test_a_lead_with_bash_completes_the_task_of_a_teammate_that_only_reads() -> None:
+    floor = await Floor.opened([uses("TaskUpdate", taskId=1, status="completed"), "Done."])
+    await floor.office.roster.join(Joined(name="alice", agent_type=AgentType.EXPLORE, at=0.0))
+    await floor.office.board.create(LEAD, "look", verify="make test", owner="alice")
+    async with floor.playing("go"):
+        await until(lambda: len(floor.scripted.prompts) == 2)
+    ((_, ok, _),) = await floor.results()
+    assert (ok, [asked[0] for asked in floor.bench.asked]) == (True, ["make test"])

@@ -2,9 +2,11 @@
 
 import pytest
 
+from deskmate.core.patterns import HOLE
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.roles import Kind
+from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace, PlainDesk
 
@@ -66,9 +68,37 @@ async def test_a_command_in_the_background_keeps_the_time_it_was_given(
 
 @pytest.mark.behaviour("permission")
 @pytest.mark.parametrize("kind", Kind)
-@pytest.mark.parametrize(("command", "told"), [("ls; git diff", ("ls", "git diff")), ("eval ls", None)])
+@pytest.mark.parametrize(
+    ("command", "told", "hints"),
+    [
+        ("ls; git diff", ("ls", "git diff"), ()),
+        ("eval ls", None, ("eval ls", "ls")),
+        ("X=1 git push > 'a b'", None, ("git push", "> a\\ b")),
+        ("echo a > ./b/../'c d'", ("> c\\ d", "echo a"), ("> ./b/../c\\ d",)),
+        ("cat < ../secret", ("< /secret", "cat"), ("< ../secret",)),
+        ("cat < /desk/in", ("< in", "cat"), ("< /desk/in",)),
+        # Nobody knows which folder a relative path is in by then.
+        ("cd .. && echo a > b", (f"> {HOLE}", "cd ..", "echo a"), ("> b",)),
+        (
+            "find / -execdir sh -c 'ls > b' ';'",
+            ("find / -execdir sh -c ls\\ >\\ b ;", "sh -c ls\\ >\\ b", f"> {HOLE}", "ls"),
+            ("> b",),
+        ),
+        ("pushd x; ls > /tmp/b < c", ("pushd x", "> /tmp/b", f"< {HOLE}", "ls"), ("< c",)),
+    ],
+)
 async def test_the_rules_see_the_commands_of_a_text_or_that_they_cannot_be_told(
-    workspace: MemoryWorkspace, kind: Kind, command: str, told: tuple[str, ...] | None
+    workspace: MemoryWorkspace, kind: Kind, command: str, told: tuple[str, ...] | None, hints: tuple[str, ...]
 ) -> None:
-    desk = PlainDesk(workspace, kind)
-    assert await desk.attempt("bash", command=command) == Attempt("bash", told, inside=False)
+    attempt = await PlainDesk(workspace, kind).attempt("bash", command=command)
+    assert attempt == Attempt("bash", told, inside=False, hints=hints)
+
+
+@pytest.mark.behaviour("permission")
+async def test_a_file_that_cannot_be_located_is_not_known() -> None:
+    class Broken(MemoryWorkspace):
+        async def locate(self, path: str) -> tuple[str, bool]:
+            raise ToolError("too many links")
+
+    attempt = await PlainDesk(Broken()).attempt("bash", command="ls > a")
+    assert attempt.subjects == (f"> {HOLE}", "ls")

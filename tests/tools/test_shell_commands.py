@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.policy import HOLE, Attempt, Effect, Mode, Rule, judge
+from deskmate.core.patterns import HOLE
+from deskmate.core.policy import Attempt, Effect, Mode, Rule, judge
 from deskmate.core.roles import TOOLS
 from deskmate.tools.shell_commands import MAX_CHARS, commands_of
 from deskmate.tools.shell_programs import is_variable
@@ -128,12 +129,17 @@ TOLD = {
     "sh -ec 'rm x' a b": ("sh -ec rm\\ x a b", "rm x"),
     "sh -x check.sh a": ("sh -x check.sh a",),
     "./watch ls": ("./watch ls",),
+    "./env rm x": ("./env rm x",),
+    "../bin/env rm x": ("../bin/env rm x", "rm x"),
+    "a/../../bin/env rm x": ("a/../../bin/env rm x", "rm x"),
+    "xargs -I{} -s 99 a {}": ("xargs -I{} -s 99 a {}", f"a {H}"),
     # of the shell's own
     "/usr/bin/test -v x": ("/usr/bin/test -v x",),
     "set -euo pipefail; cd x && test -f y": ("set -euo pipefail", "cd x", "test -f y"),
     'while read -r x; do rm "$x"; done < y': ("< y", "read -r x", f"rm {H}"),
     "printf '%s' \"$x\"": (f"printf %s {H}",),
     "printf -- '%5d\\n' 1": ("printf -- %5d\\\\n 1",),
+    "jobs; jobs -lr %1 2; wait %1 2 a": ("jobs", "jobs -lr %1 2", "wait %1 2 a"),
 }
 
 # -- what cannot be told ------------------------------------------------------------------------------
@@ -153,10 +159,12 @@ UNTOLD = (
     "eval rm x", "eval 'git diff'", ". ./x", "source x", "exec rm x", "exec > x", "trap 'rm x' EXIT", "alias git=rm",
     "builtin eval rm x", "command eval rm x", "shopt -s expand_aliases", "enable -f x.so y", "hash -p /bin/rm git",
     "mapfile -C 'rm x' a", "compgen -C 'rm x'", "complete -C 'rm x' git", "bind -x '\"a\": rm x'", "fc -s",
-    "jobs -x rm x", "let 'a[$(rm x)]'", "coproc rm x", "BASH_CMDS[git]=/bin/rm", "x[0]=1", "x=(a b)", "x+=a",
+    "jobs -x rm x", "jobs -rx rm x", "jobs -sx rm", "jobs -rrx rm", "jobs -l -x rm", "jobs $x", "jobs -l$x", "wait $x",
+    "wait -np a", "let 'a[$(rm x)]'", "coproc rm x", "BASH_CMDS[git]=/bin/rm", "x[0]=1", "x=(a b)", "x+=a",
     # what evaluates what it is given
     "((x++))", "echo $((x))", "echo $[x]", 'echo "$[x]"', "echo ${x:-$(rm y)}", "echo ${x:1}", "echo ${!x}",
     "echo ${x@P}", "echo ${x[$(rm y)]}", "[ -v 'a[$(rm x)]' ]", "test -v 'a[$(rm x)]'", "[[ -v x ]]", "[[ $x -eq 1 ]]",
+    "[[ $'a' ]]", "[[ -n $'a' ]]", "[ $'a' ]",
     "[[ a || rm ]]", "[[ -f x && a == b ]]", "[ $x ]", 'test "$x" "$y"', "[ -f $x ]", 'test "$@"',
     "wait -p 'a[$(rm x)]'", "for ((;;)); do ls; done",
     # shells and programs that are not looked into
@@ -167,6 +175,11 @@ UNTOLD = (
     "find $x", "find . -exec rm", "find . -exec sh -c 'rm {}' ';'", "find . -exec ';'",
     "find . -name -exec , -exec rm x ';'", "find . -name -exec -o -exec rm x {} +", "find . -name -exec , rm ';'",
     "find . -name *.py -exec rm x ';'", "command $x",
+    "xargs -I{} -L1 git diff", "xargs -I {} -n 1 git diff", "xargs -L 1 -I{} git diff",
+    "xargs -s -I Ig show",
+    "xargs -I '' a", "bash -c +x 'rm x'", "bash -c +e ls", "sh -c -- ls", "bash -ec -x ls", "strace ls", "taskset 1 ls",
+    "prlimit ls", "chrt 1 ls", "setarch x86_64 ls", "x86_64 ls", "unbuffer ls", "ld.so ls", "../bin/watch ls",
+    "/lib64/ld-linux-x86-64.so.2 /bin/ls", "/lib/ld-musl-x86_64.so.1 ls", "bwrap ls", "systemd-run ls", "tmux new ls",
     # files that are not known, or none
     "git diff > $x", "git diff > ~/.bashrc", "git diff > x*", "git diff > /dev/tcp/127.0.0.1/80", "ls <> x",
     "ls > >(rm x)", "ls < /dev/udp/a/1", "ls {x}> y", "ls >&$x", ">& -ls", ">& 'a$(ls)'", "ls <& x", "ls >& 1x",

@@ -13,6 +13,7 @@ entries      what a transcript holds
 memory       the fold of a transcript
 handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts
+patterns     what the text in a rule matches
 roles        tools and who has them, one table
 decide       what an agent does next
 prompts      what a model is asked and what it answers

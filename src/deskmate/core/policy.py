@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from deskmate.core.patterns import HOLE, allows, is_resolved, may_name, names, path_matches, spellings, text_matches
 from deskmate.core.roles import PLANNING, TOOLS, ToolTraits
 from deskmate.errors import BadInput
 
@@ -39,9 +40,6 @@ class Effect(StrEnum):
     DENY = "deny"
 
 
-# What stands in a command, up to the end of a word, for what can be told only when it runs.
-HOLE = "\0"
-
 _OFFERED_CHARS = 200
 # Completing a task runs the command that verifies it, where there is one: no trait of the tool says so.
 _RUNS_AT_TIMES = frozenset({"TaskUpdate"})
@@ -59,8 +57,8 @@ _RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 class Rule:
     """One line of a policy: an effect for a tool, or only for what a pattern matches.
 
-    In `tool` and in patterns for commands `*` stands for anything. In patterns for paths `*` stays within a
-    folder and `**` does not. All else is literal. `str` gives the text that `parse` reads.
+    In `tool` `*` stands for anything, in patterns as `patterns` says. All else is literal. `str` gives the text that
+    `parse` reads.
     """
 
     effect: Effect
@@ -91,7 +89,7 @@ def known_rule(effect: Effect, text: str) -> Rule:
     Such a rule would never apply: one that denies would fail without a word.
     """
     rule = Rule.parse(effect, text)
-    if rule.tool.startswith("mcp__") or any(_text_matches(rule.tool, tool) for tool in TOOLS):
+    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
         return rule
     near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
     hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(TOOLS)}, and mcp__server__tool"
@@ -106,7 +104,8 @@ class Attempt:
     to the workspace or, outside of it, absolute. For bash: every command it would run, with HOLE for what is known
     only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
     the workspace. `flawed`: its arguments cannot be read, so that it does nothing. `command`: what it would run, where
-    its arguments do not say so.
+    its arguments do not say so. `hints`: further commands that rules that ask or deny are held against, such as those
+    that are plain to see although not all can be told; no rule allows by them.
     """
 
     tool: str
@@ -114,6 +113,7 @@ class Attempt:
     inside: bool
     flawed: bool = False
     command: str | None = None
+    hints: tuple[str, ...] = ()
 
     @classmethod
     def untold(cls, tool: str) -> "Attempt":
@@ -177,7 +177,7 @@ def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | 
     if known is None or not (known.edits or known.runs):
         # Nothing is known of what it touches that a pattern could be about.
         return Rule(Effect.ALLOW, attempt.tool)
-    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and _text_matches(rule.tool, attempt.tool)]
+    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
     asking = [one for one in set(attempt.subjects or ()) if not _fitting(allowing, one, is_path=not known.runs)]
     if len(asking) != 1:
         return None
@@ -230,22 +230,28 @@ def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) ->
 
 def _by_rules(attempt: Attempt, rules: Iterable[Rule], known: ToolTraits | None) -> Verdict | None:
     """Return the strongest of what the rules say, None where none says anything."""
-    mine = [rule for rule in rules if _text_matches(rule.tool, attempt.tool)]
+    mine = [rule for rule in rules if text_matches(rule.tool, attempt.tool)]
     is_path = known is not None and not known.runs
     told = _told(attempt.subjects, is_path)
-    limits = [limit for rule in mine if (limit := _limit(rule, told, is_path))]
+    seen = told or ()
+    if not is_path:
+        seen = tuple(form for command in (*seen, *attempt.hints) for form in spellings(command))
+    limits = [limit for rule in mine if (limit := _limit(rule, seen, is_path, untold=told is None))]
     return max(limits, key=lambda limit: _STRENGTH[limit.effect], default=None) or _allowance(mine, told, is_path)
 
 
-def _limit(rule: Rule, told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
-    """Return what a rule that asks or denies says of these subjects: it is about each of them."""
+def _limit(rule: Rule, seen: tuple[str, ...], is_path: bool, *, untold: bool) -> Verdict | None:
+    """Return what a rule that asks or denies says of what is seen of a call: it is about each part of that."""
     if rule.effect is Effect.ALLOW:
         return None
     name = f"the rule '{rule.effect} {rule!s:.120}'"
-    if rule.pattern is None or any(_matches(rule, subject, is_path) for subject in told or ()):
+    fits = path_matches if is_path else names
+    if rule.pattern is None or any(fits(rule.pattern, one) for one in seen):
         return Verdict(rule.effect, f"{name} {_SAYS[rule.effect]}")
-    if told is None or (not is_path and any(_may_match(rule.pattern, subject) for subject in told)):
+    if untold:
         return Verdict(Effect.ASK, f"{name} may apply, for what this call touches cannot be told")
+    if not is_path and any(may_name(rule.pattern, one) for one in seen):
+        return Verdict(Effect.ASK, f"{name} may apply to this call")
     return None
 
 
@@ -266,73 +272,11 @@ def _fitting(rules: Iterable[Rule], subject: str, is_path: bool) -> Rule | None:
 
 
 def _matches(rule: Rule, subject: str, is_path: bool) -> bool:
-    return rule.pattern is not None and (_path_matches if is_path else _text_matches)(rule.pattern, subject)
+    return rule.pattern is not None and (path_matches if is_path else allows)(rule.pattern, subject)
 
 
 def _told(subjects: tuple[str, ...] | None, is_path: bool) -> tuple[str, ...] | None:
     """Return the subjects; None if there is a path that is not resolved: it may lead anywhere."""
-    if is_path and subjects is not None and not all(map(_is_resolved, subjects)):
+    if is_path and subjects is not None and not all(map(is_resolved, subjects)):
         return None
     return subjects
-
-
-def _is_resolved(path: str) -> bool:
-    return path == "." or {"", ".", ".."}.isdisjoint(path.removeprefix("/").split("/"))
-
-
-def _text_matches(pattern: str, text: str) -> bool:
-    """Tell whether `text` is `pattern` with anything in place of each `*`; as fast for hostile patterns."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == text
-    *middle, last = rest
-    at = len(first)
-    for part in middle:
-        at = text.find(part, at)
-        if at < 0:
-            return False
-        at += len(part)
-    return text.startswith(first) and text.endswith(last) and at + len(last) <= len(text)
-
-
-def _may_match(pattern: str, command: str) -> bool:
-    """Tell whether a command with a HOLE in it may come to one that fits: up to there both must say the same."""
-    known, hole, _ = command.partition(HOLE)
-    # The hole may come to no word at all.
-    known = known.removesuffix(" ")
-    first, star, _ = pattern.partition("*")
-    return bool(hole) and (first.startswith(known) or (bool(star) and known.startswith(first)))
-
-
-_PIECE = re.compile(r"(?<![^/])\*\*/|\*+|[^*]+")
-
-
-def _path_matches(pattern: str, path: str) -> bool:
-    """Tell whether a whole path fits, by the places where each piece of the pattern may end."""
-    ends = {0}
-    for piece in _PIECE.findall(pattern):
-        ends = _ends(piece, path, ends)
-        if not ends:
-            return False
-    return len(path) in ends
-
-
-def _ends(piece: str, path: str, starts: set[int]) -> set[int]:
-    match piece:
-        case "*":
-            return _within_folder(path, starts)
-        case "**/":
-            return starts | {at + 1 for at in range(min(starts), len(path)) if path[at] == "/"}
-        case _ if piece.startswith("**"):
-            return set(range(min(starts), len(path) + 1))
-        case _:
-            return {start + len(piece) for start in starts if path.startswith(piece, start)}
-
-
-def _within_folder(path: str, starts: set[int]) -> set[int]:
-    """Return every place reached from one of `starts` without crossing a `/`."""
-    reached: set[int] = set()
-    for at in range(len(path) + 1):
-        if at in starts or (at - 1 in reached and path[at - 1] != "/"):
-            reached.add(at)
-    return reached

@@ -46,8 +46,12 @@ def verdict_on(view: "View", call: OpenCall) -> Verdict:
     """Return what becomes of an open call: by its tool, the rules and the mode, and by a person's word on it."""
     if not _has(view, call.tool):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
+    attempt = _attempt(view, call)
+    # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
+    if not _has(view, attempt.tool):
+        return Verdict(Effect.DENY, _lacks(view, call, attempt))
     verdict = judge(
-        _attempt(view, call),
+        attempt,
         mode=_mode(view),
         rules=_rules(view),
         traits=TOOLS,
@@ -59,6 +63,19 @@ def verdict_on(view: "View", call: OpenCall) -> Verdict:
         return verdict
     why = call.why or "the user refused this call; do not try it again in another form"
     return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
+
+
+def _lacks(view: "View", call: OpenCall, attempt: Attempt) -> str:
+    """Return why a call is refused that would do what another tool is for, and what to do instead."""
+    if call.tool != "TaskUpdate":
+        return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have; ask the lead to do it"
+    # Nothing is known of a task that was created in the same step; by the next step it is on the board.
+    does = "may run a command (look at the task with TaskGet first)" if attempt.command is None else "runs a command"
+    if view.delegates:
+        who = "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it"
+    else:
+        who = "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash"
+    return f"completing this task {does}, and you have no bash. {who}."
 
 
 def _has(view: "View", tool: str) -> bool:

@@ -1,6 +1,11 @@
 """Tools: what a model can use. Each is a small object with the text the model reads beside its code.
 
 shell        bash                              shell.md
+  shell_commands  every command that a text would run, or that it cannot be told
+  shell_programs  the programs among them that run others
+  shell_words     what each word of a command certainly is
+  shell_heredocs  here-documents
+  shell_hints     commands that are plain to see where not all can be told
 files        read_file, write_file, edit_file  files.md
   kinds        what a file is, by its bytes
   edits        the one place a text is replaced in

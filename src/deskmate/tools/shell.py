@@ -1,19 +1,26 @@
 """bash: run a command in the workspace. The workspace below starts, bounds and ends it."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from pydantic import Field
 
 from deskmate.core.names import blob_name
+from deskmate.core.patterns import HOLE, words_of
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
+from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.tools.described import Arguments, Described, texts
 from deskmate.tools.shell_commands import commands_of
+from deskmate.tools.shell_hints import hints_of
+from deskmate.tools.shell_words import Word, unescaped
 
 DEFAULT_SECONDS = 120.0
 # Nobody waits for it and TaskStop ends it sooner; but nothing runs for ever.
 BACKGROUND_SECONDS = 24 * 3600.0
+_MOVING = frozenset({"cd", "pushd", "popd"})
+_IN_EACH_FOLDER = frozenset({"-execdir", "-okdir"})
 
 
 class BashArguments(Arguments):
@@ -34,7 +41,7 @@ class Bash(Described):
 
     async def attempt(self, arguments: BashArguments, desk: Desk) -> Attempt:
         """Return the commands that a call would run."""
-        return attempt_to_run(arguments.command)
+        return await attempt_to_run(arguments.command, desk.workspace)
 
     async def run(self, arguments: BashArguments, desk: Desk) -> Result:
         """Run the command to its end, or start it and return its id."""
@@ -46,9 +53,35 @@ class Bash(Described):
         return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
 
 
-def attempt_to_run(command: str) -> Attempt:
-    """Return a bash call as the permission rules see it, whichever tool makes it."""
-    return Attempt("bash", commands_of(command), inside=False)
+async def attempt_to_run(command: str, workspace: Workspace) -> Attempt:
+    """Return a bash call as the permission rules see it, whichever tool makes it.
+
+    Files that the shell itself opens are resolved as those of file tools are: no link and no `..` leads past a rule.
+    """
+    told = commands_of(command)
+    if told is None:
+        return Attempt("bash", None, inside=False, hints=hints_of(command))
+    moves = any(map(_moves, told))
+    subjects = tuple([await _resolved(one, workspace, moves=moves) for one in told])
+    return Attempt("bash", subjects, inside=False, hints=tuple(one for one in told if one not in subjects))
+
+
+def _moves(command: str) -> bool:
+    """Tell whether a command changes the folder that later ones, or those that it runs, begin in."""
+    name, *rest = words_of(command)
+    return name in _MOVING or not _IN_EACH_FOLDER.isdisjoint(rest)
+
+
+async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
+    """Return a file that a shell opens as where it is, HOLE if nobody knows; anything else as it was told."""
+    sign, _, target = told.partition(" ")
+    if sign not in ("<", ">") or HOLE in target:
+        return told
+    path = HOLE
+    if not moves or target.startswith("/"):
+        with suppress(ToolError):
+            path = str(Word((await workspace.locate(unescaped(target)))[0]))
+    return f"{sign} {path}"
 
 
 async def _result(workspace: Workspace, command: str, seconds: float, blob: str) -> Result:

@@ -53,7 +53,7 @@ def commands_of(text: str) -> tuple[str, ...] | None:
     """Return every command that a shell text would run, and every file that it opens itself; None if not to be told.
 
     Words are parted by one space; a blank, a quote or a backslash within one has a backslash before it. HOLE stands for
-    what is known only when it runs. A file is told as `< path` or `> path`.
+    what is known only when it runs. A file is told as `< path` or `> path`, as it is written.
     """
     try:
         return tuple(dict.fromkeys(_commands(text, 0)))
@@ -65,7 +65,7 @@ def _commands(text: str, depth: int) -> list[str]:
     if len(text) > MAX_CHARS or _UNSAFE.search(text):
         raise Untold
     source = text.encode()
-    root = _parser().parse(source).root_node
+    root = parsed(source)
     # A sign that is said to be more than itself has swallowed a word.
     if root.has_error or any(node.type != (node.text or b"").decode().lstrip() for node in _signs(root)):
         raise Untold
@@ -82,6 +82,11 @@ def _signs(root: "Node") -> Iterator["Node"]:
         nodes += node.children
         if not node.is_named:
             yield node
+
+
+def parsed(source: bytes) -> "Node":
+    """Return the syntax tree of a shell text, also of one with errors in it."""
+    return _parser().parse(source).root_node
 
 
 @cache
@@ -147,6 +152,8 @@ class _Reader:
 
     def _parts(self, node: "Node", *, lines: bool = False) -> list["Node"]:
         """Return the children of a node, comments left out, having seen that only blanks stand between them."""
+        if not node.children:
+            raise Untold
         edges = [node.start_byte, *(at for child in node.children for at in child.byte_range), node.end_byte]
         first, *gaps, last = (self._source[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
         if (first + last).strip(b" \t\n"):

@@ -7,6 +7,7 @@ told, so that a rule is needed for both.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from deskmate.tools.shell_words import Untold, Word
 
@@ -24,8 +25,14 @@ _CHANGING = (
 )
 # Programs that run what they are given, in a way that is not looked into here.
 _RUNNING = (
-    "ash busybox chroot csh fish flock ksh mksh nsenter parallel pkexec runuser script su tcsh toybox unshare watch zsh"
+    "ash bwrap busybox capsh catchsegv cgexec chroot chrt csh daemonize dbus-run-session dumb-init eatmydata entr "
+    "expect faketime fakeroot firejail fish flock gdb gosu hyperfine i386 ksh linux32 linux64 ltrace mksh nsenter "
+    "numactl parallel perf pkexec prlimit proot proxychains rlwrap runuser screen script setarch setpriv "
+    "start-stop-daemon strace su su-exec systemd-run taskset tcsh tini tmux torsocks toybox unbuffer unshare valgrind "
+    "watch x86_64 xvfb-run zsh"
 )
+# The program that loads all others, and runs the one it is given: ld.so, ld-linux-x86-64.so.2, ld-musl-x86_64.so.1.
+_LOADER = re.compile(r"ld[-\w.]*\.so[.\d]*")
 _RESERVED, _CHANGES = frozenset(_RESERVED_WORDS.split()), frozenset(_CHANGING.split())
 _RUNS = frozenset(_RUNNING.split())
 _SHELLS = frozenset({"bash", "dash", "sh"})
@@ -62,7 +69,7 @@ def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
     if name.text in _CHANGES or not _CHECKS.get(name.text, _is_fine)(rest):
         raise Untold
     program = _program(name.text)
-    if program in _RUNS:
+    if program in _RUNS or _LOADER.fullmatch(program):
         raise Untold
     yield " ".join(map(str, words))
     for inner in _inner(program, rest):
@@ -71,10 +78,18 @@ def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
         yield from _of_shell(rest, parsed)
 
 
+def runs_others(name: str) -> bool:
+    """Tell whether a program or builtin of this name may run what it is given."""
+    program = name.rpartition("/")[2]
+    running = _RUNS | _SHELLS | _CHANGES | _WRAPPERS.keys() | {"coproc", "find", "jobs"}
+    return program in running or bool(_LOADER.fullmatch(program))
+
+
 def _program(name: str) -> str:
-    """Return which program is meant by a name or its full path; none by the path of a file from here."""
-    folder, _, program = name.rpartition("/")
-    return program if not folder or folder.startswith("/") else ""
+    """Return which program is meant by a name or its path; none by the path of a file below the folder it runs in."""
+    folder, slash, program = name.rpartition("/")
+    is_below = bool(slash) and not folder.startswith("/") and bool(folder) and ".." not in folder.split("/")
+    return "" if is_below else program
 
 
 # -- the shell's own ------------------------------------------------------------------------------
@@ -114,19 +129,16 @@ def _is_plain_set(rest: Words) -> bool:
     return bool(rest) and all(not word.open and _SET.fullmatch(word.text) for word in rest)
 
 
-def _without(option: str) -> Callable[[Words], bool]:
-    """Return what tells whether words are sure not to hold an option."""
-
-    def check(rest: Words) -> bool:
-        return not any(word.text.startswith(option) or (word.open and len(word.text) < 2) for word in rest)
-
-    return check
+def _only(allowed: str) -> Callable[[Words], bool]:
+    """Return what tells whether all words are sure to be of a form."""
+    form = re.compile(allowed)
+    return lambda rest: all(not word.open and form.fullmatch(word.text) for word in rest)
 
 
 def _is_plain_printf(rest: Words) -> bool:
     """Tell whether `printf` only prints: `-v` and a `%n` in its format set a variable."""
     words = rest[1:] if rest[:1] == [Word("--")] else rest
-    if not _without("-v")(rest[:1]):
+    if rest and rest[0].text.startswith("-v"):
         return False
     return not words or not (words[0].open or _COUNTS.search(words[0].text))
 
@@ -137,8 +149,9 @@ _CHECKS: Mapping[str, Callable[[Words], bool]] = {
     "read": _is_plain_read,
     "set": _is_plain_set,
     "printf": _is_plain_printf,
-    "wait": _without("-"),
-    "jobs": _without("-x"),
+    # An option of `wait` sets a variable; `-x` of `jobs` runs a command, also among other letters.
+    "wait": _only(r"(?:%|[A-Za-z0-9_]).*"),
+    "jobs": _only(r"-[lnprs]+|%.*|[0-9]+"),
 }
 
 
@@ -205,11 +218,12 @@ def _parted(wrapper: _Wrapper, rest: Words) -> tuple[Words, Words]:
 
 def _fed(own: Words, inner: Words) -> Words:
     """Return a command as xargs runs it: with what it reads in place of a mark or, without one, behind it."""
-    options = iter(word.text for word in own)
-    marks = [option[2:] or next(options) for option in options if option.startswith("-I")]
+    options = [word.text for word in own]
+    marks = [option[2:] or after for option, after in pairwise([*options, ""]) if option.startswith("-I")]
     if not marks:
         return [*inner, Word("", open=True, many=True)]
-    if not all(marks):
+    # Of a mark and a number of words or lines the later one counts, and without a mark all stands behind the command.
+    if not all(marks) or any(option.startswith(("-n", "-L")) for option in options):
         raise Untold
     # Which of several marks counts is not looked into: each may.
     for mark in marks:
@@ -243,6 +257,9 @@ def _of_shell(rest: Words, parsed: Parsed) -> Iterable[str]:
         at += 1
     match rest[at:]:
         case [Word(text=option, open=False), Word(text=text, open=False), *_] if re.fullmatch("-[eux]*c", option):
+            # There may be options after `-c`, and then the text to run comes after them.
+            if text.startswith(("-", "+")):
+                raise Untold
             return parsed(text)
         case [Word(text=file, open=False), *_] if file and not file.startswith(_INPUTS):
             return ()

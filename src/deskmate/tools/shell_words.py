@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deskmate.core.policy import HOLE
+from deskmate.core.patterns import HOLE
 
 _GLOB = frozenset("*?[")
 _BRACES = frozenset("{}")
@@ -46,6 +46,11 @@ class Word:
             # What is known may be the beginning of the mark.
             return Word("", open=True, many=self.many)
         return Word(before, open=True) if found else self
+
+
+def unescaped(written: str) -> str:
+    """Return the text of a word that is not open, from the way `str` writes it."""
+    return "" if written == "''" else re.sub(r"\\(.)", r"\1", written, flags=re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from deskmate.core.frames import task_text, unframed
 from deskmate.core.news import task_words
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
+from deskmate.core.roles import tools_of
 from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
@@ -82,6 +83,9 @@ class TaskCreate(Described):
     async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
         """Create it and tell its number and what it waits for."""
         arguments.check_team(desk)
+        # A lead that delegates may: its teammates run the command when they complete the task.
+        if arguments.verify and "bash" not in tools_of(desk.me.kind, desk.me.agent_type):
+            raise ToolError("verify is a command, and you have no bash; leave it out, or ask the lead to add the task")
         task = await desk.board.create(
             desk.me.name,
             arguments.subject,
@@ -120,7 +124,7 @@ class TaskUpdate(Described):
                 # It may come, with a command, from a call before this one.
                 return Attempt("bash", None, inside=False)
             if task.verify is not None:
-                return replace(attempt_to_run(task.verify), command=task.verify)
+                return replace(await attempt_to_run(task.verify, desk.workspace), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
     async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
