@@ -10,17 +10,18 @@ import pytest
 
 from deskmate.app.places import free_team, known_team, latest_team, workspace_of
 from deskmate.errors import Refused, UnsafeFolder
+from deskmate.stores.archive import teams_in
 
 
 def made(root: Path, *paths: str) -> Path:
     """Make these files, with the text after a `=`, and folders for paths that end with a slash; return the root."""
-    for path, _, text in (path.partition("=") for path in paths):
+    for path, mark, text in (path.partition("=") for path in paths):
         place = root / path
         if path.endswith("/"):
             place.mkdir(parents=True, exist_ok=True)
         else:
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text or f"of {path}")
+            place.write_text(text if mark else f"of {path}")
     return root
 
 
@@ -179,9 +180,9 @@ def test_what_is_no_folder_is_no_workspace(tmp_path: Path, path: str, words: str
 @pytest.mark.parametrize(
     ("there", "here", "expected"),
     [
-        pytest.param([".teams/main/", *repository("a")], "a", ".", id="above a repository"),
-        pytest.param([*repository("a"), "a/b/.teams/main/"], "a/b/c", "a/b", id="below its top"),
-        pytest.param(["home/.teams/main/", "home/a/"], "home/a", "home", id="in the home folder"),
+        pytest.param([".teams/main/roster.jsonl", *repository("a")], "a", ".", id="above a repository"),
+        pytest.param([*repository("a"), "a/b/.teams/main/roster.jsonl"], "a/b/c", "a/b", id="below its top"),
+        pytest.param(["home/.teams/main/roster.jsonl", "home/a/"], "home/a", "home", id="in the home folder"),
     ],
 )
 def test_without_a_team_in_the_workspace_those_that_0_1_would_have_used_are_named(
@@ -203,10 +204,54 @@ def test_without_a_team_in_the_workspace_those_that_0_1_would_have_used_are_name
 
 def test_the_first_free_team_is_main_then_counted(tmp_path: Path) -> None:
     assert free_team(tmp_path) == "main"
-    made(tmp_path, ".teams/main/", ".teams/main-3/")
+    made(tmp_path, ".teams/main/roster.jsonl", ".teams/main-3/roster.jsonl")
     assert free_team(tmp_path) == "main-2"
-    made(tmp_path, ".teams/main-2/")
+    made(tmp_path, ".teams/main-2/roster.jsonl")
     assert free_team(tmp_path) == "main-4"
+
+
+LEFT = (".teams/main/.lock=", ".teams/main/lead.seat=process 7", ".teams/main/signature=x", ".tasks/main/.lock=")
+
+
+@pytest.mark.parametrize(
+    ("there", "free"),
+    [
+        pytest.param([".teams/main/", ".tasks/main/"], True, id="empty folders"),
+        pytest.param([*LEFT], True, id="all that is made before a record"),
+        pytest.param([*LEFT, ".teams/main/roster.jsonl="], True, id="a roster without a byte"),
+        pytest.param([*LEFT, ".teams/main/.0123456789abcdef=x"], True, id="a draft of a signature"),
+        pytest.param([*LEFT, ".teams/main/roster.jsonl={"], False, id="a torn record"),
+        pytest.param([*LEFT, ".teams/main/.lock=marks"], False, id="marks of records that were there"),
+        pytest.param([*LEFT, ".teams/main/notes.md"], False, id="a file of somebody"),
+        pytest.param([*LEFT, ".teams/main/roster.jsonl/"], False, id="a folder in the place of a file"),
+        pytest.param([*LEFT, ".teams/main/lead_inbox.jsonl="], False, id="a mailbox"),
+        pytest.param([*LEFT, ".tasks/main/board.jsonl=x"], False, id="a board"),
+        pytest.param([".tasks/main/1.json"], False, id="a task and no team"),
+        pytest.param([".teams/main"], False, id="a file"),
+    ],
+)
+def test_a_folder_without_a_record_is_no_team_and_its_name_is_free(
+    tmp_path: Path, there: list[str], free: bool
+) -> None:
+    made(tmp_path, *there)
+    assert free_team(tmp_path) == ("main" if free else "main-2")
+    known = "main" in teams_in(tmp_path)
+    assert known is (not free and (tmp_path / ".teams/main").is_dir())
+    assert free_team(tmp_path, {"main", "main-2"}) == "main-3"
+
+
+@pytest.mark.parametrize("link", ["main", "main/lead.seat", "main/.lock"])
+def test_a_link_in_the_place_of_what_was_left_is_left_alone(tmp_path: Path, link: str) -> None:
+    made(tmp_path, ".teams/", *([".teams/main/"] if "/" in link else []), "elsewhere/")
+    (tmp_path / ".teams" / link).symlink_to(tmp_path / "elsewhere")
+    assert free_team(tmp_path) == "main-2"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_an_empty_folder_of_another_user_is_left_alone(tmp_path: Path) -> None:
+    made(tmp_path, ".teams/main/")
+    os.chown(tmp_path / ".teams/main", 12345, 12345)
+    assert free_team(tmp_path) == "main-2"
 
 
 def test_a_name_that_a_broken_link_has_taken_is_not_free(tmp_path: Path) -> None:
@@ -227,7 +272,7 @@ def test_a_board_that_was_written_to_counts_as_its_team(tmp_path: Path) -> None:
     for at, name in enumerate(("old", "new"), 1):
         for file in (tmp_path / ".teams" / name / "roster.jsonl", tmp_path / ".tasks" / name / "board.jsonl"):
             file.parent.mkdir(parents=True)
-            file.touch()
+            file.write_text("x")
             os.utime(file, (at, at))
     os.utime(tmp_path / ".tasks" / "old" / "board.jsonl", (3, 3))
     assert latest_team(tmp_path) == "old"

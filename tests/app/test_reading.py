@@ -1,4 +1,4 @@
-"""Reading a team's files: what is damaged is told within bounds, at a cost that grows with the file and not its square."""
+"""Reading a team's files: damage is told within bounds, at a cost that grows with the file and not with its square."""
 
 import sys
 from collections.abc import Callable

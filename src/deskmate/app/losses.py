@@ -3,7 +3,7 @@
 Faces above print it, `acting` beside accepts a loss, `checking` has machine and workspace; `reading` below reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,7 +161,7 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
             yield Lost(stream, item.number, item.where, item.reason, accepted)
 
 
-def _not_accepted(stream: str, items: Sequence[Item]) -> frozenset[int] | None:
+def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
     """Return the numbers that stop the work, None where nothing in a stream does."""
     if stream == ROSTER:
         return members.fold(members.EMPTY, items).damaged

@@ -2,14 +2,14 @@
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 from deskmate.core.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
-from deskmate.stores.archive import founding, small_file, spent_in, spent_in_archive, strays_in, teams_in
+from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import homes
@@ -115,10 +115,13 @@ def current_folder() -> Path:
         raise UnsafeFolder(f"the current folder: {error.strerror}; go to one that is there") from error
 
 
-def free_team(workspace: Path) -> str:
-    """Return the first of main, main-2, … that no team has, nor the board of one."""
+def free_team(workspace: Path, taken: Collection[str] = ()) -> str:
+    """Return the first of main, main-2, … that no team has, nor the board of one, and that is not `taken`.
+
+    Another process may be founding that one: who holds the seat of its lead and writes the first record has it.
+    """
     names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
-    return next(name for name in names if not any(os.path.lexists(workspace / top / name) for top in (TEAMS, TASKS)))
+    return next(name for name in names if name not in taken and is_unused(workspace, name))
 
 
 def known_team(workspace: Path, name: str) -> str:

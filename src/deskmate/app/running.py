@@ -165,15 +165,17 @@ async def _furnished(
 @asynccontextmanager
 async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
     """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
+    taken: set[str] = set()
     async with AsyncExitStack() as stack:
         while True:
-            name = new_name(wanted.team, "team") if wanted.team else free_team(place)
+            name = new_name(wanted.team, "team") if wanted.team else free_team(place, taken)
             try:
                 teams = await stack.enter_async_context(_home(place, name, wanted.settings, feed, create=True))
                 await teams.office.roster.found(name)
             except (Refused, Held) as error:
                 if wanted.team:
                     raise Refused(f"team '{name}' is there already; go on by: deskmate resume {name}") from error
+                taken.add(name)
                 await stack.aclose()
             else:
                 yield teams
