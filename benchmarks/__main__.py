@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from benchmarks import agents, claims, commands, faces, growth, mail, makespan, sandboxes, team, waking
+from benchmarks import agents, claims, commands, faces, growth, histories, mail, makespan, sandboxes, team, waking
 from benchmarks.machine import facts, warnings
 from benchmarks.measure import QUICK, RunFailed, Size
 from benchmarks.report import Answer, Table, as_json, targets_table
@@ -32,6 +32,7 @@ QUESTIONS: dict[str, Ask] = {
     "overhead": agents.ask_overhead,
     "history": agents.ask_history,
     "memory": commands.ask_memory,
+    "records": histories.ask,
     "delivery": team.ask_delivery,
     "leaving": team.ask_leaving,
     "spawn": team.ask_spawn,

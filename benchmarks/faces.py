@@ -57,7 +57,7 @@ def ask(folder: Path, size: Size, say: Callable[[str], None]) -> Answer:
     """Measure each command on one large team, and Python alone, in turns."""
     tasks, records = size.large_team
     say(f"faces: a team of {tasks:,} tasks and {records:,} records")
-    held = alone(partial(anyio.run, _fill, folder, tasks, records), FILL_SECONDS)
+    held = alone(partial(anyio.run, fill, folder, tasks, records), FILL_SECONDS)
     for place in map(Path, deskmate.__path__):
         compileall.compile_dir(place, quiet=1)
     say(f"faces: {size.starts} times each")
@@ -116,7 +116,7 @@ def _time(folder: Path, command: Sequence[str]) -> int:
 # -- the team -------------------------------------------------------------------------------------
 
 
-async def _fill(folder: Path, tasks: int, records: int) -> str:
+async def fill(folder: Path, tasks: int, records: int) -> str:
     """Let a team work until it has so many records, and a tenth of its tasks open; return what they are, in words."""
     store = open_store(folder)
     team = _Team(Pen(Unsynced(store), SystemClock()))

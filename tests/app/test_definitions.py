@@ -144,7 +144,9 @@ def test_more_skills_than_anybody_looks_through_are_cut_with_a_warning(
     assert f"holds {MOST_SKILLS + 1} skills" in caplog.text
 
 
-def test_the_branch_is_found_in_a_worktree_and_below_the_top(tmp_path: Path) -> None:
+def test_the_branch_is_that_of_a_repository_or_worktree_and_never_looked_for_above_the_workspace(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "repo/.git/worktrees/w").mkdir(parents=True)
     (tmp_path / "repo/.git/HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / "repo/.git/worktrees/w/HEAD").write_text("ref: refs/heads/side/way\n")
@@ -153,7 +155,7 @@ def test_the_branch_is_found_in_a_worktree_and_below_the_top(tmp_path: Path) -> 
     (tmp_path / "w/.git").write_text(f"gitdir: {tmp_path}/repo/.git/worktrees/w\n")
     (tmp_path / "none").mkdir()
     found = [branch_of(tmp_path / place) for place in ("repo", "repo/deep/er", "w", "none")]
-    assert found == ["main", "main", "side/way", None]
+    assert found == ["main", None, "side/way", None]
 
 
 @pytest.mark.behaviour("trust")

@@ -133,6 +133,29 @@ def test_killed_anywhere_it_ends_as_if_it_had_not_been(stage: Stage, unkilled: U
     assert hit >= EACH // 2
 
 
+# -- killed before the first record -------------------------------------------------------------------
+
+
+def test_killed_before_its_first_record_a_team_leaves_its_name_free(stage: Stage) -> None:
+    run = ["run", GOAL, "--permission-mode", "bypass", "--no-sandbox"]
+    left = set()
+    for deed in range(1, 100):
+        workspace = stage.workspace(f"founding-{deed}")
+        ended = stage.warm.play("-C", str(workspace), *run, fate=Fate(deed=deed))
+        assert ended.killed
+        if look(workspace / ".teams/main/roster.jsonl").records:
+            break
+        left |= {path.name for path in workspace.glob(".t*/main/*")}
+        teams = stage.warm.play("-C", str(workspace), "teams")
+        assert (teams.code, "there is no team" in teams.err, "damaged" in teams.err) == (2, True, False)
+        assert "bad" not in stage.warm.play("-C", str(workspace), "doctor").out
+        ended = stage.warm.play("-C", str(workspace), *run)
+        assert (ended.code, ended.out) == (0, f"{LAST_WORDS}\n"), ended.err
+        assert [path.name for path in workspace.glob(".teams/[a-z]*")] == ["main"]
+    assert {".lock", "lead.seat", "signature"} <= left
+    assert stage.complaints() == []
+
+
 # -- killed from outside ------------------------------------------------------------------------------
 
 DESKMATE = ("-m", "deskmate")

@@ -1,6 +1,8 @@
 """What records make of a board: each kind of event, what is skipped, and what damage does."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -282,6 +284,35 @@ def test_a_lost_record_is_damage_until_a_person_accepts_it() -> None:
     board = fold(board_of(FIRST), [lost(2)])
     assert board.damaged == {2}
     assert then(board, Accepted(by="user", at=3.0, number=2)).damaged == frozenset()
+
+
+class Copied(frozenset[int]):
+    """A set that counts how much of it is copied."""
+
+    count = 0
+
+    def __or__(self, other: AbstractSet[Any]) -> "Copied":
+        Copied.count += len(self)
+        return Copied(frozenset.__or__(self, other))
+
+    def __sub__(self, other: AbstractSet[Any]) -> "Copied":
+        Copied.count += len(self)
+        return Copied(frozenset.__sub__(self, other))
+
+
+def test_no_damaged_record_and_no_acceptance_costs_a_copy_of_all_damage_before_it() -> None:
+    board, Copied.count = replace(board_of(FIRST), damaged=Copied()), 0
+    accepted = [Accepted(by="user", at=3.0, number=number) for number in range(2, 502)]
+    board = fold(board, [*map(lost, range(2, 1002)), *records(accepted, 1001)])
+    assert board.damaged == frozenset(range(502, 1002))
+    assert Copied.count <= 2000
+
+
+def test_who_may_not_claim_is_told_how_much_damage_there_is_and_not_all_of_it() -> None:
+    board = fold(board_of(FIRST), map(lost, range(2, 1002)))
+    assert refusal(board, CLAIM) == (
+        "nobody takes work while the board is damaged at 1000 records; a person must accept the loss"
+    )
 
 
 def test_a_torn_record_was_never_one_and_is_no_damage() -> None:

@@ -1,8 +1,10 @@
 """What a transcript holds: every kind of entry comes back whole, and what must outlive a power loss is said."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from deskmate.core.entries import (
     KINDS,
@@ -28,7 +30,7 @@ from deskmate.core.entries import (
     read_entry,
     synced,
 )
-from deskmate.core.facts import Foreign
+from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.handshakes import Shake
 from deskmate.core.records import decode, encode
 
@@ -72,6 +74,20 @@ def test_every_kind_of_entry_comes_back_whole_from_its_line(entry: Entry) -> Non
     assert body == stamped
     del body["run"], body["ord"]
     assert read_entry(body) == entry
+
+
+@pytest.mark.parametrize("more", [{}, {"later": {"a": [1, None]}, "none": None}], ids=["", "unknown fields"])
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: type(entry).__name__)
+def test_a_slimmed_entry_is_the_same_entry(entry: Entry, more: dict[str, Any]) -> None:
+    whole = read_entry({**entry.body(), **more})
+    assert not isinstance(whole, Foreign)
+    slim = slimmed(whole)
+    assert (slim, repr(slim), slim.body(), type(slim)) == (whole, repr(whole), whole.body(), type(whole))
+    assert deepcopy(slim) == whole
+    assert slim.model_copy(update={"type": "other"}) == whole.model_copy(update={"type": "other"})
+    assert slimmed(slim) == whole
+    with pytest.raises(ValidationError):
+        slim.type = "other"  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize(("entry", "must"), TABLE, ids=lambda value: type(value).__name__)

@@ -230,7 +230,7 @@ def test_nothing_more_is_recorded_of_one_who_left(event: Event) -> None:
 @pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
 def test_nothing_is_recorded_of_one_who_never_joined(event: Event) -> None:
     stranger = event.model_copy(update={"name": "mallory"})
-    assert refusal(TEAM, stranger) == "'mallory' is not on the roster; here are lead, alice, bob, user"
+    assert refusal(TEAM, stranger) == "'mallory' is not on the roster; only members have a status"
 
 
 # -- who can be written to ------------------------------------------------------------------------

@@ -325,9 +325,16 @@ def test_on_a_damaged_team_each_act_is_done_or_a_sentence(
     assert obeyed(ended.stdout + ended.stderr) == []
 
 
-def test_outside_of_git_and_below_a_workspace_the_nearest_teams_are_meant(place: Path, env: Env) -> None:
+def test_below_a_workspace_its_teams_are_meant_but_not_in_a_repository_of_its_own(
+    place: Path, env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
     below = place / "a/b"
     below.mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", str(below)], check=True, timeout=60)
-    assert typed("-C", str(below), "send", "alice", "hi", env=env).code == 0
+    monkeypatch.chdir(below)
+    assert typed("send", "alice", "hi", env=env).code == 0
     assert len(mail_of(place, "alice")) == 1
+    subprocess.run(["git", "init", "-q", str(below)], check=True, timeout=60)
+    refused = typed("send", "alice", "hi", env=env)
+    assert (refused.code, len(mail_of(place, "alice"))) == (2, 1)
+    assert f"Team main is in {place}; to continue it: deskmate -C {place} resume" in refused.stderr
+    assert typed("-C", str(place), "send", "alice", "hi", env=env).code == 0

@@ -198,7 +198,7 @@ async def test_who_left_stays_left_whatever_a_late_record_says(team: Process) ->
 
 async def test_nobody_leaves_who_never_came(team: Process) -> None:
     assert await refused(team.roster.leave("carol", "", heard=0)) == (
-        "'carol' is not on the roster; here are lead, alice, bob, user"
+        "'carol' is not on the roster; only members have a status"
     )
 
 

@@ -1,5 +1,7 @@
 """A transcript has one writer, and what it remembers is what it reads back."""
 
+import gc
+import tracemalloc
 from pathlib import Path
 
 import anyio
@@ -10,10 +12,11 @@ from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started,
 from deskmate.core.facts import Foreign
 from deskmate.core.messages import Plain
 from deskmate.core.names import mail
-from deskmate.core.records import Damaged
+from deskmate.core.records import Damaged, encode
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.runtime.streams import RETRY_SECONDS
 from deskmate.runtime.transcript import Transcript
+from deskmate.stores.lines import seal
 from tests.runtime import Process, contents, fail, nothing, passing, until
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +55,34 @@ async def test_what_is_loaded_is_what_was_remembered(team: Process) -> None:
     assert transcript.memory.tasks == {4: 2}
     assert [*transcript.memory.calls] == ["bob:2.1"]
     assert len(transcript.entries) == len(LIFE) + 1
+
+
+async def test_a_long_transcript_takes_less_than_four_times_its_bytes_in_memory(
+    team_on_disk: Process, folder: Path
+) -> None:
+    await live(team_on_disk)
+    call = Call(tool="bash", arguments={"command": "python -m pytest tests/test_parse.py"})
+    step = (
+        Said(text="I run the tests.", calls=(call,)),
+        Began(calls=("bob:7.0",)),
+        Did(call="bob:7.0", text="ok\n" * 60),
+    )
+    bodies = [encode({**entry.body(), "run": "0123456789abcdef", "ord": 1}) for entry in step * 300]
+    with (folder / "bob_transcript.jsonl").open("ab") as file:
+        file.writelines(seal(body, number) for number, body in enumerate(bodies, len(LIFE) + 1))
+        size = file.tell()
+    # Once before: what is made only once is not what is measured.
+    await team_on_disk.another().transcript("bob")
+    process = team_on_disk.another()
+    gc.collect()
+    tracemalloc.start()
+    transcript = await process.transcript("bob")
+    gc.collect()
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(transcript.entries) == len(LIFE) + len(bodies)
+    assert kept < 4 * size
+    assert peak < 8 * size
 
 
 async def test_a_transcript_nobody_wrote_to_is_empty(team: Process) -> None:

@@ -81,6 +81,8 @@ def test_what_is_no_team_is_not_listed(tmp_path: Path) -> None:
     for path in (".archive", "Web", "a b", "web"):
         (tmp_path / ".teams" / path).mkdir(parents=True)
     (tmp_path / ".teams/file").write_text("")
+    (tmp_path / ".teams/left").mkdir()
+    (tmp_path / ".teams/web/roster.jsonl").write_text("x")
     assert (teams_in(tmp_path), teams_in(tmp_path / "nowhere")) == (["web"], [])
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from deskmate.app.confining import sandbox_of
+from deskmate.app.places import holds_home, teams_beyond
 from deskmate.app.reading import telling, workspace_at
 from deskmate.app.signing import Signing
 from deskmate.app.trusting import survey
@@ -224,14 +225,14 @@ def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check,
 
 
 def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWorkspace:
-    """Check the workspace that a folder belongs to, the current one if none is given. Nothing is left behind there."""
+    """Check the folder given, else the workspace of the current one. Nothing is left behind there."""
     try:
         place = workspace_at(folder)
         with telling(place):
             free, kind = shutil.disk_usage(place).free, mount_of(place, mountinfo)[0]
     except StoreError as error:
         return CheckedWorkspace(None, False, (told("workspace", error),))
-    needed = (_writable(place), _file_system(kind), *_locks(place, mountinfo))
+    needed = (_writable(place), *(() if folder else _beyond(place)), _file_system(kind), *_locks(place, mountinfo))
     usable = all(check.state != "bad" for check in needed)
     return CheckedWorkspace(place, usable, (*needed, check_space(free)))
 
@@ -243,7 +244,19 @@ def _writable(place: Path) -> Check:
         return Check("workspace", "ok", f"{place}, which has {TEAMS}")
     if (place / ".git").exists():
         return Check("workspace", "ok", f"{place}, the top of its git repository; no teams yet")
-    return Check("workspace", "ok", f"{place}, as no folder above it has {TEAMS} or is a git repository; no teams yet")
+    above = next((home for home in place.parents if (home / ".git").exists() and holds_home(home)), None)
+    why = (
+        f"the git repository {above} holds your home"
+        if above
+        else f"no folder above has {TEAMS} or is a git repository"
+    )
+    return Check("workspace", "ok", f"{place}, because {why}; no teams yet")
+
+
+def _beyond(place: Path) -> Iterator[Check]:
+    """Yield that there are teams in another folder upwards."""
+    if found := teams_beyond(place):
+        yield Check("workspace", "warn", f"{found[0]}, which is not the workspace here", f"continue with: {found[1]}")
 
 
 def _file_system(kind: str) -> Check:

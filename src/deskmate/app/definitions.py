@@ -130,13 +130,11 @@ def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:
 
 
 def branch_of(place: Path) -> str | None:
-    """Return the git branch of a folder, the start of a commit where it is on none, nothing outside of git.
+    """Return the git branch of a workspace, the start of a commit if it is on none, nothing outside of git.
 
     Only for a folder that is trusted: the name of a branch is words of whoever made it.
     """
-    top = next((folder / ".git" for folder in (place, *place.parents) if (folder / ".git").exists()), None)
-    if top is None:
-        return None
+    top = place / ".git"
     try:
         if top.is_file():
             # A worktree: what stands there says where its own part of the repository is.

@@ -74,7 +74,7 @@ def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox
         letters=tuple(sorted(shown, key=lambda letter: letter.number)),
         before=len(letters) - len(shown),
         colours=colours_of(roster),
-        damage=tuple(reading.damage),
+        damage=reading.damage,
     )
 
 
@@ -90,7 +90,7 @@ def look_at_transcript(folder: Path | None, team: str | None, name: str) -> Seen
         colour=colours_of(roster).get(name, ""),
         entries=tuple(entries_in(items)),
         last=items[-1].number if items else 0,
-        damage=tuple(reading.damage),
+        damage=reading.damage,
     )
 
 
@@ -119,7 +119,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
         raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {_who_was_here(roster, name)}")
     # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
     if not reading.has_files_of(known_name(name)):
-        raise StoreCorrupt(f"whether '{name}' is on team '{reading.team}' cannot be told: {'; '.join(reading.damage)}")
+        raise StoreCorrupt(f"whether '{name}' is on team '{reading.team}' cannot be told: {reading.damage[0]}")
     return reading, roster
 
 

@@ -140,7 +140,7 @@ def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
         mode=roster.mode.value,
         modes={name: mode.value for name, mode in roster.modes.items()},
         rules=tuple(f"{rule.effect} {rule}" for rule in roster.rules),
-        damage=tuple(reading.damage),
+        damage=reading.damage,
     )
 
 
@@ -153,7 +153,7 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
     colours = colours_of(members.fold(members.EMPTY, roster))
-    return SeenBoard(reading.team, see_tasks(board), colours, tuple(reading.damage))
+    return SeenBoard(reading.team, see_tasks(board), colours, reading.damage)
 
 
 def see_tasks(board: tasks.Board) -> tuple[SeenTask, ...]:
@@ -196,7 +196,7 @@ def look_at_cost(folder: Path | None, team: str | None) -> SeenCost:
             total = total.plus(spent)
     put_away = _put_away(reading)
     rows = tuple((member, model, one) for (member, model), one in sorted(sums.items()))
-    return SeenCost(reading.team, rows, total, put_away, tuple(reading.damage))
+    return SeenCost(reading.team, rows, total, put_away, reading.damage)
 
 
 def _put_away(reading: Reading) -> Sum:
@@ -224,7 +224,7 @@ def _team(reading: Reading) -> SeenTeam:
         done_tasks=sum(task.status is Status.COMPLETED for task in board.tasks.values()),
         spent=spent.team,
         written=written(reading.workspace, reading.team),
-        damage=tuple(reading.damage),
+        damage=reading.damage,
     )
 
 

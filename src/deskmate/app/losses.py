@@ -3,21 +3,19 @@
 Faces above print it, `acting` beside accepts a loss, `checking` has machine and workspace; `reading` below reads.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.checking import Check
 from deskmate.app.cuts import ENDS
-from deskmate.app.reading import CUT, Reading, reading_of, team_at, telling
+from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
 from deskmate.core import boards, members, tasks
 from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
 from deskmate.stores.archive import strays_in, teams_in
 
-# So many of each kind are told; a program gets them all.
-_TOLD = 20
 _UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
 _BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmate run"
 
@@ -82,10 +80,12 @@ class CheckedTeam:
 
     def _losses(self) -> Iterator[Check]:
         rows = [self._loss(one) for one in self.lost]
-        yield from rows[:_TOLD]
-        if len(rows) > _TOLD:
-            worst = max((row.state for row in rows[_TOLD:]), key=("ok", "warn", "bad").index)
-            yield Check("team", worst, f"{self.name}: {len(rows) - _TOLD} more records are lost", "see all with --json")
+        yield from rows[:MOST_TOLD]
+        if len(rows) > MOST_TOLD:
+            worst = max((row.state for row in rows[MOST_TOLD:]), key=("ok", "warn", "bad").index)
+            yield Check(
+                "team", worst, f"{self.name}: {len(rows) - MOST_TOLD} more records are lost", "see all with --json"
+            )
 
     def _loss(self, one: Lost) -> Check:
         if one.accepted:
@@ -142,14 +142,15 @@ def _checked(reading: Reading) -> CheckedTeam:
     lost = [one for stream in streams for one in _lost(stream, reading.items(stream))]
     seats = _seats(reading)
     told_already = {f"{one.where}: {one.reason}" for one in lost}
-    damage = tuple(words for words in reading.damage if words not in told_already)
+    others = (words for words in reading.damage if words not in told_already)
+    damage = tuple(words for words in others if not words.endswith(MORE))
     return CheckedTeam(reading.team, bool(roster.team), seats, tuple(lost), damage)
 
 
 def _stray(reading: Reading) -> CheckedTeam:
     """Return what bears the name of a team and is none: one look tells all there is to it."""
     reading.items(ROSTER)
-    return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=tuple(reading.damage))
+    return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=reading.damage)
 
 
 def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
@@ -160,7 +161,7 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
             yield Lost(stream, item.number, item.where, item.reason, accepted)
 
 
-def _not_accepted(stream: str, items: Sequence[Item]) -> frozenset[int] | None:
+def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
     """Return the numbers that stop the work, None where nothing in a stream does."""
     if stream == ROSTER:
         return members.fold(members.EMPTY, items).damaged

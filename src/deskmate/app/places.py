@@ -1,34 +1,110 @@
 """Places: which folder is worked in and which team is meant. Nothing here opens a file of the workspace's own."""
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import shlex
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
 from deskmate.core.spending import Spending, together
-from deskmate.errors import Refused, StoreUnavailable, UnsafeFolder
-from deskmate.stores.archive import founding, spent_in, spent_in_archive, strays_in, teams_in
+from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
+from deskmate.workspaces.sandbox import homes
 
 FIRST_TEAM = "main"
 _BEGIN = "begin one with: deskmate, or deskmate run"
 
 
-def workspace_of(folder: Path) -> Path:
-    """Return the nearest folder upwards that has teams, else the top of its git repository, else the folder itself."""
+def workspace_of(chosen: Path | None) -> Path:
+    """Return the folder that agents work in: the one chosen, else the one that the current folder belongs to.
+
+    That is the top of its git repository; outside of one, the nearest folder upwards with teams; else itself.
+    A folder that holds the user's home is the workspace only if it is chosen or the current one. Raises UnsafeFolder.
+    """
+    folder = chosen or current_folder()
     try:
         if not folder.is_dir():
             what = "is no folder" if folder.exists() else "is not there"
             raise UnsafeFolder(f"{folder} {what}; choose a workspace that is one")
         here = folder.resolve()
-        for mark in (TEAMS, ".git"):
-            if found := next((place for place in (here, *here.parents) if (place / mark).exists()), None):
-                return found
+        os.stat(here / ".")
+        return here if chosen else _workspace_around(here)
     except OSError as error:
         raise UnsafeFolder(f"{folder}: {error.strerror}; choose a workspace that you may read") from error
-    return here
+
+
+def _workspace_around(here: Path) -> Path:
+    places = list(_upwards(here))
+    tops = (place for place in places if _is_repository(place, here))
+    with_teams = (place for place in places if _has_teams(place, here))
+    return next(tops, None) or next(with_teams, here)
+
+
+def _upwards(here: Path) -> Iterator[Path]:
+    """Yield a folder and those above it on the same file system, as git does, none of which holds the user's home."""
+    yield here
+    for place in here.parents:
+        if place.stat().st_dev != here.stat().st_dev or holds_home(place):
+            return
+        yield place
+
+
+def holds_home(place: Path) -> bool:
+    """Tell whether a folder is the user's home or above it. As a workspace it would put all of home in reach."""
+    return any(home.is_relative_to(place) for home in homes(os.environ))
+
+
+def _is_repository(place: Path, here: Path) -> bool:
+    """Tell whether a folder is the top of a git repository, a worktree or a submodule."""
+    git = place / ".git"
+    if not _is_trusted(git, here):
+        return False
+    if not git.is_dir():
+        return small_file(git).startswith(b"gitdir:")
+    head, parts = git / "HEAD", [git / name for name in ("objects", "refs")]
+    whole = os.path.lexists(head) and not head.is_dir() and all(part.is_dir() for part in parts)
+    # A command can break the repository it works in. That must not make the next workspace a larger one.
+    return whole or (_has_teams(place, here) and any(git.iterdir()))
+
+
+def _has_teams(place: Path, here: Path) -> bool:
+    teams = place / TEAMS
+    return _is_trusted(teams, here) and teams.is_dir() and not teams.is_symlink()
+
+
+def _is_trusted(path: Path, here: Path) -> bool:
+    """Tell whether something is there and belongs to the user, or to the owner of the folder the user is in.
+
+    Otherwise anyone could make /tmp the workspace of all who work below it.
+    """
+    try:
+        owners = {path.lstat().st_uid, path.stat().st_uid}
+        return owners <= {os.geteuid(), here.stat().st_uid}
+    except OSError:
+        return False
+
+
+def teams_beyond(workspace: Path) -> tuple[str, str] | None:
+    """Return where else teams are, in words, and the command that continues there; None if there are none.
+
+    That is the nearest folder upwards with teams, if it is not the workspace. Version 0.1 would have worked there.
+    """
+    with suppress(OSError, DeskmateError):
+        here = current_folder().resolve()
+        start = here if here.is_relative_to(workspace) else workspace
+        for place in (start, *start.parents):
+            if place != workspace and _has_teams(place, start) and (teams := teams_in(place)):
+                names = f"Team {teams[0]} is" if len(teams) == 1 else f"{len(teams)} teams are"
+                return f"{names} in {place}", shlex.join(["deskmate", "-C", str(place), "resume"])
+    return None
+
+
+def _hint(workspace: Path) -> str:
+    where, command = teams_beyond(workspace) or ("", "")
+    return where and f". {where}; to continue it: {command}"
 
 
 def current_folder() -> Path:
@@ -39,10 +115,13 @@ def current_folder() -> Path:
         raise UnsafeFolder(f"the current folder: {error.strerror}; go to one that is there") from error
 
 
-def free_team(workspace: Path) -> str:
-    """Return the first of main, main-2, … that no team has, nor the board of one."""
+def free_team(workspace: Path, taken: Collection[str] = ()) -> str:
+    """Return the first of main, main-2, … that no team has, nor the board of one, and that is not `taken`.
+
+    Another process may be founding that one: who holds the seat of its lead and writes the first record has it.
+    """
     names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
-    return next(name for name in names if not any(os.path.lexists(workspace / top / name) for top in (TEAMS, TASKS)))
+    return next(name for name in names if name not in taken and is_unused(workspace, name))
 
 
 def known_team(workspace: Path, name: str) -> str:
@@ -54,14 +133,14 @@ def known_team(workspace: Path, name: str) -> str:
         raise UnsafeFolder(f"{workspace / TEAMS / name} is a link or a file, not a folder; move it away")
     there = f"there is {', '.join(teams)}" if teams else f"there is none yet; {_BEGIN}"
     hint = f'; to say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
-    raise Refused(f"there is no team '{name[:80]}' in {workspace}; {there}{hint}")
+    raise Refused(f"there is no team '{name[:80]}' in {workspace}; {there}{hint}{_hint(workspace)}")
 
 
 def latest_team(workspace: Path) -> str:
     """Return the team that was last written to; raise Refused where there is none."""
     teams = teams_in(workspace)
     if not teams:
-        raise Refused(f"there is no team in {workspace}; {_BEGIN}")
+        raise Refused(f"there is no team in {workspace}; {_BEGIN}{_hint(workspace)}")
     return max(teams, key=lambda team: written(workspace, team))
 
 

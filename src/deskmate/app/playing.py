@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deskmate.app.confining import sandbox_of
 from deskmate.app.furnishing import Furniture, connected, furniture_of, office_in
-from deskmate.app.places import current_folder, known_team, open_store, spent_elsewhere, workspace_of
+from deskmate.app.places import known_team, open_store, spent_elsewhere, workspace_of
 from deskmate.app.signing import Signing
 from deskmate.app.trusting import consent_to
 from deskmate.config import DEFAULT_MODELS, Settings, load
@@ -72,7 +72,7 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
 
     Raises Refused where there is no such teammate, Held where another process plays it and the part does not wait.
     """
-    place, settings = workspace_of(part.workspace or current_folder()), part.settings
+    place, settings = workspace_of(part.workspace), part.settings
     team = known_team(place, part.team)
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deskmate.app.cuts import Evidence, cut_of, evidence_of
-from deskmate.app.places import current_folder, known_team, latest_team, workspace_of
+from deskmate.app.places import known_team, latest_team, workspace_of
 from deskmate.core.members import EMPTY, Roster, fold
 from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
 from deskmate.core.records import Damaged, Item
@@ -22,6 +22,9 @@ from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
 from deskmate.stores.stream_file import StreamFile
 
 CUT = "its last line is cut off and left out"
+MORE = "more records of it cannot be read"
+# So many damaged records of each stream are told one by one.
+MOST_TOLD = 20
 _SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
 
 
@@ -36,8 +39,8 @@ def telling(workspace: Path) -> Iterator[None]:
 
 
 def workspace_at(folder: Path | None) -> Path:
-    """Return the workspace that a folder belongs to, the current one if none is given; raise StoreError."""
-    place = workspace_of(folder or current_folder())
+    """Return the workspace: the folder given, else the one that the current folder belongs to; raise StoreError."""
+    place = workspace_of(folder)
     with telling(place):
         # Listed by name: a folder that may not be read is not one without teams.
         if os.path.lexists(place / TEAMS):
@@ -70,11 +73,16 @@ def colours_of(roster: Roster) -> dict[str, str]:
 
 
 class Reading:
-    """One team as it stands on disk. `damage`: what could not be read so far, a sentence each."""
+    """One team as it stands on disk."""
 
     def __init__(self, workspace: Path, team: str) -> None:
         self.workspace, self.team = workspace, team
-        self.damage: list[str] = []
+        self._notes: dict[str, None] = {}
+
+    @property
+    def damage(self) -> tuple[str, ...]:
+        """What could not be read so far, a sentence each; of many damaged records of a stream, the number."""
+        return tuple(self._notes)
 
     def items(self, stream: str) -> list[Item]:
         """Return what can be read of a stream, nothing where there is none; note the rest as damage."""
@@ -101,7 +109,7 @@ class Reading:
             return self
         home = Reading(self.workspace, roster.home)
         # What is damaged there is told with what is here.
-        home.damage = self.damage
+        home._notes = self._notes
         return home
 
     def has_files_of(self, member: str) -> bool:
@@ -168,16 +176,17 @@ class Reading:
         return self.workspace.joinpath(TASKS if stream == BOARD else TEAMS, self.team, *below)
 
     def _noted(self, items: list[Item]) -> list[Item]:
-        for item in items:
-            # What is torn and has something behind it was an append that nobody was told of.
-            if isinstance(item, Damaged) and item.kind == "lost":
-                self.note(f"{item.where}: {item.reason}")
+        # What is torn and has something after it was an append that nobody was told of.
+        lost = [item for item in items if isinstance(item, Damaged) and item.kind == "lost"]
+        for item in lost[:MOST_TOLD]:
+            self.note(f"{item.where}: {item.reason}")
+        if len(lost) > MOST_TOLD:
+            self.note(f"{lost[0].where.rpartition(':')[0]}: {len(lost) - MOST_TOLD:,} {MORE}")
         return items
 
     def note(self, words: str) -> None:
         """Add a sentence on what cannot be read, once."""
-        if words not in self.damage:
-            self.damage.append(words)
+        self._notes[words] = None
 
 
 def _streams_of(name: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 `teams` below opens what the lead founds from there.
 """
 
+import logging
 import os
 import re
 from collections.abc import AsyncIterator
@@ -17,7 +18,7 @@ from anyio import to_thread
 from deskmate.app.confining import refuse_unconfined, sandbox_of
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.looking import SeenTask, see_tasks
-from deskmate.app.places import current_folder, free_team, home_of, known_team, latest_team, workspace_of
+from deskmate.app.places import free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
 from deskmate.app.playing import in_processes
 from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams, permit
@@ -41,15 +42,16 @@ from deskmate.runtime.office import Office
 from deskmate.runtime.team import Team
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl import TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import Sandbox
 
 GO_ON = "Go on where you stopped."
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a face wants done. `workspace`: where to look for one from, the current folder if not given.
+    """What a face wants done. `workspace`: the folder to work in; if not given, found from the current one.
 
     `settings`: those handed over, narrowed as the project has it. `tools`: of the program that runs this, beside those
     of Deskmate, and allowed; who plays in a process of its own has them not. `consent`: what of the workspace is used.
@@ -72,11 +74,6 @@ class Wanted:
                 raise BadInput(f"there is a tool '{name}' already; give yours another name")
             if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
                 raise BadInput(f"{ascii(name)[:80]} is no name of a tool; use 1 to 64 of letters, digits, '_' and '-'")
-
-    @property
-    def folder(self) -> Path:
-        """Where the user stands."""
-        return self.workspace or current_folder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,9 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
 @asynccontextmanager
 async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
     """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer."""
-    place, settings = workspace_of(wanted.folder), wanted.settings
+    place, settings = workspace_of(wanted.workspace), wanted.settings
+    if not wanted.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
+        _LOG.warning("the workspace is now %s. %s; to continue it: %s", place, *beyond)
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
@@ -131,7 +130,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
 @asynccontextmanager
 async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
     """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
-    place, settings = workspace_of(wanted.folder), wanted.settings
+    place, settings = workspace_of(wanted.workspace), wanted.settings
     asked = known_team(place, wanted.team) if wanted.team else latest_team(place)
     Signing(settings.state, place).check(asked)
     name = home_of(place, asked)
@@ -171,15 +170,17 @@ async def _furnished(
 @asynccontextmanager
 async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
     """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
+    taken: set[str] = set()
     async with AsyncExitStack() as stack:
         while True:
-            name = new_name(wanted.team, "team") if wanted.team else free_team(place)
+            name = new_name(wanted.team, "team") if wanted.team else free_team(place, taken)
             try:
                 teams = await stack.enter_async_context(_home(place, name, wanted.settings, feed, create=True))
                 await teams.office.roster.found(name)
             except (Refused, Held) as error:
                 if wanted.team:
                     raise Refused(f"team '{name}' is there already; go on by: deskmate resume {name}") from error
+                taken.add(name)
                 await stack.aclose()
             else:
                 yield teams

@@ -64,7 +64,7 @@ async def attended(wanted: Wanted, feed: Feed, *, latest: bool = False) -> Async
     A team of that name is gone on with where it is there, else founded; without a name a new one is founded, with
     `latest` the one last written to gone on with. What is asked waits for an answer, also when this is closed.
     """
-    there = latest or (wanted.team is not None and wanted.team in teams_in(workspace_of(wanted.folder)))
+    there = latest or (wanted.team is not None and wanted.team in teams_in(workspace_of(wanted.workspace)))
     opened = reopened if there else founded
     async with (
         opened(wanted, feed, attended=True) as (furniture, teams),

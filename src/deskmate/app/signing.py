@@ -7,7 +7,6 @@ worked in that git has files of: a pull writes over what git ignores without a w
 
 import logging
 import os
-import re
 import secrets
 import struct
 from collections.abc import Iterator
@@ -17,11 +16,9 @@ from pathlib import Path
 
 from deskmate.app.places import home_of
 from deskmate.app.trusting import locked, own_folder
-from deskmate.core.names import LEAD
 from deskmate.core.trust import signature
 from deskmate.errors import Refused, StoreUnavailable
-from deskmate.stores.archive import SIGNATURE, small_file, teams_from
-from deskmate.stores.folders import LOCK
+from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl import TASKS, TEAMS
 from deskmate.workspaces.private import private_folder, replace_file
 
@@ -30,8 +27,6 @@ _KEY_BYTES = 32
 # Of an entry in git's index: what stands before its hash, how long that may be, the flag that says that two bytes more
 # stand before its name, and the length of the name, as far as it is told.
 _BEFORE_HASH, _HASHES, _EXTENDED, _LENGTH = 40, (20, 32), 0x4000, 0xFFF
-# Made by whoever sits down and signs, before anything is said; drafts of a signature among it.
-_BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _LOG = logging.getLogger(__name__)
 
 
@@ -81,7 +76,7 @@ class Signing:
         if self.signed(team):
             return
         for top in (TEAMS, TASKS):
-            if others := [name for name in _names(self.workspace / top / team) if not _BARE.fullmatch(name)]:
+            if others := [name for name in _names(self.workspace / top / team) if not BARE.fullmatch(name)]:
                 raise Refused(
                     f"{self.workspace / top / team} holds {min(others)}, which was not written by you here; "
                     "move that folder away, or choose another name"

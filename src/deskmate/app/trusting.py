@@ -84,7 +84,7 @@ class Survey:
 def survey(folder: Path | None, state: Path, *, reads: bool) -> Survey:
     """Look a workspace over. Without `reads` nothing is opened in one that was never trusted."""
     here = folder or current_folder()
-    place, trouble = workspace_of(here), ""
+    place, trouble = workspace_of(folder), ""
     try:
         approved = Trust(state).approved(place)
     except BadRecord as error:

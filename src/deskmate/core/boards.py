@@ -38,14 +38,15 @@ def fold(board: Board, items: Iterable[Item]) -> Board:
 
     A part folded first and the rest after it make the same board as all at once.
     """
-    tasks, working = dict(board.tasks), dict(board.working)
-    board, number = replace(board, tasks=tasks, working=working), board.number
+    # Copied once and then changed in place: a copy for each record would cost time quadratic in their number.
+    tasks, working, damaged = dict(board.tasks), dict(board.working), set(board.damaged)
+    board, number = replace(board, tasks=tasks, working=working, damaged=damaged), board.number
     for item in items:
-        board, changed = _step(board, item, number)
+        board, changed = _step(board, damaged, item, number)
         number = item.number
         for task in changed:
             _put(tasks, working, task)
-    return replace(board, number=number)
+    return replace(board, number=number, damaged=frozenset(damaged))
 
 
 def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
@@ -57,11 +58,14 @@ def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
     tasks[task.id] = task
 
 
-def _step(board: Board, item: Item, before: int) -> tuple[Board, list[Task]]:
-    """Return what one item makes of a board, but for its number, and the tasks it changes."""
+def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Board, list[Task]]:
+    """Return what one item makes of a board, but for its number, and the tasks it changes; update `damaged`."""
     number = item.number
     if isinstance(item, Damaged):
-        return (_lost(board, number, before) if item.kind == "lost" else board), []
+        if item.kind == "torn":
+            return board, []
+        damaged.add(number)
+        return _keep_clear(board, number, before), []
     event = read_event(item.body)
     if isinstance(event, Foreign):
         return _skip(board, number, event.reason), []
@@ -71,13 +75,15 @@ def _step(board: Board, item: Item, before: int) -> tuple[Board, list[Task]]:
     if isinstance(event, Created):
         # Also where it is skipped: its writer, who may have known more, has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
-    return (_skip(board, number, why) if why else _note_effect(board, number, event)), changed
+    if isinstance(event, Accepted) and not why:
+        damaged.discard(event.number)
+    return (_skip(board, number, why) if why else _note_cause(board, number, event)), changed
 
 
-def _lost(board: Board, number: int, before: int) -> Board:
-    """Stop claims, and keep clear of the numbers that lost records may have given to tasks."""
+def _keep_clear(board: Board, number: int, before: int) -> Board:
+    """Skip the numbers that lost records may have given to tasks."""
     may_be_tasks = max(1, number - before)
-    return replace(board, damaged=board.damaged | {number}, next_id=board.next_id + may_be_tasks)
+    return replace(board, next_id=board.next_id + may_be_tasks)
 
 
 def _skip(board: Board, number: int, why: str) -> Board:
@@ -85,9 +91,7 @@ def _skip(board: Board, number: int, why: str) -> Board:
     return replace(board, skipped=(*board.skipped, note)[-NOTES_KEPT:])
 
 
-def _note_effect(board: Board, number: int, event: BoardEvent) -> Board:
-    if isinstance(event, Accepted):
-        board = replace(board, damaged=board.damaged - {event.number})
+def _note_cause(board: Board, number: int, event: BoardEvent) -> Board:
     if event.cause is None:
         return board
     return replace(board, causes=board.causes.put(event.cause, number))

@@ -25,7 +25,6 @@ from deskmate.core.tasks import (
     blockers,
     ids,
     in_progress_of,
-    listed,
 )
 
 _PATH_SHOWN = 12
@@ -224,8 +223,10 @@ def _not_now(board: Board, event: BoardEvent) -> str | None:
         return f"task #{event.task} cannot be created; the next one is #{board.next_id}"
     gives = isinstance(event, Claimed | Assigned) or (isinstance(event, Created) and event.owner is not None)
     if gives and board.damaged:
-        where = listed([str(number) for number in sorted(board.damaged)])
-        return f"nobody takes work while the board is damaged at record {where}; a person must accept the loss"
+        # Not all of them by number: a board may have thousands, and each claim is judged.
+        many = len(board.damaged)
+        where = f"record {next(iter(board.damaged))}" if many == 1 else f"{many} records"
+        return f"nobody takes work while the board is damaged at {where}; a person must accept the loss"
     return None
 
 

@@ -13,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from deskmate.core.records import Json
 from deskmate.errors import BadInput, BadName
 
+F = TypeVar("F", bound="Fact")
+M = TypeVar("M", bound=BaseModel)
+
 
 class Fact(BaseModel):
     """Something that was said or done. `type` names the kind on disk.
@@ -37,15 +40,45 @@ class Fact(BaseModel):
         return self.model_dump(mode="json", exclude_none=True) | unknown
 
 
+# What all facts share that were slimmed. Nobody changes a fact, so nobody changes these.
+_NOTHING: dict[str, Any] = {}
+_FIELD_SETS: dict[frozenset[str], set[str]] = {}
+
+
+def slimmed(fact: M) -> M:
+    """Return an equal fact that takes about a third of the memory, for those that are kept by the thousand.
+
+    Pydantic gives every instance a hash table of its own for its fields, a set of their names and a dict for unknown
+    ones: more than most records have bytes. Set one by one, the fields share their names with all others of the kind.
+    """
+    slim = object.__new__(type(fact))
+    for name, value in fact.__dict__.items():
+        object.__setattr__(slim, name, _slim_value(value))
+    names = frozenset(fact.model_fields_set)
+    object.__setattr__(slim, "__pydantic_fields_set__", _FIELD_SETS.setdefault(names, set(names)))
+    object.__setattr__(slim, "__pydantic_extra__", fact.model_extra or _NOTHING)
+    object.__setattr__(slim, "__pydantic_private__", None)
+    return slim
+
+
+def _slim_value(value: object) -> object:
+    match value:
+        case BaseModel():
+            return slimmed(value)
+        case tuple():
+            return tuple(map(_slim_value, value))
+        case dict():
+            return value or _NOTHING
+        case _:
+            return value
+
+
 @dataclass(frozen=True, slots=True)
 class Foreign:
     """A record of a kind unknown here, as it stands on disk, and why it was not understood."""
 
     raw: Json
     reason: str
-
-
-F = TypeVar("F", bound=Fact)
 
 
 def reader(*kinds: type[F]) -> Callable[[Json], F | Foreign]:

@@ -4,10 +4,9 @@ Status is a record here, never mail: seen by every face at once, costing nobody 
 appends what these rules allow; `core.tasks` is its twin for work.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from itertools import count
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator
 
@@ -222,7 +221,7 @@ class Roster:
     sandbox: str = ""
     number: int = 0
     causes: Seen[int] = field(default_factory=Seen)
-    damaged: frozenset[int] = frozenset()
+    damaged: Set[int] = frozenset()
     skipped: tuple[str, ...] = ()
 
     @property
@@ -273,15 +272,16 @@ def _join_refusal(roster: Roster, name: str) -> str | None:
         return str(error)
     if name not in roster.members:
         return None
-    # Cut, so that a number still fits behind the longest of names.
-    names = (f"{name[:56]}-{n}" for n in count(2))
-    free = next(other for other in names if other not in roster.members and not confusion(other, roster.members))
-    return f"the name '{name}' was used in this team before and is never used twice; try '{free}'"
+    # Cut, so that a number still fits after the longest of names.
+    others = (f"{name[:56]}-{n}" for n in range(2, 100))
+    free = (other for other in others if other not in roster.members and not confusion(other, roster.members))
+    advice = next((f"try '{other}'" for other in free), "choose another")
+    return f"the name '{name}' was used in this team before and is never used twice; {advice}"
 
 
 def _status_refusal(roster: Roster, name: str) -> str | None:
     if name not in roster.members:
-        return f"'{name}' is not on the roster; {who_is_here(roster)}"
+        return f"'{name}' is not on the roster; only members have a status"
     return None if roster.members[name].here else f"'{name}' has left; nothing more is recorded of it"
 
 
@@ -307,10 +307,13 @@ def recipient_refusal(roster: Roster, name: str) -> str | None:
 
 def fold(roster: Roster, items: Iterable[Item]) -> Roster:
     """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
+    draft = _Draft(dict(roster.members), dict(roster.modes), dict.fromkeys(roster.rules), set(roster.damaged))
+    roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
     for item in items:
         if isinstance(item, Damaged):
-            lost = {item.number} if item.kind == "lost" else set()
-            roster = replace(roster, number=item.number, damaged=roster.damaged | lost)
+            if item.kind == "lost":
+                draft.damaged.add(item.number)
+            roster = replace(roster, number=item.number)
             continue
         event = read_event(item.body)
         why = event.reason if isinstance(event, Foreign) else _held(roster, event) or refusal(roster, event)
@@ -318,8 +321,17 @@ def fold(roster: Roster, items: Iterable[Item]) -> Roster:
             notes = (*roster.skipped, f"record {item.number}: {why}")[-_NOTES:]
             roster = replace(roster, number=item.number, skipped=notes)
         else:
-            roster = replace(_apply(roster, event, item.number), number=item.number)
-    return roster
+            roster = replace(_apply(roster, draft, event, item.number), number=item.number)
+    return replace(roster, rules=tuple(draft.rules), damaged=frozenset(draft.damaged))
+
+
+class _Draft(NamedTuple):
+    """The parts of a roster that grow. A fold changes them in place: no record costs a copy of all before it."""
+
+    members: dict[str, Member]
+    modes: dict[str, Mode]
+    rules: dict[Rule, None]
+    damaged: set[int]
 
 
 def _held(roster: Roster, event: Event) -> str | None:
@@ -327,39 +339,43 @@ def _held(roster: Roster, event: Event) -> str | None:
     return f"a repeat of {cause}" if cause and cause in roster.causes else None
 
 
-def _apply(roster: Roster, event: Event, number: int) -> Roster:
+def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
     match event:
         case Founded(team=team, description=description, home=home, at=at):
             status = Status("idle", since=at, number=number)
             lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, status)
             # Whoever joined before is kept: the first founding may be a record that was lost.
-            members = {LEAD: lead, **roster.members}
-            return replace(roster, team=team, description=description, home=home, founded=at, members=members)
+            others = dict(draft.members)
+            draft.members.clear()
+            draft.members.update({LEAD: lead, **others})
+            return replace(roster, team=team, description=description, home=home, founded=at)
         case Joined():
-            return _join(roster, event, number)
+            return _join(roster, draft, event, number)
         case PolicySet():
-            return _permit(roster, event)
+            return _permit(roster, draft, event)
         case Accepted(number=accepted):
-            return replace(roster, damaged=roster.damaged - {accepted})
+            draft.damaged.discard(accepted)
+            return roster
         case _:
-            member = _with_status(roster.members[event.name], event, number)
-            return replace(roster, members={**roster.members, event.name: member})
+            draft.members[event.name] = _with_status(draft.members[event.name], event, number)
+            return roster
 
 
-def _join(roster: Roster, event: Joined, number: int) -> Roster:
-    member = Member(
+def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
+    teammates = len(draft.members) - (LEAD in draft.members)
+    draft.members[event.name] = Member(
         name=event.name,
         kind=Kind.TEAMMATE,
         agent_type=event.agent_type,
         role=event.role,
-        colour=colour_of(len(roster.teammates)),
+        colour=colour_of(teammates),
         joined=event,
         status=Status("working", since=event.at, number=number),
         since=number,
     )
-    modes = {**roster.modes, event.name: event.mode} if event.mode else roster.modes
-    causes = roster.causes.put(event.cause, number) if event.cause else roster.causes
-    return replace(roster, members={**roster.members, event.name: member}, modes=modes, causes=causes)
+    if event.mode:
+        draft.modes[event.name] = event.mode
+    return replace(roster, causes=roster.causes.put(event.cause, number)) if event.cause else roster
 
 
 def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
@@ -382,11 +398,10 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
             return replace(member, status=status, agreed=event.agreed)
 
 
-def _permit(roster: Roster, event: PolicySet) -> Roster:
-    dropped = [parse_rule(text) for text in event.remove_rules]
-    rules = tuple(rule for rule in roster.rules if rule not in dropped)
-    rules += tuple(rule for rule in map(parse_rule, event.add_rules) if rule not in rules)
-    roster = replace(roster, rules=rules)
+def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
+    for rule in map(parse_rule, event.remove_rules):
+        draft.rules.pop(rule, None)
+    draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
     if event.attended is not None:
         roster = replace(roster, attended=event.attended)
     if event.delegate is not None:
@@ -394,5 +409,6 @@ def _permit(roster: Roster, event: PolicySet) -> Roster:
     if event.sandbox is not None:
         roster = replace(roster, sandbox=event.sandbox)
     if event.mode and event.member:
-        return replace(roster, modes={**roster.modes, event.member: event.mode})
+        draft.modes[event.member] = event.mode
+        return roster
     return replace(roster, mode=event.mode) if event.mode else roster

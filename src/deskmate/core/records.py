@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Literal, TypeAlias
 
 from deskmate.errors import BadInput, BadRecord, TooLarge
@@ -16,6 +17,7 @@ Json: TypeAlias = Mapping[str, object]
 RECORD_CAP = 512 * 1024
 DEPTH_CAP = 64
 KEPT_KEYS = frozenset({"n", "crc"})
+STAMP_KEYS = frozenset({"run", "ord"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,8 @@ def decode(line: bytes) -> dict[str, object]:
         raise BadRecord(f"a JSON {type(value).__name__}, not an object")
     if _too_deep(line, value):
         raise BadRecord(f"nested deeper than {DEPTH_CAP} levels: no record of ours")
-    return value
+    # Python's JSON makes a new text of each key in each line; thousands of records share theirs.
+    return {intern(key): item for key, item in value.items()}
 
 
 def _no_constant(name: str) -> object:

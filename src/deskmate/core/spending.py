@@ -116,15 +116,14 @@ EMPTY = Spending()
 
 def fold(spending: Spending, items: Iterable[Item]) -> Spending:
     """Return what was spent after these items. What cannot be read counts nothing."""
+    team, members, number = spending.team, dict(spending.members), spending.number
     for item in items:
-        spending = replace(spending, number=item.number)
+        number = item.number
         spent = read_spent(item.body) if isinstance(item, Record) else None
         if isinstance(spent, Spent):
-            own = spending.members.get(spent.member, Sum()).plus(spent)
-            spending = replace(
-                spending, team=spending.team.plus(spent), members={**spending.members, spent.member: own}
-            )
-    return spending
+            team = team.plus(spent)
+            members[spent.member] = members.get(spent.member, Sum()).plus(spent)
+    return Spending(team, members, number)
 
 
 def together(spending: Spending, elsewhere: Spending) -> Spending:

@@ -5,7 +5,7 @@ is allowed, `boards` above that folds what happened. Below stand facts, names an
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -102,7 +102,7 @@ class Board:
     number: int = 0
     next_id: int = 1
     causes: Seen[int] = field(default_factory=Seen)
-    damaged: frozenset[int] = frozenset()
+    damaged: Set[int] = frozenset()
     skipped: tuple[str, ...] = ()
 
 

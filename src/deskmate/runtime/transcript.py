@@ -10,10 +10,10 @@ from typing import TypeVar
 import anyio
 
 from deskmate.core.entries import Entry, Said, read_entry, synced
-from deskmate.core.facts import Foreign
+from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.names import log
-from deskmate.core.records import Damaged, Item
+from deskmate.core.records import STAMP_KEYS, Damaged, Item
 from deskmate.runtime.streams import Pen
 
 E = TypeVar("E", bound=Entry)
@@ -44,8 +44,10 @@ class Transcript:
         The listener hears of every entry recorded from now on.
         """
         transcript = cls(pen, name)
-        for item in await pen.store.read(log(name)):
-            transcript._add(item)
+        items = list(reversed(await pen.store.read(log(name))))
+        while items:
+            # Let go one by one: as read, a record takes more memory than the entry that is kept of it.
+            transcript._add(items.pop())
         transcript._listener = listener
         return transcript
 
@@ -103,10 +105,12 @@ class Transcript:
         if isinstance(item, Damaged):
             self.damage.append(item)
             return
-        entry = read_entry(item.body)
+        # Who wrote it is only of use to the store.
+        entry = read_entry({key: value for key, value in item.body.items() if key not in STAMP_KEYS})
         if isinstance(entry, Foreign):
-            self.foreign.append((item.number, entry))
+            self.foreign.append((item.number, Foreign(item.body, entry.reason)))
             return
+        entry = slimmed(entry)
         self.entries.append((item.number, entry))
         self.memory = remember(self.memory, item.number, entry)
         if self._listener:

@@ -8,6 +8,7 @@ beside the event loop.
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -16,13 +17,13 @@ from pathlib import Path
 
 from deskmate.core import spending
 from deskmate.core.members import Founded, read_event
-from deskmate.core.names import ROSTER, SPEND, known_name
+from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, known_name
 from deskmate.core.records import RECORD_CAP, decode
 from deskmate.core.spending import EMPTY, Spending
 from deskmate.core.trust import signature
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
+from deskmate.stores.folders import LOCK, Folder
 from deskmate.stores.jsonl import TASKS, TEAMS
 from deskmate.stores.lines import unseal
 from deskmate.stores.stream_file import StreamFile
@@ -31,19 +32,55 @@ ARCHIVE, SIGNATURE, CLOSING = ".archive", "signature", "closing"
 TEAM_PART, TASKS_PART = "team", "tasks"
 # The team's own folder goes last: as long as it stands where it stood, somebody finds that there is more to move.
 _PARTS = ((TASKS, TASKS_PART), (TEAMS, TEAM_PART))
+# What is made in a team's folder before its first record; drafts of a signature among it.
+BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _MOST_BYTES = 4096
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
 
 
 def teams_in(workspace: Path) -> list[str]:
-    """Return the names of the teams that are open, in the order of the alphabet; raise StoreUnavailable."""
-    return [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and os.path.isdir(path)]
+    """Return the names of the teams that are open, in the order of the alphabet; raise StoreUnavailable.
+
+    A folder that someone left who was killed before the first record is no team.
+    """
+    names = [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and os.path.isdir(path)]
+    return [name for name in names if not is_unused(workspace, name)]
 
 
 def strays_in(workspace: Path) -> list[str]:
     """Return what bears the name of a team and is no folder; raise StoreUnavailable."""
     return [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and not os.path.isdir(path)]
+
+
+def is_unused(workspace: Path, team: str) -> bool:
+    """Tell whether the folders of a team, if there are any, hold nothing but what is made before the first record.
+
+    Anything else there, a link or a file of anybody, is left alone, and so is what shows that there was a record.
+    """
+    return all(_is_bare(workspace / top / team) for top in (TEAMS, TASKS))
+
+
+def _is_bare(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return False
+        with os.scandir(folder) as entries:
+            return all(map(_is_made_before_records, entries))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _is_made_before_records(entry: os.DirEntry[str]) -> bool:
+    status = entry.stat(follow_symlinks=False)
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    # Records and the marks of how far they are synced, in the lock file, make a team.
+    empty = entry.name in (LOCK, f"{ROSTER}.jsonl", f"{BOARD}.jsonl")
+    return status.st_size == 0 if empty else bool(BARE.fullmatch(entry.name))
 
 
 def founding(workspace: Path, *parts: str) -> Founded | None:

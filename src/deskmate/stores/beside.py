@@ -19,7 +19,7 @@ from deskmate.errors import StoreUnavailable
 T = TypeVar("T")
 
 
-class _Begun(asyncio.Future[T]):
+class _Begun(asyncio.Future[None]):
     """Work that a thread has begun. A task cancelled meanwhile, by whatever means, hears of it once that is done."""
 
     def cancel(self, msg: Any = None) -> bool:
@@ -27,7 +27,7 @@ class _Begun(asyncio.Future[T]):
         return False
 
 
-Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, _Begun[Any]]
+Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, _Begun]
 
 
 class Beside:
@@ -58,12 +58,15 @@ class Beside:
         await checkpoint_if_cancelled()
         self.check()
         loop = asyncio.get_running_loop()
-        begun: _Begun[T] = _Begun(loop=loop)
+        begun = _Begun(loop=loop)
+        # Not as the result of the future: the event loop keeps that until the caller waits again, and with it all that
+        # was read, while the caller makes something smaller of it.
+        results: list[T] = []
         self._open += 1
         if len(self._threads) < min(self._open, self._most):
             self._threads.append(threading.Thread(target=self._serve, name="deskmate-store", daemon=True))
             self._threads[-1].start()
-        self._jobs.put((work, loop, begun))
+        self._jobs.put((lambda: results.append(work()), loop, begun))
         with anyio.CancelScope(shield=True):
             try:
                 await begun
@@ -71,26 +74,28 @@ class Beside:
                 # Whoever is cancelled does not hear of an error; without this line asyncio would complain of that.
                 begun.exception()
                 raise
-        return begun.result()
+        return results.pop()
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
             work, loop, begun = job
-            result, error = None, None
+            error = None
             try:
-                result = work()
+                work()
             except BaseException as raised:
                 error = raised
             try:
-                loop.call_soon_threadsafe(self._finish, begun, result, error)
+                loop.call_soon_threadsafe(self._finish, begun, error)
             except RuntimeError:
                 # The event loop ended meanwhile: nobody is left to tell.
                 self._open -= 1
+            # A thread that waits for its next job must not hold on to what it read for the last one.
+            del job, work, begun, error
 
-    def _finish(self, begun: _Begun[Any], result: Any, error: BaseException | None) -> None:
+    def _finish(self, begun: _Begun, error: BaseException | None) -> None:
         self._open -= 1
         if error is None:
-            begun.set_result(result)
+            begun.set_result(None)
         else:
             begun.set_exception(error)
 

@@ -35,6 +35,8 @@ NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
 SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
 T = TypeVar("T", int, int | None)
+# So many lost records are told one by one, each time some are found.
+_MOST_TOLD = 20
 _LOG = logging.getLogger(__name__)
 
 
@@ -201,12 +203,16 @@ class JsonlStore:
         )
 
     def _warn_of_losses(self, stream: str, found: Sequence[Item]) -> None:
-        """Tell of each place once. Of what is torn nobody was ever told that it stands there: nothing is lost."""
-        for item in found:
-            if isinstance(item, Damaged) and item.kind == "lost" and item.where not in self._warned:
-                self._warned.add(item.where)
-                what = f"record {item.number} of {stream} is lost ({item.where}: {item.reason})"
-                _LOG.warning("%s; see: deskmate doctor %s", what, self._team.path.name)
+        """Tell of each place once, of many the first. A torn append was never confirmed to anyone: nothing is lost."""
+        lost = [item for item in found if isinstance(item, Damaged) and item.kind == "lost"]
+        fresh = [item for item in lost if item.where not in self._warned]
+        self._warned.update(item.where for item in fresh)
+        first = fresh[:_MOST_TOLD]
+        told = [f"record {item.number} of {stream} is lost ({item.where}: {item.reason})" for item in first]
+        if len(fresh) > len(first):
+            told.append(f"{len(fresh) - _MOST_TOLD:,} more records of {stream} are lost")
+        for words in told:
+            _LOG.warning("%s; see: deskmate doctor %s", words, self._team.path.name)
 
     # -- late syncs -------------------------------------------------------------------------------
 

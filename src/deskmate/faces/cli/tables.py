@@ -17,6 +17,8 @@ from deskmate.faces.cli.texts import clean, cut, one_line, width
 
 _GAP = "  "
 _LEAST_CELLS = 8
+# Of each stream only the first are told anyway; this bounds many streams and teams.
+_MOST_TOLD = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +122,10 @@ def sheet_for(stream: TextIO) -> Sheet:
 
 def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
     """Print lines to stdout and what is damaged to stderr; return the exit code."""
-    for words in damage:
+    for words in damage[:_MOST_TOLD]:
         warn(f"damaged: {words}")
+    if len(damage) > _MOST_TOLD:
+        warn(f"damaged: {len(damage) - _MOST_TOLD:,} more; see them with: deskmate doctor")
     with Outlet(sys.stdout) as outlet:
         outlet.put("".join(f"{line}\n" for line in lines))
         outlet.drain(None)

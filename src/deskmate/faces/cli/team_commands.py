@@ -267,7 +267,7 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
     """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
 
-    Without PATH, of the folder that is worked in. Nothing of a repository is used before; what is trusted is each file
+    Without PATH, of the workspace. Nothing of a repository is used before; what is trusted is each file
     as it is, and one that changes is asked about again. Exits with 1 if you do not trust what is shown.
     """
     if (lists and (revoke or team)) or (yes and (lists or revoke)):
