@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.limits import counts_processes
 from deskmate.workspaces.sandbox import Level
 from tests.workspaces.escapes import ATTEMPTS, GIT, RECORDS
+from tests.workspaces.families import FAMILIES
 from tests.workspaces.ground import ROOT
 
 NOBODY = "65534"
@@ -108,3 +110,27 @@ def test_without_a_sandbox_nearly_all_of_them_do(parent: Path, user: list[str]) 
     found = tried(parent, Level.NONE, user)
     assert found.keys() == {attempt.name for attempt in ATTEMPTS if not attempt.wild}
     assert [name for name, won in found.items() if not won][MAY_FAIL:] == []
+
+
+@pytest.mark.parametrize("level", [Level.BUBBLEWRAP, Level.LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
+def test_a_command_makes_sockets_of_four_families_and_no_others(
+    parent: Path, tmp_path: Path, user: list[str], level: Level
+) -> None:
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if found.level is not level:
+        pytest.skip(found.reason)
+    answers = run_as(parent, "families", level, user)
+    families = {number: "EAFNOSUPPORT" for number in FAMILIES} | dict.fromkeys((1, 2, 10, 16), "made")
+    pairs = {number: "EAFNOSUPPORT" for number in FAMILIES} | {1: "made"}
+    netlink = {number: "EPROTONOSUPPORT" for number in range(23)} | {0: "made"}
+    expected = {f"socket {number}": answer for number, answer in families.items()}
+    # The upper half of the first argument means nothing to the kernel.
+    expected |= {"long 1": "made", "long 40": "EAFNOSUPPORT"}
+    expected |= {f"netlink {number}": answer for number, answer in netlink.items()}
+    if not socket.has_dualstack_ipv6():
+        expected["socket 10"] = "EAFNOSUPPORT"
+    told = {f"pair {number}": answer for number, answer in pairs.items()}
+    closed = dict.fromkeys(expected, "EPERM") if level is Level.LANDLOCK else expected
+    assert answers == {"off": closed | told, "on": expected | told}
