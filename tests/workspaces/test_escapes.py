@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,9 @@ USERS = [pytest.param([], id="as this user"), pytest.param([NOBODY], id="as an o
 SELDOM = [USERS[0], pytest.param([NOBODY], id="as an ordinary user", marks=[as_root, pytest.mark.soak])]
 
 
-def run_as(parent: Path, module: str, level: Level, user: list[str]) -> dict[str, Any]:
-    """Return what one of the programs beside this prints."""
-    words = [sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
+def run_as(parent: Path, module: str, level: Level, user: list[str], before: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what one of the programs beside this prints. `before`: words that start it in some other way."""
+    words = [*before, sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 0, run.stderr
     found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
@@ -122,9 +123,9 @@ def test_a_command_makes_sockets_of_four_families_and_no_others(
     if found.level is not level:
         pytest.skip(found.reason)
     answers = run_as(parent, "families", level, user)
-    families = {number: "EAFNOSUPPORT" for number in FAMILIES} | dict.fromkeys((1, 2, 10, 16), "made")
-    pairs = {number: "EAFNOSUPPORT" for number in FAMILIES} | {1: "made"}
-    netlink = {number: "EPROTONOSUPPORT" for number in range(23)} | {0: "made"}
+    families = dict.fromkeys(FAMILIES, "EAFNOSUPPORT") | dict.fromkeys((1, 2, 10, 16), "made")
+    pairs = dict.fromkeys(FAMILIES, "EAFNOSUPPORT") | {1: "made"}
+    netlink = dict.fromkeys(range(23), "EPROTONOSUPPORT") | {0: "made"}
     expected = {f"socket {number}": answer for number, answer in families.items()}
     # The upper half of the first argument means nothing to the kernel.
     expected |= {"long 1": "made", "long 40": "EAFNOSUPPORT"}
@@ -134,3 +135,30 @@ def test_a_command_makes_sockets_of_four_families_and_no_others(
     told = {f"pair {number}": answer for number, answer in pairs.items()}
     closed = dict.fromkeys(expected, "EPERM") if level is Level.LANDLOCK else expected
     assert answers == {"off": closed | told, "on": expected | told}
+
+
+SHARED = ("unshare", "--mount", "--propagation", "shared")
+NOTHING = {"read": False, "overwritten": False, "made": False}
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("level", "reached"),
+    [
+        (Level.BUBBLEWRAP, NOTHING),
+        # Read-only like all that lies outside the workspace.
+        (Level.LANDLOCK, NOTHING | {"read": True}),
+        (Level.NONE, dict.fromkeys(NOTHING, True)),
+    ],
+)
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
+def test_what_is_mounted_while_a_command_runs_is_not_its_to_write(
+    parent: Path, tmp_path: Path, user: list[str], level: Level, reached: dict[str, bool]
+) -> None:
+    if subprocess.run([*SHARED, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if level is not Level.NONE and found.level is not level:
+        pytest.skip(found.reason)
+    assert run_as(parent, "mounting", level, user, SHARED) == reached

@@ -53,18 +53,18 @@ def judged(machine: str, calls: Mapping[str, int], *arguments: int, also: tuple[
 
 @pytest.mark.parametrize("high", [0, HIGH], ids=["plain", "with something in the upper half"])
 def test_sockets_of_four_families_can_be_made_and_no_others(machine: str, high: int) -> None:
-    expected = {family: "EAFNOSUPPORT" for family in range(256)} | dict.fromkeys((1, 2, 10, 16), "allowed")
+    expected = dict.fromkeys(range(256), "EAFNOSUPPORT") | dict.fromkeys((1, 2, 10, 16), "allowed")
     assert {family: judged(machine, SOCKET, high | family, 1) for family in expected} == expected
 
 
 def test_a_pair_of_sockets_is_of_the_first_family(machine: str) -> None:
-    expected = {family: "EAFNOSUPPORT" for family in range(256)} | {1: "allowed"}
+    expected = dict.fromkeys(range(256), "EAFNOSUPPORT") | {1: "allowed"}
     assert {family: judged(machine, SOCKETPAIR, family, 1) for family in expected} == expected
 
 
 @pytest.mark.parametrize("high", [0, HIGH], ids=["plain", "with something in the upper half"])
 def test_of_netlink_only_routes_can_be_asked_for(machine: str, high: int) -> None:
-    expected = {protocol: "EPROTONOSUPPORT" for protocol in range(32)} | {0: "allowed"}
+    expected = dict.fromkeys(range(32), "EPROTONOSUPPORT") | {0: "allowed"}
     assert {protocol: judged(machine, SOCKET, 16, 3, high | protocol) for protocol in expected} == expected
 
 

@@ -32,8 +32,8 @@ _ROUTE = 0
 class _Calls:
     """The numbers of one machine. `modes`: which argument is a mode; `opening`: which are the flags and the mode.
 
-    `absent` are told not to be there, and everybody does without: they would go round the others. `named` are refused if
-    somebody asks for that; of them, `socket` and `socketpair` are always open for some families only.
+    `absent` are told not to be there, and everybody does without: they would go round the others. `named` are refused
+    if somebody asks for that; of them, `socket` and `socketpair` are always open for some families only.
     """
 
     machine: int
