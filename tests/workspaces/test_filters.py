@@ -57,6 +57,13 @@ def test_sockets_of_four_families_can_be_made_and_no_others(machine: str, high: 
     assert {family: judged(machine, SOCKET, high | family, 1) for family in expected} == expected
 
 
+def test_the_first_family_can_be_closed_but_for_pairs(machine: str) -> None:
+    program = call_filter(machine, unix=False)
+    assert program
+    for calls, expected in ((SOCKET, "EAFNOSUPPORT"), (SOCKETPAIR, "allowed")):
+        assert answer(program, MACHINES[machine], calls[machine], 1, 1) == expected
+
+
 def test_a_pair_of_sockets_is_of_the_first_family(machine: str) -> None:
     expected = dict.fromkeys(range(256), "EAFNOSUPPORT") | {1: "allowed"}
     assert {family: judged(machine, SOCKETPAIR, family, 1) for family in expected} == expected

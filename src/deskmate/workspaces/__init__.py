@@ -15,6 +15,7 @@
     levels        what this machine can do to confine commands
     sandbox       what a confined command sees of the machine
     masks         what it does not: tables of names
+    sockets       where others on this machine listen
     guards        what it must not change in its workspace
     placeholders  what stands where something guarded is missing
     limits        what it may take of the machine

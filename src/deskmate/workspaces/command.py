@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -35,6 +35,8 @@ from deskmate.workspaces.sweep import Groups
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
+# How often a sandbox is tried to be set up.
+_TRIES = 5
 
 
 class Sink(Protocol):
@@ -139,15 +141,31 @@ class Command:
             self.over.set()
 
     def _run(self) -> End:
+        order = self._order
+        if order.cage is None:
+            with self._listening() as start:
+                return self._run_free(start(order.words, order.environ, (), subprocess.DEVNULL))
+        for left in reversed(range(_TRIES)):
+            with self._listening() as start:
+                try:
+                    return self._run_in(order.cage, start)
+                except NotBegun as error:
+                    # What was to be masked may have gone in the meantime, as sockets do: then it is not the next time.
+                    if not left or self._cancelled.is_set():
+                        self._drain(_LAST_WORDS_SECONDS)
+                        self._sink.add(f"{error}\n".encode())
+                        break
+        return End(Why.EXIT, None, 0, (), begun=False)
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[Start]:
+        """Hear what is printed meanwhile; yield what starts the process that prints it."""
         self._output, theirs = os.pipe()
         try:
             self._selector.register(self._output, selectors.EVENT_READ)
             # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
             with io.FileIO(theirs, "w") as output:
-                order, start = self._order, partial(self._start, output)
-                if order.cage:
-                    return self._run_in(order.cage, start)
-                return self._run_free(start(order.words, order.environ))
+                yield partial(self._start, output)
         finally:
             self._hang_up()
 
@@ -159,25 +177,20 @@ class Command:
     def _run_in(self, cage: Cage, start: Start) -> End:
         order = self._order
         begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
-        try:
-            with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
-                over = self._serve(
-                    one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
-                )
-                failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-                return replace(over, begun=not failed, refused=tuple(one.refused))
-        except NotBegun as error:
-            self._drain(_LAST_WORDS_SECONDS)
-            self._sink.add(f"{error}\n".encode())
-            return End(Why.EXIT, None, 0, (), begun=False)
+        with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
+            over = self._serve(
+                one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
+            )
+            failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
+            return replace(over, begun=not failed, refused=tuple(one.refused))
 
     def _start(
         self,
         output: io.FileIO,
         words: Sequence[str],
         environ: Mapping[str, str],
-        fds: Sequence[int] = (),
-        source: int = subprocess.DEVNULL,
+        fds: Sequence[int],
+        source: int,
     ) -> subprocess.Popen[bytes]:
         try:
             with output:

@@ -61,7 +61,7 @@ class Cage:
         """Yield the words that go before those of a command; what they need stands meanwhile."""
         found = self._found()
         with Placeholders(self.sandbox.state).standing(found.guards):
-            mounts = [*self.sandbox.machine(environ), *found.mounts, *map(_only_read, found.guards)]
+            mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
             mounts += (Mount(str(path), Way.READ) for path in self.shown)
             before = {guard: _identity(guard) for guard in found.guards}
             yield [*self.sandbox.words(mounts), "--chdir", str(self.root)]

@@ -72,16 +72,19 @@ _KNOWN = {
 ALLOW_ALL = struct.pack("=HBBI", _RETURN, 0, 0, _ALLOW)
 
 
-def call_filter(machine: str | None = None, *, also: Iterable[str] = ()) -> bytes | None:
+def call_filter(machine: str | None = None, *, also: Iterable[str] = (), unix: bool = True) -> bytes | None:
     """Return the program for this machine, or a named one; None for one whose calls are not known here.
 
-    `also`: names of calls that it refuses besides.
+    `also`: names of calls that it refuses besides. `unix`: whether sockets of that family can be made, not only pairs.
     """
     calls = _KNOWN.get(machine or platform.machine())
-    return b"".join(_program(calls, tuple(calls.named[name] for name in also))) if calls else None
+    if calls is None:
+        return None
+    families = _FAMILIES if unix else _FAMILIES[1:]
+    return b"".join(_program(calls, tuple(calls.named[name] for name in also), families))
 
 
-def _program(calls: _Calls, also: tuple[int, ...]) -> Iterable[bytes]:
+def _program(calls: _Calls, also: tuple[int, ...], families: tuple[int, ...]) -> Iterable[bytes]:
     # A program for another machine has other numbers: it cannot be run here.
     yield from (_load(_MACHINE), _jump(_EQUAL, calls.machine, 1, 0), _return(_ABSENT), _load(_NUMBER))
     for first in calls.others:
@@ -97,12 +100,12 @@ def _program(calls: _Calls, also: tuple[int, ...]) -> Iterable[bytes]:
         yield _return(_ALLOW)
         yield from _unless_lent(mode)
     yield from _when(_NUMBER, calls.named["socketpair"], [*_only(0, (_UNIX,), errno.EAFNOSUPPORT), _return(_ALLOW)])
-    yield from _when(_NUMBER, calls.named["socket"], [*_sockets(), _return(_ALLOW)])
+    yield from _when(_NUMBER, calls.named["socket"], [*_sockets(families), _return(_ALLOW)])
     yield _return(_ALLOW)
 
 
-def _sockets() -> Iterable[bytes]:
-    yield from _only(0, _FAMILIES, errno.EAFNOSUPPORT)
+def _sockets(families: tuple[int, ...]) -> Iterable[bytes]:
+    yield from _only(0, families, errno.EAFNOSUPPORT)
     yield from _when(_ARGUMENTS, _NETLINK, [*_only(2, (_ROUTE,), errno.EPROTONOSUPPORT)])
 
 

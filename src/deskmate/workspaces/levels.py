@@ -20,7 +20,8 @@ from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
 from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
 from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspaces.sandbox import Level, Sandbox, named_secrets
+from deskmate.workspaces.sockets import Sockets
 
 # Never by PATH: that may lead into a workspace, where agents write.
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
@@ -57,7 +58,7 @@ def find_sandbox(
     wanted = Sandbox(
         Level.BUBBLEWRAP,
         network=listed,
-        hidden=tuple(hidden),
+        hidden=(*hidden, *named_secrets(environ)),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),
@@ -86,7 +87,8 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
         sandbox = replace(wanted, program=words)
         said = _try(sandbox, environ)
         if not said:
-            return replace(sandbox, reason=_weakness(words))
+            # Not for the trial: to look for sockets takes a while.
+            return replace(sandbox, reason=_weakness(words), sockets=Sockets())
     return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
 
 
