@@ -5,7 +5,6 @@ A thread of its own serves it, so that nothing blocks the event loop; the caller
 """
 
 import contextlib
-import errno
 import io
 import os
 import select
@@ -20,14 +19,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, NotBegun, Start, inmate
-from deskmate.workspaces.fenced import fenced
+from deskmate.workspaces.confined import Cage, Inmate, NotBegun, Start, inmate
+from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.processes import Toll, end, mark_of
 from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
@@ -37,6 +36,13 @@ _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
 # How often a sandbox is tried to be set up.
 _TRIES = 5
+# So many at once: each has to be set up within seconds.
+_STARTING = threading.BoundedSemaphore(8)
+
+# A command behind one wall or the other, begun.
+Begin: TypeAlias = Callable[
+    [Cage, Sequence[str], Mapping[str, str], Start], contextlib.AbstractContextManager[Fenced | Inmate]
+]
 
 
 class Sink(Protocol):
@@ -77,6 +83,7 @@ class Order:
     """What is to be run: never through a shell, unless the words name one.
 
     `complains`: what it prints to standard error belongs to its output. `cage`: where it is confined, if it is.
+    `fds`: descriptors that it inherits.
     """
 
     words: Sequence[str]
@@ -86,6 +93,7 @@ class Order:
     grace_seconds: float
     complains: bool = True
     cage: Cage | None = None
+    fds: tuple[int, ...] = ()
 
 
 async def execute(order: Order, sink: Sink, groups: Groups) -> End:
@@ -176,8 +184,11 @@ class Command:
 
     def _run_in(self, cage: Cage, start: Start) -> End:
         order = self._order
-        begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
-        with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
+        begin: Begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
+        with contextlib.ExitStack() as stack:
+            with _STARTING:
+                one = stack.enter_context(begin(cage, order.words, order.environ, start))
+            stack.enter_context(self._groups.listing(one.process.pid))
             over = self._serve(
                 one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
             )
@@ -202,14 +213,14 @@ class Command:
                     stdout=output,
                     stderr=subprocess.STDOUT if self._order.complains else subprocess.DEVNULL,
                     start_new_session=True,
-                    pass_fds=fds,
+                    pass_fds=(*fds, *self._order.fds),
                 )
         except ValueError as error:
             raise ToolError("the command holds a character that no command can; leave it out") from error
         except OSError as error:
-            too_long = error.errno == errno.E2BIG
-            onward = "put it into a file and run that" if too_long else "try again, and tell the user if it stays so"
-            raise ToolError(f"the command could not be started: {error.strerror}; {onward}") from error
+            raise ToolError(
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+            ) from error
 
     def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll]) -> End:
         """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
