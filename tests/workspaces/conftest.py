@@ -84,8 +84,7 @@ def open_folder() -> Iterator[Path]:
     within = next((place for place in (ROOT / ".bench", Path("/srv"), Path("/opt")) if is_of_use(place)), None)
     if within is None:
         pytest.skip("there is no folder outside /tmp that can be written, and reached by another user")
-    within.mkdir(exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="escapes-", dir=within))
+    folder = _made_in(within)
     folder.chmod(0o777)
     yield folder
     # Deeper than Python can follow.
@@ -94,6 +93,14 @@ def open_folder() -> Iterator[Path]:
         # It stays while somebody else is at work in it.
         with contextlib.suppress(OSError):
             within.rmdir()
+
+
+def _made_in(within: Path) -> Path:
+    """Make a folder in another; who else is at work there may remove that in between."""
+    while True:
+        within.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            return Path(tempfile.mkdtemp(prefix="escapes-", dir=within))
 
 
 def is_of_use(place: Path) -> bool:

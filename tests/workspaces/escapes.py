@@ -44,6 +44,7 @@ IN_MEMORY = (
     "os.write(f, b'echo pwned > <outside>/victim'); os.execv(f'/proc/self/fd/{f}', ['x'])"
 )
 RING = "import ctypes; ctypes.CDLL(None).syscall(425, 8, bytes(120)) >= 0 and open('loot', 'w').write('<canary>')"
+REMEMBERED = "printf 'protocol=https\\nhost=example.org\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill > loot"
 TYPED = (
     "import fcntl, termios; fcntl.ioctl(open('/dev/tty'), termios.TIOCSTI, b'x'); open('loot', 'w').write('<canary>')"
 )
@@ -157,6 +158,24 @@ def call(family: str, address: str) -> str:
     return f'timeout 5 <python> -c "{CALL.format(family, address)}"'
 
 
+def remember(ground: Ground) -> None:
+    """Have git keep a password in the memory of a process for a while."""
+    (ground.home / ".gitconfig").write_text("[credential]\n\thelper = cache --timeout=60\n")
+    asked = f"protocol=https\nhost=example.org\nusername=u\npassword={CANARY}\n\n"
+    subprocess.run(["git", "credential", "approve"], input=asked, text=True, env=_at_home(ground), check=True)
+
+
+def forgotten(ground: Ground) -> bool:
+    """The password was brought into the workspace; then git is told to forget it."""
+    subprocess.run(["git", "credential-cache", "exit"], env=_at_home(ground), check=True)
+    return loot(ground)
+
+
+def _at_home(ground: Ground) -> dict[str, str]:
+    moved = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "GIT_"))}
+    return {**moved, "HOME": str(ground.home), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_SYSTEM": os.devnull}
+
+
 def wrote(name: str, command: str, **more: object) -> Attempt:
     return Attempt(name, command, victim, **more)  # type: ignore[arg-type]
 
@@ -264,6 +283,17 @@ MACHINE = [
     Attempt("abstract socket", call("UNIX", r"'\\0<abstract>'"), heard),
     Attempt("socket in /tmp", call("UNIX", "'<temporary>'"), heard),
     Attempt("socket in /run", call("UNIX", "'<run>'"), heard),
+    Attempt("socket at home", call("UNIX", "'<at_home>'"), heard),
+    Attempt("socket at home through /proc", call("UNIX", "'/proc/self/root<at_home>'"), heard),
+    Attempt("socket at home by a link", "ln -s <at_home> l; " + call("UNIX", "'l'"), heard),
+    Attempt("socket at home by a hard link", "ln <at_home> h; " + call("UNIX", "'h'"), heard),
+    Attempt("socket at home from its folder", "cd <home>/a/b; " + call("UNIX", "'s'"), heard),
+    Attempt(
+        "socket at home uncovered", "umount <at_home>; mv <at_home> <at_home>2; " + call("UNIX", "'<at_home>2'"), heard
+    ),
+    Attempt("socket neither at home nor hidden", call("UNIX", "'<beside>'"), heard),
+    Attempt("socket of another process", call("UNIX", "'/proc/<sleeper>/root<at_home>'"), heard),
+    Attempt("the password that git remembers", REMEMBERED, forgotten, remember),
     Attempt("port on this machine", call("INET", "('127.0.0.1', <port>)"), heard),
     Attempt("kill", "kill -9 <sleeper>", killed),
     Attempt("kill everybody", "kill -9 -1", killed, wild=True),

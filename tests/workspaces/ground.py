@@ -153,7 +153,14 @@ def _lay(made: Ground, *, repository: bool) -> None:
 def _listen(made: Ground, stack: contextlib.ExitStack) -> None:
     """Listen on everything that a command may reach somebody by."""
     name, temporary = made.top.name, stack.enter_context(tempfile.TemporaryDirectory())
-    for kind, address in (("abstract", f"\0{name}"), ("temporary", f"{temporary}/s"), ("run", f"/run/{name}")):
+    (made.home / "a/b").mkdir(parents=True)
+    for kind, address in (
+        ("abstract", f"\0{name}"),
+        ("temporary", f"{temporary}/s"),
+        ("run", f"/run/{name}"),
+        ("at_home", f"{made.home}/a/b/s"),
+        ("beside", f"{made.outside}/s"),
+    ):
         one = stack.enter_context(socket.socket(socket.AF_UNIX))
         with contextlib.suppress(PermissionError):
             one.bind(address)

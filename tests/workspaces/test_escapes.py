@@ -2,8 +2,10 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.limits import counts_processes
 from deskmate.workspaces.sandbox import Level
 from tests.workspaces.escapes import ATTEMPTS, GIT, RECORDS
+from tests.workspaces.families import FAMILIES
 from tests.workspaces.ground import ROOT
 
 NOBODY = "65534"
@@ -26,9 +29,9 @@ USERS = [pytest.param([], id="as this user"), pytest.param([NOBODY], id="as an o
 SELDOM = [USERS[0], pytest.param([NOBODY], id="as an ordinary user", marks=[as_root, pytest.mark.soak])]
 
 
-def run_as(parent: Path, module: str, level: Level, user: list[str]) -> dict[str, Any]:
-    """Return what one of the programs beside this prints."""
-    words = [sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
+def run_as(parent: Path, module: str, level: Level, user: list[str], before: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what one of the programs beside this prints. `before`: words that start it in some other way."""
+    words = [*before, sys.executable, "-m", f"tests.workspaces.{module}", str(parent), level, *user]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert run.returncode == 0, run.stderr
     found: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
@@ -108,3 +111,57 @@ def test_without_a_sandbox_nearly_all_of_them_do(parent: Path, user: list[str]) 
     found = tried(parent, Level.NONE, user)
     assert found.keys() == {attempt.name for attempt in ATTEMPTS if not attempt.wild}
     assert [name for name, won in found.items() if not won][MAY_FAIL:] == []
+
+
+@pytest.mark.parametrize("level", [Level.BUBBLEWRAP, Level.LANDLOCK])
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
+def test_a_command_makes_sockets_of_four_families_and_no_others(
+    parent: Path, tmp_path: Path, user: list[str], level: Level
+) -> None:
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if found.level is not level:
+        pytest.skip(found.reason)
+    answers = run_as(parent, "families", level, user)
+    families = dict.fromkeys(FAMILIES, "EAFNOSUPPORT") | dict.fromkeys((1, 2, 10, 16), "made")
+    pairs = dict.fromkeys(FAMILIES, "EAFNOSUPPORT") | {1: "made"}
+    netlink = dict.fromkeys(range(23), "EPROTONOSUPPORT") | {0: "made"}
+    expected = {f"socket {number}": answer for number, answer in families.items()}
+    # The upper half of the first argument means nothing to the kernel.
+    expected |= {"long 1": "made", "long 40": "EAFNOSUPPORT"}
+    expected |= {f"netlink {number}": answer for number, answer in netlink.items()}
+    if not socket.has_dualstack_ipv6():
+        expected["socket 10"] = "EAFNOSUPPORT"
+    told = {f"pair {number}": answer for number, answer in pairs.items()}
+    closed = expected
+    if level is Level.LANDLOCK:
+        closed = dict.fromkeys(expected, "EPERM")
+        expected |= {"socket 1": "EAFNOSUPPORT", "long 1": "EAFNOSUPPORT"}
+    assert answers == {"off": closed | told, "on": expected | told}
+
+
+SHARED = ("unshare", "--mount", "--propagation", "shared")
+NOTHING = {"read": False, "overwritten": False, "made": False}
+
+
+@as_root
+@pytest.mark.parametrize(
+    ("level", "reached"),
+    [
+        (Level.BUBBLEWRAP, NOTHING),
+        # Read-only like all that lies outside the workspace.
+        (Level.LANDLOCK, NOTHING | {"read": True}),
+        (Level.NONE, dict.fromkeys(NOTHING, True)),
+    ],
+)
+@pytest.mark.parametrize("user", USERS)
+@pytest.mark.behaviour("sandbox")
+def test_what_is_mounted_while_a_command_runs_is_not_its_to_write(
+    parent: Path, tmp_path: Path, user: list[str], level: Level, reached: dict[str, bool]
+) -> None:
+    if subprocess.run([*SHARED, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    found = find_sandbox(tmp_path, programs=[] if level is Level.LANDLOCK else PROGRAMS)
+    if level is not Level.NONE and found.level is not level:
+        pytest.skip(found.reason)
+    assert run_as(parent, "mounting", level, user, SHARED) == reached

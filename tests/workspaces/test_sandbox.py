@@ -15,7 +15,7 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.limits import Limits
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Mount, Sandbox, Way
@@ -254,13 +254,30 @@ def test_a_machine_that_forbids_it_is_told_why(tmp_path: Path) -> None:
     assert found == Sandbox(Level.NONE, reason)
 
 
-def test_an_older_bubblewrap_is_used_without_what_it_does_not_know(tmp_path: Path, bubblewrap: Sandbox) -> None:
-    fake = tmp_path / "bwrap"
-    fake.write_text(f'#!/bin/sh\ncase "$*" in *--disable-userns*) exit 1;; esac\nexec {bubblewrap.program[0]} "$@"\n')
+def bubblewrap_that(tmp_path: Path, condition: str) -> str:
+    """Return a bubblewrap that fails first where a condition of the shell holds."""
+    fake, real = tmp_path / "bwrap", next(path for path in PROGRAMS if os.access(path, os.X_OK))
+    fake.write_text(f'#!/bin/sh\nif {condition}; then exit 1; fi\nexec {real} "$@"\n')
     fake.chmod(0o755)
-    found = find_sandbox(tmp_path, programs=[str(fake)])
+    return str(fake)
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_an_older_bubblewrap_is_used_without_what_it_does_not_know(tmp_path: Path) -> None:
+    fake = bubblewrap_that(tmp_path, 'case "$*" in *--disable-userns*) true;; *) false;; esac')
+    found = find_sandbox(tmp_path, programs=[fake])
     assert found.level is Level.BUBBLEWRAP
     assert "--disable-userns" not in found.program
+    assert "commands can have namespaces of their own" in found.reason
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_machine_where_mounts_cannot_be_made_private_has_a_sandbox_that_says_so(tmp_path: Path) -> None:
+    mounts = os.readlink("/proc/self/ns/mnt")
+    fake = bubblewrap_that(tmp_path, f'[ "$(readlink /proc/self/ns/mnt)" != "{mounts}" ]')
+    found = find_sandbox(tmp_path, programs=[fake])
+    assert (found.level, found.program[0]) == (Level.BUBBLEWRAP, fake)
+    assert "a disk that you mount while a command runs is open to that command" in found.reason
 
 
 def test_without_a_place_for_its_list_there_is_no_sandbox(tmp_path: Path) -> None:

@@ -192,8 +192,8 @@ async def test_what_is_searched_must_be_there(workspace: LocalWorkspace) -> None
 
 
 def test_ripgrep_is_told_to_leave_out_what_is_ours() -> None:
-    words = searching_words("rg", "-x", "*.py", ["./src"])
-    assert words[-4:] == ["-e", "-x", "--", "./src"]
+    words = searching_words("rg", "-x", "/dev/fd/9", "*.py", ["./src"])
+    assert words[-3:] == ["--file=/dev/fd/9", "--", "./src"]
     assert [word for word in words if word.startswith("--glob")] == [
         "--glob=*.py",
         "--glob=!.git",
@@ -202,9 +202,14 @@ def test_ripgrep_is_told_to_leave_out_what_is_ours() -> None:
     ]
 
 
+@pytest.mark.parametrize("pattern", ["a\nb", "a\r"])
+def test_a_pattern_of_several_lines_stays_one_pattern(pattern: str) -> None:
+    assert searching_words("rg", pattern, "/dev/fd/9", "", ["."])[-4:] == ["-e", pattern, "--", "."]
+
+
 def test_without_ripgrep_a_glob_with_a_folder_is_refused() -> None:
     with pytest.raises(ToolError, match="name the folder in path"):
-        searching_words(None, "x", "src/*.py", ["."])
+        searching_words(None, "x", "/dev/fd/9", "src/*.py", ["."])
 
 
 async def test_ripgrep_and_grep_find_the_same(tree: Path, make: Callable[..., LocalWorkspace]) -> None:

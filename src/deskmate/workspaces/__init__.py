@@ -8,6 +8,7 @@
     private       our own folders below `.teams`: blobs, and the list of process groups
     globs         which paths a glob pattern matches
     searching     finding files, and the command that searches them
+    script        the text of a command, handed over so that no list of processes shows it
     command       one running command, from its start until nothing of it is left
     processes     which processes belong to a command, and how they are ended
     sweep         what a predecessor left running
@@ -15,9 +16,11 @@
     levels        what this machine can do to confine commands
     sandbox       what a confined command sees of the machine
     masks         what it does not: tables of names
+    sockets       where others on this machine listen
     guards        what it must not change in its workspace
     placeholders  what stands where something guarded is missing
     limits        what it may take of the machine
+    descriptors   how many files may be open, and so how much runs at once
     filters       the system calls it may not make
     confined      one command started in the sandbox
 """

@@ -5,7 +5,6 @@ A thread of its own serves it, so that nothing blocks the event loop; the caller
 """
 
 import contextlib
-import errno
 import io
 import os
 import select
@@ -15,19 +14,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, NotBegun, Start, inmate
-from deskmate.workspaces.fenced import fenced
+from deskmate.workspaces.confined import Cage, Inmate, NotBegun, Start, inmate
+from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.processes import Toll, end, mark_of
 from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
@@ -35,6 +34,15 @@ from deskmate.workspaces.sweep import Groups
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
+# How often a sandbox is tried to be set up.
+_TRIES = 5
+# So many at once: each has to be set up within seconds.
+_STARTING = threading.BoundedSemaphore(8)
+
+# A command behind one wall or the other, begun.
+Begin: TypeAlias = Callable[
+    [Cage, Sequence[str], Mapping[str, str], Start], contextlib.AbstractContextManager[Fenced | Inmate]
+]
 
 
 class Sink(Protocol):
@@ -75,6 +83,7 @@ class Order:
     """What is to be run: never through a shell, unless the words name one.
 
     `complains`: what it prints to standard error belongs to its output. `cage`: where it is confined, if it is.
+    `fds`: descriptors that it inherits.
     """
 
     words: Sequence[str]
@@ -84,6 +93,7 @@ class Order:
     grace_seconds: float
     complains: bool = True
     cage: Cage | None = None
+    fds: tuple[int, ...] = ()
 
 
 async def execute(order: Order, sink: Sink, groups: Groups) -> End:
@@ -139,15 +149,31 @@ class Command:
             self.over.set()
 
     def _run(self) -> End:
+        order = self._order
+        if order.cage is None:
+            with self._listening() as start:
+                return self._run_free(start(order.words, order.environ, (), subprocess.DEVNULL))
+        for left in reversed(range(_TRIES)):
+            with self._listening() as start:
+                try:
+                    return self._run_in(order.cage, start)
+                except NotBegun as error:
+                    # What was to be masked may have gone in the meantime, as sockets do: then it is not the next time.
+                    if not left or self._cancelled.is_set():
+                        self._drain(_LAST_WORDS_SECONDS)
+                        self._sink.add(f"{error}\n".encode())
+                        break
+        return End(Why.EXIT, None, 0, (), begun=False)
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[Start]:
+        """Hear what is printed meanwhile; yield what starts the process that prints it."""
         self._output, theirs = os.pipe()
         try:
             self._selector.register(self._output, selectors.EVENT_READ)
             # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
             with io.FileIO(theirs, "w") as output:
-                order, start = self._order, partial(self._start, output)
-                if order.cage:
-                    return self._run_in(order.cage, start)
-                return self._run_free(start(order.words, order.environ))
+                yield partial(self._start, output)
         finally:
             self._hang_up()
 
@@ -158,26 +184,24 @@ class Command:
 
     def _run_in(self, cage: Cage, start: Start) -> End:
         order = self._order
-        begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
-        try:
-            with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
-                over = self._serve(
-                    one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
-                )
-                failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-                return replace(over, begun=not failed, refused=tuple(one.refused))
-        except NotBegun as error:
-            self._drain(_LAST_WORDS_SECONDS)
-            self._sink.add(f"{error}\n".encode())
-            return End(Why.EXIT, None, 0, (), begun=False)
+        begin: Begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
+        with contextlib.ExitStack() as stack:
+            with _STARTING:
+                one = stack.enter_context(begin(cage, order.words, order.environ, start))
+            stack.enter_context(self._groups.listing(one.process.pid))
+            over = self._serve(
+                one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
+            )
+            failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
+            return replace(over, begun=not failed, refused=tuple(one.refused))
 
     def _start(
         self,
         output: io.FileIO,
         words: Sequence[str],
         environ: Mapping[str, str],
-        fds: Sequence[int] = (),
-        source: int = subprocess.DEVNULL,
+        fds: Sequence[int],
+        source: int,
     ) -> subprocess.Popen[bytes]:
         try:
             with output:
@@ -189,14 +213,14 @@ class Command:
                     stdout=output,
                     stderr=subprocess.STDOUT if self._order.complains else subprocess.DEVNULL,
                     start_new_session=True,
-                    pass_fds=fds,
+                    pass_fds=(*fds, *self._order.fds),
                 )
         except ValueError as error:
             raise ToolError("the command holds a character that no command can; leave it out") from error
         except OSError as error:
-            too_long = error.errno == errno.E2BIG
-            onward = "put it into a file and run that" if too_long else "try again, and tell the user if it stays so"
-            raise ToolError(f"the command could not be started: {error.strerror}; {onward}") from error
+            raise ToolError(
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+            ) from error
 
     def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll]) -> End:
         """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""

@@ -61,7 +61,7 @@ class Cage:
         """Yield the words that go before those of a command; what they need stands meanwhile."""
         found = self._found()
         with Placeholders(self.sandbox.state).standing(found.guards):
-            mounts = [*self.sandbox.machine(environ), *found.mounts, *map(_only_read, found.guards)]
+            mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
             mounts += (Mount(str(path), Way.READ) for path in self.shown)
             before = {guard: _identity(guard) for guard in found.guards}
             yield [*self.sandbox.words(mounts), "--chdir", str(self.root)]
@@ -157,11 +157,12 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
 
     Raises NotBegun where the sandbox cannot be set up. Nothing of the command may be left at the end.
     """
-    with contextlib.ExitStack() as stack:
+    # Of what is needed to set it up, nothing stays open while it runs: many may.
+    with contextlib.ExitStack() as stack, contextlib.ExitStack() as setup:
         before = stack.enter_context(cage.around(environ))
-        (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(stack), _pipe(stack)
+        (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(setup), _pipe(setup)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
-        filtering, filters = _filter_words(stack)
+        filtering, filters = _filter_words(setup)
         door = _Door(cage.sandbox.network, stack)
         # Inside, temporary files have a place of their own.
         inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
@@ -178,6 +179,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             _await_bond(first)
             door.serve()
             opener.write(OPEN)
+            setup.close()
         except BaseException as error:
             # By group: what is inside leaves it only once it dies with its parent by itself.
             os.killpg(process.pid, signal.SIGKILL)

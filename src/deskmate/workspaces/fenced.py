@@ -61,7 +61,8 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
         scratch = stack.enter_context(_scratch())
         reading, writing = os.pipe()
         gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
-        filtered = call_filter(also=_refused(cage)) or ALLOW_ALL
+        # Landlock cannot close the one socket that is masked, so that all of its kind are closed.
+        filtered = call_filter(also=_refused(cage), unix=False) or ALLOW_ALL
         fence = partial(restrict, [*_rules(cage, environ, scratch)], filtered)
         process = _behind(fence, lambda: start([*GATE, *words], {**environ, "TMPDIR": scratch}, (), gate.fileno()))
         try:
@@ -126,7 +127,9 @@ def _behind(fence: Callable[[], None], start: "Callable[[], subprocess.Popen[byt
 def _rules(cage: Cage, environ: Mapping[str, str], scratch: str) -> Iterator[Rule]:
     """Yield what a command may do where: names it may list everywhere, for rights can be given but not taken."""
     shown = {
-        mount.path: mount.way for mount in cage.sandbox.machine(environ) if not mount.path.startswith(f"{_KERNEL}/")
+        mount.path: mount.way
+        for mount in cage.sandbox.machine(environ, cage.root)
+        if not mount.path.startswith(f"{_KERNEL}/")
     }
     masked = {path for path, way in shown.items() if way not in (Way.READ, Way.WRITE)} | {"/dev"}
     yield Rule("/", Right.LIST)

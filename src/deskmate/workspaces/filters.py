@@ -1,7 +1,9 @@
 """Filters: the few system calls that a confined command may not make, as a program for the kernel.
 
 No mount keeps a command from making its own file setuid: outside, such a file would lend the user's rights to others.
-And what the user's session keeps in the kernel's keyrings is no file at all. `confined` and `levels` hand it over.
+And what the user's session keeps in the kernel's keyrings is no file at all. A network namespace does not hold every
+family of sockets: AF_VSOCK talks to the host of a virtual machine, or to its guests, from inside any of them. So only
+the families that programs need are open. `confined` and `levels` hand the program over.
 """
 
 import errno
@@ -13,10 +15,17 @@ from dataclasses import dataclass, field
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
-_ALLOW, _REFUSE, _ABSENT = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x00050000 | errno.ENOSYS
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_REFUSE, _ABSENT = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS
 _LENT = stat.S_ISUID | stat.S_ISGID
 # Only a call that makes a file has a mode; of any other, what stands there means nothing.
 _MAKES = 0o100 | 0o20000000
+# By number, because Python leaves out names that its own machine lacks. A pair of sockets is always of the first.
+_UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
+_FAMILIES = (_UNIX, _INET, _INET6, _NETLINK)
+# Of netlink only the part that lists addresses and routes, as looking up a host name does. Other parts tell about
+# devices, audits and the firewall.
+_ROUTE = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class _Calls:
     """The numbers of one machine. `modes`: which argument is a mode; `opening`: which are the flags and the mode.
 
     `absent` are told not to be there, and everybody does without: they would go round the others. `named` are refused
-    where somebody asks for that.
+    if somebody asks for that; of them, `socket` and `socketpair` are always open for some families only.
     """
 
     machine: int
@@ -45,7 +54,7 @@ _KNOWN = {
         (425, 437),
         {90: 1, 91: 1, 85: 1, 133: 1, 259: 2, 268: 2, 452: 2},
         {2: (1, 2), 257: (2, 3)},
-        {"socket": 41, "truncate": 76, "shmget": 29, "semget": 64, "msgget": 68},
+        {"socket": 41, "socketpair": 53, "truncate": 76, "shmget": 29, "semget": 64, "msgget": 68},
         others=(0x40000000,),
     ),
     "aarch64": _Calls(
@@ -54,7 +63,7 @@ _KNOWN = {
         (425, 437),
         {52: 1, 33: 2, 53: 2, 452: 2},
         {56: (2, 3)},
-        {"socket": 198, "truncate": 45, "shmget": 194, "semget": 190, "msgget": 186},
+        {"socket": 198, "socketpair": 199, "truncate": 45, "shmget": 194, "semget": 190, "msgget": 186},
     ),
 }
 
@@ -63,16 +72,19 @@ _KNOWN = {
 ALLOW_ALL = struct.pack("=HBBI", _RETURN, 0, 0, _ALLOW)
 
 
-def call_filter(machine: str | None = None, *, also: Iterable[str] = ()) -> bytes | None:
+def call_filter(machine: str | None = None, *, also: Iterable[str] = (), unix: bool = True) -> bytes | None:
     """Return the program for this machine, or a named one; None for one whose calls are not known here.
 
-    `also`: names of calls that it refuses besides.
+    `also`: names of calls that it refuses besides. `unix`: whether sockets of that family can be made, not only pairs.
     """
     calls = _KNOWN.get(machine or platform.machine())
-    return b"".join(_program(calls, tuple(calls.named[name] for name in also))) if calls else None
+    if calls is None:
+        return None
+    families = _FAMILIES if unix else _FAMILIES[1:]
+    return b"".join(_program(calls, tuple(calls.named[name] for name in also), families))
 
 
-def _program(calls: _Calls, also: tuple[int, ...]) -> Iterable[bytes]:
+def _program(calls: _Calls, also: tuple[int, ...], families: tuple[int, ...]) -> Iterable[bytes]:
     # A program for another machine has other numbers: it cannot be run here.
     yield from (_load(_MACHINE), _jump(_EQUAL, calls.machine, 1, 0), _return(_ABSENT), _load(_NUMBER))
     for first in calls.others:
@@ -87,7 +99,29 @@ def _program(calls: _Calls, also: tuple[int, ...]) -> Iterable[bytes]:
         yield from (_jump(_EQUAL, number, 0, 7), _load(_ARGUMENTS + 8 * flags), _jump(_ANY_OF, _MAKES, 1, 0))
         yield _return(_ALLOW)
         yield from _unless_lent(mode)
+    yield from _when(_NUMBER, calls.named["socketpair"], [*_only(0, (_UNIX,), errno.EAFNOSUPPORT), _return(_ALLOW)])
+    yield from _when(_NUMBER, calls.named["socket"], [*_sockets(families), _return(_ALLOW)])
     yield _return(_ALLOW)
+
+
+def _sockets(families: tuple[int, ...]) -> Iterable[bytes]:
+    yield from _only(0, families, errno.EAFNOSUPPORT)
+    yield from _when(_ARGUMENTS, _NETLINK, [*_only(2, (_ROUTE,), errno.EPROTONOSUPPORT)])
+
+
+def _when(offset: int, value: int, steps: list[bytes]) -> Iterable[bytes]:
+    """Yield steps that are taken only if this is the value there."""
+    yield from (_load(offset), _jump(_EQUAL, value, 0, len(steps)), *steps)
+
+
+def _only(argument: int, values: tuple[int, ...], error: int) -> Iterable[bytes]:
+    """Yield steps that refuse a call unless an argument is one of these.
+
+    Only its lower half is compared: the kernel takes these arguments for an int, and ignores the rest.
+    """
+    yield _load(_ARGUMENTS + 8 * argument)
+    yield from (_jump(_EQUAL, value, len(values) - number, 0) for number, value in enumerate(values))
+    yield _return(_ERROR | error)
 
 
 def _unless_lent(mode: int) -> Iterable[bytes]:

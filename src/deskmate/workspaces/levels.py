@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,14 +20,18 @@ from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.landlock import SCOPES_SINCE, version
 from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
 from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspaces.sandbox import Level, Sandbox, named_secrets
+from deskmate.workspaces.sockets import Sockets
 
 # Never by PATH: that may lead into a workspace, where agents write.
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
+_UNSHARE = ("/usr/bin/unshare", "/bin/unshare", "/run/current-system/sw/bin/unshare")
+# By itself, bubblewrap has what is mounted later show up inside, writable. Started from private mounts it does not.
+_PRIVATE = ("--mount", "--propagation", "private", "--")
+_PRIVATE_OF_USER = ("--user", "--map-current-user", *_PRIVATE)
 _ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
-# The first that works: with namespaces closed inside too, where bubblewrap is new enough.
+# With namespaces closed inside too, if bubblewrap is new enough.
 _CLOSED = "--disable-userns"
-_WAYS = ((*_ALWAYS, _CLOSED), _ALWAYS)
 _TRIAL = ("/bin/sh", "-c", ":")
 _TRIAL_SECONDS = 10
 _SAID = 4096
@@ -54,7 +58,7 @@ def find_sandbox(
     wanted = Sandbox(
         Level.BUBBLEWRAP,
         network=listed,
-        hidden=tuple(hidden),
+        hidden=(*hidden, *named_secrets(environ)),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),
@@ -79,12 +83,21 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
     except OSError as error:
         return f"{error.filename or wanted.state} cannot be used: {error.strerror}; a sandbox keeps a list there"
     said = ""
-    for way in _WAYS:
-        sandbox = replace(wanted, program=(program, *way))
+    for words in _ways(program):
+        sandbox = replace(wanted, program=words)
         said = _try(sandbox, environ)
         if not said:
-            return replace(sandbox, reason=_weakness(way))
+            # Not for the trial: to look for sockets takes a while.
+            return replace(sandbox, reason=_weakness(words), sockets=Sockets())
     return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
+
+
+def _ways(program: str) -> Iterator[tuple[str, ...]]:
+    """Yield the ways to start bubblewrap, the best first: only a trial tells which of them work."""
+    unshare = next((path for path in _UNSHARE if os.access(path, os.X_OK)), None)
+    private = (_PRIVATE, _PRIVATE_OF_USER) if os.geteuid() == 0 else (_PRIVATE_OF_USER,)
+    for before in (*((unshare, *words) for words in private if unshare), ()):
+        yield from ((*before, program, *_ALWAYS, _CLOSED), (*before, program, *_ALWAYS))
 
 
 def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox | str:
@@ -147,11 +160,16 @@ def _ended(one: Inmate | Fenced) -> str:
     return f"exit status {status}" if status else ""
 
 
-def _weakness(way: Sequence[str]) -> str:
+def _weakness(words: Sequence[str]) -> str:
     """Return what even the best level lacks here."""
     lacks = {
         "how many processes a command of root has cannot be bounded": counts_processes(),
-        "commands can have namespaces of their own, as bubblewrap is too old to close them": _CLOSED in way,
-        "setuid files cannot be kept from being made": call_filter() is not None,
+        "commands can have namespaces of their own, as bubblewrap is too old to close them": _CLOSED in words,
+        "a disk that you mount while a command runs is open to that command, as unshare does not work": set(
+            _PRIVATE
+        ).issubset(words),
+        "no system calls are filtered, so that commands can make setuid files, and sockets of every family": (
+            call_filter() is not None
+        ),
     }
     return "; ".join(said for said, held in lacks.items() if not held)

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from deskmate.workspaces.descriptors import give_back
+
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")
 _COUNTED = re.compile(r"^\d+:(?P<old>(?:[^:]*\b(?:pids|memory)\b[^:]*)?):(?P<path>/.*)$", re.MULTILINE)
@@ -56,6 +58,7 @@ class Limits:
             _, hard = resource.prlimit(pid, kind)
             bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.prlimit(pid, kind, (bound, bound))
+        give_back(pid)
         # Where all of them together take too much, the kernel ends these before anything of the user's.
         (_PROC / str(pid) / "oom_score_adj").write_text(_FIRST_TO_GO)
         bounds = {

@@ -24,6 +24,7 @@ from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.confined import Cage
+from deskmate.workspaces.descriptors import room_to_run, room_to_search
 from deskmate.workspaces.files import content, opened, put
 from deskmate.workspaces.guards import is_guarded, obeyed, would_be_bare
 from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
@@ -31,6 +32,7 @@ from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
 from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspaces.script import NAMED_PATTERN, file_named, handed_over, shell_words
 from deskmate.workspaces.searching import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
 from deskmate.workspaces.sweep import Groups, Unfinished
 
@@ -154,6 +156,10 @@ class LocalWorkspace:
 
     async def find(self, pattern: str) -> list[str]:
         """Return at most 1,000 files that a glob pattern matches, the latest changed first; none that git ignores."""
+        async with room_to_search():
+            return await self._find(pattern)
+
+    async def _find(self, pattern: str) -> list[str]:
         with telling(pattern), closing(Found(self._root, pattern)) as found:
             in_time = await self._list(found)
             # Where git lists nothing, it knows nothing of this folder.
@@ -177,6 +183,10 @@ class LocalWorkspace:
 
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
         """Return the lines that match, as `path:line:text`, bounded; raise ToolError for a bad pattern."""
+        async with room_to_search():
+            return await self._matching_lines(pattern, path, glob)
+
+    async def _matching_lines(self, pattern: str, path: str, glob: str) -> Ran:
         paths = await _beside(lambda: self._searched(path, glob))
         if not paths:
             return Ran(1, "")
@@ -190,17 +200,22 @@ class LocalWorkspace:
             # A file that cannot be read is told in the same way as a pattern that cannot: without files it is clear.
             check, output = await self._search(pattern, glob, [os.devnull], complains=True)
             if check.status not in (0, 1):
-                raise ToolError(f"this pattern cannot be searched for: {output.lines().strip()}")
+                complaint = NAMED_PATTERN.sub("", output.lines().strip())
+                raise ToolError(f"this pattern cannot be searched for: {complaint}")
         return Ran(0 if text else 1, text)
 
     async def _search(
         self, pattern: str, glob: str, paths: Sequence[str], *, complains: bool = False
     ) -> tuple[End, Output]:
-        words = searching_words(shutil.which("rg", path=self._environ.get("PATH")), pattern, glob, paths)
+        rg = shutil.which("rg", path=self._environ.get("PATH"))
         # As it was printed: it is held against what stands in the files.
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
         blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
-        end = await self._execute(words, output, SEARCH_SECONDS, complains=complains, shows_blobs=bool(blobs))
+        with handed_over(f"{pattern}\n") as fd:
+            words = searching_words(rg, pattern, file_named(fd), glob, paths)
+            end = await self._execute(
+                words, output, SEARCH_SECONDS, complains=complains, shows_blobs=bool(blobs), fds=(fd,)
+            )
         return end, output
 
     def _confirmed(self, printed: bytes) -> str:
@@ -235,8 +250,10 @@ class LocalWorkspace:
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
         kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
-        with closing(kept) as output:
-            end = await self._execute([shell, "-c", command], output, timeout_seconds, call=name)
+        async with room_to_run(timeout_seconds):
+            with closing(kept) as output, handed_over(command) as script:
+                words = shell_words(shell, script)
+                end = await self._execute(words, output, timeout_seconds, call=name, fds=(script,))
         text = output.text(self._blob_path(name))
         if end.why is Why.EXIT and end.ended:
             text = f"{text.rstrip()}\n[{end.ended} left running in the background, now ended]".lstrip()
@@ -273,11 +290,12 @@ class LocalWorkspace:
         call: str = "",
         complains: bool = True,
         shows_blobs: bool = False,
+        fds: tuple[int, ...] = (),
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
         shown = (self._root.joinpath(*self._blobs),) if shows_blobs else ()
         cage = Cage(self._sandbox, self._root, shown) if self._sandbox else None
-        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage)
+        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage, fds)
         end = await execute(order, sink, self._groups)
         if isinstance(sink, Output) and not sink.finish():
             end = replace(end, why=Why.FLOOD)

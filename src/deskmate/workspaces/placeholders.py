@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import secrets
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TypedDict
@@ -28,6 +29,8 @@ _LIST, _LOCK = "placeholders.json", "placeholders.lock"
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PATIENCE_SECONDS, _LOOK_SECONDS = 30.0, 0.02
+_NO_FILES = {errno.EMFILE, errno.ENFILE}
 # Gone already, or something of the user's stands there now.
 _NOT_OURS = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP}
 
@@ -57,10 +60,21 @@ class Placeholders:
             yield
         finally:
             try:
-                self._drop(token)
+                self._drop_patiently(token)
             except OSError as error:
                 # The command is over, and what it did stands; whoever comes next tries again.
                 log.warning("%s cannot be used, placeholders may be left: %s", self._file, error.strerror)
+
+    def _drop_patiently(self, token: str) -> None:
+        """Drop a token; if no file can be opened, wait until others have closed some: nothing may be left behind."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return self._drop(token)
+            except OSError as error:
+                if error.errno not in _NO_FILES or time.monotonic() > deadline:
+                    raise
+                time.sleep(_LOOK_SECONDS)
 
     def sweep(self) -> None:
         """Remove what nobody needs any more."""

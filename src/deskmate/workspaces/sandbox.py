@@ -8,6 +8,7 @@ workspace, `confined` starts commands in it; `masks` holds the tables.
 import glob
 import os
 import pwd
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,10 +16,15 @@ from enum import StrEnum
 from pathlib import Path
 
 from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.masks import HOME_SECRETS, KERNEL, PROGRAMS, SOCKETS, SYSTEM_SECRETS
+from deskmate.workspaces.masks import HOME_SECRETS, KERNEL, MOVED, NAMED, PROGRAMS, SOCKETS, SPEAKING, SYSTEM_SECRETS
+from deskmate.workspaces.sockets import Sockets, is_socket
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _RESOLVER = "/etc/resolv.conf"
+# No variable can have one of these masked: nothing would work without them.
+_INDISPENSABLE = (*_TEMPORARY, "/bin", "/etc", "/lib", "/proc", "/usr")
+# What a variable may have around a path: `unix:path=/run/bus,guid=1`, `FILE:/tmp/krb5`, `/a:/b`.
+_BETWEEN = re.compile("[:;,=]+")
 _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 
 
@@ -58,7 +64,7 @@ class Sandbox:
     `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
     hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
     besides the tables. `writable`: folders outside the workspace that commands may write. `state`: the folder in which
-    is listed what must not be left behind.
+    is listed what must not be left behind. `sockets`: what knows where others listen.
     """
 
     level: Level
@@ -69,6 +75,7 @@ class Sandbox:
     writable: tuple[Path, ...] = ()
     state: Path = Path()
     limits: Limits = field(default_factory=Limits)
+    sockets: Sockets | None = field(default=None, compare=False)
 
     def confines(self, root: Path) -> bool:
         """Tell whether commands in this workspace are kept from all else; one that holds a home is no confinement."""
@@ -89,8 +96,8 @@ class Sandbox:
     def _blank(self) -> Path:
         return self.state / "blank"
 
-    def machine(self, environ: Mapping[str, str]) -> Iterator[Mount]:
-        """Yield how everything outside the workspace is shown."""
+    def machine(self, environ: Mapping[str, str], root: Path | None = None) -> Iterator[Mount]:
+        """Yield how everything outside a workspace is shown; the sockets in the workspace `root` are its own."""
         for folder in {os.path.realpath(path) for path in _TEMPORARY}:
             yield Mount(folder, Way.SCRATCH)
         yield from _there(SOCKETS)
@@ -98,6 +105,7 @@ class Sandbox:
         yield from _there(path for pattern in SYSTEM_SECRETS for path in glob.glob(pattern) if os.access(path, os.R_OK))
         yield from _there(f"{home}/{name}" for home in homes(environ) for name in HOME_SECRETS)
         yield from _there(map(str, (*self.hidden, self.state)))
+        yield from _there(self._foreign_sockets(homes(environ), root))
         yield from (Mount(os.path.realpath(path), Way.WRITE) for path in self.writable if path.is_dir())
         yield from _there(path for name in KERNEL if os.access(path := f"/proc/{name}", os.W_OK))
         yield Mount("/proc/sys", Way.READ)
@@ -105,11 +113,22 @@ class Sandbox:
         if self.network is True and resolver != _RESOLVER and os.path.exists(resolver):
             yield Mount(resolver, Way.READ)
 
+    def _foreign_sockets(self, at_home: set[Path], root: Path | None) -> Iterator[str]:
+        """Yield the sockets of others; nobody's own are in a workspace that holds a home."""
+        # Landlock cannot close one socket: there a filter of calls closes all of them.
+        if self.sockets is None or self.level is Level.LANDLOCK:
+            return
+        shared = root is None or any(home.is_relative_to(root) for home in at_home)
+        own = [f"{os.path.realpath(path)}/" for path in (*(() if shared else (root,)), *self.writable)]
+        for path in set(self.sockets.paths(at_home)):
+            if is_socket(path) and not os.path.realpath(path).startswith(tuple(own)):
+                yield path
+
     def _mounting(self, mounts: Iterable[Mount]) -> Iterator[str]:
         """Yield the words for all mounts: what lies above first, and of two for one place the last."""
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", *self._mount("/dev/shm", Way.SCRATCH))
         yield from ("--remount-ro", "/dev", "--proc", "/proc")
-        ways = _anchored({mount.path: mount.way for mount in mounts})
+        ways = _anchored(_needed({mount.path: mount.way for mount in mounts}))
         for path in sorted(ways, key=lambda path: (path.count("/"), path)):
             yield from self._mount(path, ways[path])
 
@@ -126,6 +145,17 @@ class Sandbox:
                 return "--perms", "0555", "--size", "4096", "--tmpfs", path
             case Way.BLANK:
                 return "--ro-bind", str(self._blank), path
+
+
+def _needed(ways: dict[str, Way]) -> dict[str, Way]:
+    """Return the mounts without masks over what is hidden already, together with the folder that it is in."""
+
+    def is_hidden(path: str) -> bool:
+        above = next((str(folder) for folder in Path(path).parents if str(folder) in ways), None)
+        return above is not None and ways[above] in (Way.EMPTY, Way.SCRATCH)
+
+    masks = (Way.EMPTY, Way.BLANK)
+    return {path: way for path, way in ways.items() if way not in masks or not is_hidden(path)}
 
 
 def _anchored(ways: dict[str, Way]) -> dict[str, Way]:
@@ -149,6 +179,21 @@ def homes(environ: Mapping[str, str]) -> set[Path]:
         found.add(pwd.getpwuid(os.getuid()).pw_dir)
     # Some accounts have the top of everything for a home: that is nobody's.
     return {Path(os.path.realpath(home)) for home in found if home.startswith("/")} - {Path("/")}
+
+
+def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
+    """Yield what variables name of the kind that the tables list, there or not, and any socket that one names."""
+    kept = (*homes(environ), *map(Path, _INDISPENSABLE))
+    for name, value in environ.items():
+        places = [Path(f"/{part.lstrip('/')}") for part in _BETWEEN.split(value) if part.startswith("/")]
+        if name in MOVED:
+            below = MOVED[name]
+            secrets = [secret.removeprefix(below) for secret in HOME_SECRETS if secret.startswith(below)]
+            yield from (place / secret for place in places for secret in secrets)
+        else:
+            by_name = name in NAMED or SPEAKING.search(name)
+            named = [Path(os.path.realpath(place)) for place in places if by_name or is_socket(str(place))]
+            yield from (place for place in named if not any(one.is_relative_to(place) for one in kept))
 
 
 def _there(paths: Iterable[str]) -> Iterator[Mount]:

@@ -145,10 +145,14 @@ def listing_words(git: str) -> list[str]:
     return [git, "-c", "core.fsmonitor=false", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
 
 
-def searching_words(rg: str | None, pattern: str, glob: str, paths: Sequence[str]) -> list[str]:
-    """Return the command that prints what `hits_by_file` reads for all that matches in these paths."""
+def searching_words(rg: str | None, pattern: str, file: str, glob: str, paths: Sequence[str]) -> list[str]:
+    """Return the command that prints what `hits_by_file` reads for all that matches in these paths.
+
+    `file`: where it reads the pattern from. One of several lines would be several patterns there.
+    """
     words = _by_rg(rg, glob) if rg else list(_by_grep(glob))
-    return [*words, "-e", pattern, "--", *paths]
+    what = ["-e", pattern] if {"\n", "\r"} & set(pattern) else [f"--file={file}"]
+    return [*words, *what, "--", *paths]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ _ANSWERS = ("/yes", "/always", "/no")
 def carry_out(sitting: Sitting) -> int:
     """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
     app.seclude()
+    app.raise_open_files()
     settings = sitting.settings()
     if at_terminal():
         return _at_keyboard(sitting, settings)

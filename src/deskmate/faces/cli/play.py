@@ -31,6 +31,7 @@ LAST_SECONDS = 15.0
 def carry_out(workspace: Path | None, team: str, name: str) -> int:
     """Play a teammate; return the exit code. Raises DeskmateError."""
     app.seclude()
+    app.raise_open_files()
     line = sys.stdin.buffer.readline(ORDER_CAP)
     if not line:
         return INTERRUPTED

@@ -60,6 +60,7 @@ class Errand:
 def carry_out(errand: Errand, runner: Runner | None) -> int:
     """Do what was typed; return the exit code. Raises DeskmateError."""
     app.seclude()
+    app.raise_open_files()
     settings = app.load(os.environ, {name: value for name, value in errand.flags.items() if value is not None})
     model = app.choose_model(settings)
     with Outlet(sys.stderr) as stderr:

@@ -31,6 +31,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 def open_screen(sitting: Sitting) -> int:
     """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
     app.seclude()
+    app.raise_open_files()
     settings = sitting.settings()
     visit = _Visit(sitting, settings)
     brake = Brake(visit.note)

@@ -1,0 +1,107 @@
+"""Sockets: the ones on this machine that have a path, wherever that is.
+
+Who can talk to one may get a password from it, or have something done outside: to see a file read-only does not keep
+anybody from talking to it. The kernel lists those of its own network; others are found by looking below home. `sandbox`
+above masks them.
+"""
+
+import os
+import re
+import stat
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+_LISTED = Path("/proc/net/unix")
+_MOUNTS = Path("/proc/self/mountinfo")
+_PATH_FIELD, _MOUNT_FIELD = 7, 4
+_WRITTEN = re.compile(rb"\\([0-7]{3})")
+# Large, and nobody listens there.
+_SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", ".git", "_cacache", "pkgs"})
+_MAX_DEPTH = 8
+_MAX_ENTRIES = 100_000
+_MAX_IN_FOLDER = 2_000
+_WALK_SECONDS = 0.1
+_STALE_SECONDS = 60.0
+
+
+class Sockets:
+    """The sockets of this machine. What is found below a home is kept, and looked for again once it is a minute old."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[Path, tuple[str, ...]] = {}
+        self._looked: dict[Path, float] = {}
+
+    def paths(self, homes: Iterable[Path]) -> Iterator[str]:
+        """Yield where sockets are, or were a minute ago; some twice. The first time it looks below each home."""
+        yield from _listed()
+        for home in homes:
+            with self._lock:
+                known = self._found.get(home)
+                stale = time.monotonic() - self._looked.get(home, -_STALE_SECONDS) >= _STALE_SECONDS
+                if stale:
+                    self._looked[home] = time.monotonic()
+            if known is None:
+                self._look(home)
+            elif stale:
+                threading.Thread(target=self._look, args=(home,), daemon=True).start()
+            yield from self._found.get(home, ())
+
+    def _look(self, home: Path) -> None:
+        self._found[home] = tuple(_below(home))
+
+
+def _listed() -> Iterator[str]:
+    """Yield the paths of all sockets that processes in this network have bound."""
+    with suppress(OSError):
+        for line in _LISTED.read_bytes().splitlines()[1:]:
+            fields = line.split(maxsplit=_PATH_FIELD)
+            if len(fields) > _PATH_FIELD and fields[_PATH_FIELD].startswith(b"/"):
+                yield os.fsdecode(fields[_PATH_FIELD])
+
+
+def _below(top: Path) -> Iterator[str]:
+    """Yield the sockets below a folder, those near the top first, until it has looked at enough.
+
+    It follows no links and enters no mounts: a network drive that does not answer would hold it for ever.
+    """
+    mounts, left, deadline = _mount_points(), _MAX_ENTRIES, time.monotonic() + _WALK_SECONDS
+    folders = deque([(str(top), 0)])
+    while folders and left > 0 and time.monotonic() < deadline:
+        folder, depth = folders.popleft()
+        for entry in _entries(folder):
+            left -= 1
+            if entry.is_dir(follow_symlinks=False):
+                if depth < _MAX_DEPTH and entry.name not in _SKIPPED and entry.path not in mounts:
+                    folders.append((entry.path, depth + 1))
+            elif not entry.is_symlink() and not entry.is_file(follow_symlinks=False) and is_socket(entry.path):
+                yield entry.path
+
+
+def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        yield from islice(entries, _MAX_IN_FOLDER)
+
+
+def _mount_points() -> frozenset[str]:
+    """Return where something is mounted."""
+    try:
+        lines = _MOUNTS.read_bytes().splitlines()
+    except OSError:
+        return frozenset()
+    # Blanks and the like are written as numbers there.
+    points = (_WRITTEN.sub(lambda byte: bytes([int(byte[1], 8)]), line.split()[_MOUNT_FIELD]) for line in lines)
+    return frozenset(map(os.fsdecode, points))
+
+
+def is_socket(path: str) -> bool:
+    """Tell whether a path, or what it leads to, is a socket."""
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
