@@ -69,7 +69,7 @@ async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_pa
         await leave(transcript, pen, roster, board, reason="it died")
     freed = (await board.refresh()).tasks[task.id]
     assert (freed.owner, freed.epoch, freed.status) == (None, 2, Status.PENDING)
-    assert "it died" in freed.notes[-1]
+    assert "it died" in freed.notes[-1].text
     assert (await board.claim(roster.state.members["bob"], task.id)).owner == "bob"
 
 

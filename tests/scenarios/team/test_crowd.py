@@ -85,18 +85,27 @@ async def test_letters_of_twenty_at_once_are_each_heard_once_in_the_order_of_the
 @pytest.mark.behaviour("task-deps", "B4")
 async def test_of_nineteen_who_edit_edges_at_once_each_is_seen_from_both_sides(stage: Stage) -> None:
     crowd = crowd_on(stage)[:19]
-    # Nobody takes these: they wait for the first, which is for nobody here.
-    tasks = (task("the first", role="nobody"), *(task(f"of {name}", role="nobody") for name in crowd))
-    parts = {
-        name: at_once(update(1, addBlockedBy=[number]), update(number, description=f"by {name}"))
-        for number, name in enumerate(crowd, 2)
-    }
-    played = await stage.play({**parts, "lead": lead_of(*crowd, first=tasks)})
+
+    def part(name: str) -> Part:
+        def play(asked: Asked) -> Say:
+            if hears(asked, "Now!"):
+                # Nobody takes these: they are for nobody here.
+                return Say(calls=[task(f"of {name}", role="nobody")])
+            if made := re.search(r"created #(\d+)", str(asked.results)):
+                mine = int(made[1])
+                return Say(calls=[update(1, addBlocks=[mine]), update(mine, description=f"by {name}")])
+            return Say("Well.")
+
+        return play
+
+    parts = {name: part(name) for name in crowd}
+    played = await stage.play({**parts, "lead": lead_of(*crowd, first=(task("the first", role="nobody"),))})
     board = played.board
     numbers = frozenset(range(2, len(crowd) + 2))
-    assert board.tasks[1].blocked_by == numbers
-    assert {number: blocks(board, number) for number in numbers} == dict.fromkeys(numbers, frozenset({1}))
+    assert blocks(board, 1) == numbers
+    assert {number: board.tasks[number].blocked_by for number in numbers} == dict.fromkeys(numbers, frozenset({1}))
     assert {board.tasks[number].description for number in numbers} == {f"by {name}" for name in crowd}
+    assert {board.tasks[number].created_by for number in numbers} == set(crowd)
 
 
 @pytest.mark.behaviour("claim", "B1")
