@@ -291,13 +291,20 @@ async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_no
 
 @pytest.mark.anyio
 @pytest.mark.behaviour("P5", "tools-safety")
-@pytest.mark.parametrize("rules", [("deny write_file(secrets/**)",), ()])
+@pytest.mark.parametrize(
+    ("write", "rules"),
+    [
+        (uses("write_file", path="d/x", content="x"), ("deny write_file(secrets/**)",)),
+        (uses("write_file", path="d/x", content="x"), ()),
+        (uses("bash", command="echo x > d/x"), ("deny bash(> secrets/*)",)),
+        (uses("bash", command="echo x > d/x"), ()),
+    ],
+)
 async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_judged_again(
-    tmp_path: Path, rules: tuple[str, ...]
+    tmp_path: Path, write: Speak, rules: tuple[str, ...]
 ) -> None:
     for name in ("d", "secrets"):
         (tmp_path / name).mkdir()
-    write = uses("write_file", path="d/x", content="x")
     workspace = LocalWorkspace(tmp_path, "team", "lead")
     floor = await Floor.opened([write, "Done."], mode=Mode.DEFAULT, attended=True, workspace=workspace)
     await floor.permit(add_rules=rules)

@@ -5,9 +5,10 @@ import logging
 
 import pytest
 
+from deskmate.core.entries import Began, Call, Said, Started
 from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest
-from deskmate.core.names import LEAD
+from deskmate.core.names import LEAD, log
 from deskmate.core.policy import Mode
 from deskmate.core.roles import AgentType
 from deskmate.core.tasks import Status
@@ -165,6 +166,23 @@ async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> N
 
     assert floor.bench.asked == []
     assert (await floor.results())[1][2].startswith("completing this task runs a command, and you have no bash")
+
+
+@pytest.mark.behaviour("permission", "resume")
+async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_delegates_by_now() -> None:
+    floor = await Floor.opened(["I see."])
+    await floor.office.board.create(LEAD, "parse", verify="touch PWNED")
+    for entry in (
+        Started(name=LEAD, prompt="go"),
+        Said(calls=(Call(tool="TaskUpdate", arguments={"taskId": 1, "status": "completed"}),)),
+        Began(calls=("lead:2.0",)),
+    ):
+        await floor.office.pen.append(log(LEAD), entry.body())
+    await floor.permit(delegate=True)
+    await floor.turn()
+
+    ((_, ok, why),) = await floor.results()
+    assert (ok, why.startswith("interrupted"), floor.bench.asked) == (False, True, [])
 
 
 @pytest.mark.behaviour("permission", "complete")

@@ -87,8 +87,8 @@ def runs_others(name: str) -> bool:
 
 def _program(name: str) -> str:
     """Return which program is meant by a name or its path; none by the path of a file below the folder it runs in."""
-    folder, slash, program = name.rpartition("/")
-    is_below = bool(slash) and not folder.startswith("/") and bool(folder) and ".." not in folder.split("/")
+    *folders, program = name.split("/")
+    is_below = bool(folders) and folders[0] != "" and ".." not in folders
     return "" if is_below else program
 
 
@@ -222,7 +222,7 @@ def _fed(own: Words, inner: Words) -> Words:
     marks = [option[2:] or after for option, after in pairwise([*options, ""]) if option.startswith("-I")]
     if not marks:
         return [*inner, Word("", open=True, many=True)]
-    # Of a mark and a number of words or lines the later one counts, and without a mark all stands behind the command.
+    # With a mark and a number of words or lines xargs obeys the later option. Without a mark it appends what it reads.
     if not all(marks) or any(option.startswith(("-n", "-L")) for option in options):
         raise Untold
     # Which of several marks counts is not looked into: each may.
