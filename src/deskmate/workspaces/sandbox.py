@@ -120,7 +120,8 @@ class Sandbox:
             return
         shared = root is None or any(home.is_relative_to(root) for home in at_home)
         own = [os.path.realpath(path) for path in (*(() if shared else (root,)), *self.writable)]
-        inside = tuple(f"{path}/" for path in own)
+        # Those in folders that are hidden as a whole need no mask of their own: that is where most of them are.
+        inside = tuple(f"{path}/" for path in (*own, *SOCKETS, *_TEMPORARY))
         for path in set(self.sockets.paths(at_home, own)):
             if not path.startswith(inside) and is_channel(path) and not os.path.realpath(path).startswith(inside):
                 yield path
