@@ -127,6 +127,11 @@ async def test_no_variable_can_hide_what_nothing_works_without(on: Ground, varia
     assert list(named_secrets({"HOME": str(on.home), variable: on.fill(value)})) == []
 
 
+@pytest.mark.parametrize("variable", ["COMPASS_DIR", "MONKEY_FILE", "PYTHONPATH", "AUTHOR_DIR"])
+async def test_a_variable_that_only_sounds_alike_hides_nothing(on: Ground, variable: str) -> None:
+    assert list(named_secrets({"HOME": str(on.home), variable: str(on.outside)})) == []
+
+
 async def test_a_workspace_below_what_a_variable_names_is_shown(on: Ground, level: Level) -> None:
     workspace = confined(on, level, DOCKER_CONFIG=str(on.workspace.parent), HOME="/nowhere")
     assert await said(workspace, "cat src/a.py && echo x > new && cat new") == "a = 1\nx\n"

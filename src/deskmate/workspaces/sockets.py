@@ -77,18 +77,15 @@ def _below(top: Path, own: Sequence[str]) -> Iterator[str]:
     folders = deque([(str(top), 0)])
     while folders and left > 0 and time.monotonic() < deadline:
         folder, depth = folders.popleft()
-        for entry in _entries(folder):
-            left -= 1
-            if entry.is_dir(follow_symlinks=False):
-                if depth < _MAX_DEPTH and entry.name not in _SKIPPED and entry.path not in closed:
-                    folders.append((entry.path, depth + 1))
-            elif not entry.is_symlink() and not entry.is_file(follow_symlinks=False) and is_channel(entry.path):
-                yield entry.path
-
-
-def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        yield from islice(entries, _MAX_IN_FOLDER)
+        # It may be closed to us, or gone.
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in islice(entries, _MAX_IN_FOLDER):
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < _MAX_DEPTH and entry.name not in _SKIPPED and entry.path not in closed:
+                        folders.append((entry.path, depth + 1))
+                elif not entry.is_symlink() and not entry.is_file(follow_symlinks=False) and is_channel(entry.path):
+                    yield entry.path
 
 
 def _mount_points() -> frozenset[str]:
