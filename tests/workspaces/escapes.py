@@ -45,6 +45,17 @@ IN_MEMORY = (
 )
 RING = "import ctypes; ctypes.CDLL(None).syscall(425, 8, bytes(120)) >= 0 and open('loot', 'w').write('<canary>')"
 REMEMBERED = "printf 'protocol=https\\nhost=example.org\\n\\n' | GIT_TERMINAL_PROMPT=0 git credential fill > loot"
+VSOCK = "import socket; socket.socket(40, 1); open('loot', 'w').write('<canary>')"
+UEVENT = "import socket; socket.socket(16, 3, 15); open('loot', 'w').write('<canary>')"
+SENT = "import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'pwned', '<datagrams>')"
+BY_HANDLE = (
+    "import os, socket; f = os.open('<at_home>', os.O_PATH); s = socket.socket(socket.AF_UNIX)\n"
+    "s.connect(f'/proc/self/fd/{f}'); s.send(b'pwned'); s.recv(1)"
+)
+TAKEN = (
+    "import ctypes; c = ctypes.CDLL(None); p = c.syscall(434, <sleeper>, 0); n = c.syscall(438, p, 1, 0)\n"
+    "n >= 0 and open('loot', 'w').write('<canary>')"
+)
 TYPED = (
     "import fcntl, termios; fcntl.ioctl(open('/dev/tty'), termios.TIOCSTI, b'x'); open('loot', 'w').write('<canary>')"
 )
@@ -80,7 +91,7 @@ def ran(ground: Ground) -> bool:
 
 
 def heard(ground: Ground) -> bool:
-    return PWNED in ground.heard
+    return PWNED in ground.listen()
 
 
 def holds(path: str, text: str = PWNED) -> Judge:
@@ -293,6 +304,13 @@ MACHINE = [
     ),
     Attempt("socket neither at home nor hidden", call("UNIX", "'<beside>'"), heard),
     Attempt("socket of another process", call("UNIX", "'/proc/<sleeper>/root<at_home>'"), heard),
+    Attempt("socket at home by a descriptor", f'timeout 5 <python> -c "{BY_HANDLE}"', heard),
+    Attempt("socket through the first process", call("UNIX", "'/proc/1/root<at_home>'"), heard),
+    Attempt("datagram socket", f'timeout 5 <python> -c "{SENT}"', heard),
+    Attempt("named pipe at home", "timeout 5 sh -c 'echo pwned > <pipe>'", heard),
+    Attempt("the host of a virtual machine", f'<python> -c "{VSOCK}"', loot),
+    Attempt("what happens to devices", f'<python> -c "{UEVENT}"', loot),
+    Attempt("descriptors of another process", f'<python> -c "{TAKEN}"', loot),
     Attempt("the password that git remembers", REMEMBERED, forgotten, remember),
     Attempt("port on this machine", call("INET", "('127.0.0.1', <port>)"), heard),
     Attempt("kill", "kill -9 <sleeper>", killed),

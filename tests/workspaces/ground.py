@@ -61,10 +61,11 @@ def python() -> str:
 
 @dataclass(frozen=True)
 class Ground:
-    """Where everything is, and what was heard by those who listen outside."""
+    """Where everything is, and what was heard by those who listen outside. `silent`: what nobody listens to yet."""
 
     top: Path
     heard: list[str] = field(default_factory=list)
+    silent: list[int] = field(default_factory=list)
     told: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -101,6 +102,14 @@ class Ground:
             return (self.top / path).read_text(errors="replace")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return ""
+
+    def listen(self) -> list[str]:
+        """Return all that was said to anybody outside."""
+        for fd in self.silent:
+            os.set_blocking(fd, False)
+            with contextlib.suppress(BlockingIOError):
+                self.heard.append(os.read(fd, 100).decode(errors="replace").strip())
+        return self.heard
 
     def git(self, folder: str, *words: str) -> None:
         """Run git outside, as a user would, whatever it then runs."""
@@ -166,6 +175,14 @@ def _listen(made: Ground, stack: contextlib.ExitStack) -> None:
             one.bind(address)
             _serve(one, made, stack)
         made.told[kind] = address.removeprefix("\0")
+    datagrams = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    datagrams.bind(f"{made.home}/a/d")
+    made.told["datagrams"] = f"{made.home}/a/d"
+    os.mkfifo(f"{made.home}/a/p")
+    made.told["pipe"] = f"{made.home}/a/p"
+    pipe = os.open(made.told["pipe"], os.O_RDWR | os.O_NONBLOCK)
+    stack.callback(os.close, pipe)
+    made.silent.extend((datagrams.fileno(), pipe))
     stack.callback(lambda: Path(f"/run/{name}").unlink(missing_ok=True))
     tcp = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
     made.told["port"] = str(tcp.getsockname()[1])

@@ -1,6 +1,7 @@
 """What lets somebody act in the user's name is hidden from commands: files by tables and variables, and all sockets."""
 
 import contextlib
+import os
 import re
 import shutil
 import socket
@@ -126,6 +127,11 @@ async def test_no_variable_can_hide_what_nothing_works_without(on: Ground, varia
     assert list(named_secrets({"HOME": str(on.home), variable: on.fill(value)})) == []
 
 
+@pytest.mark.parametrize("variable", ["COMPASS_DIR", "MONKEY_FILE", "PYTHONPATH", "AUTHOR_DIR"])
+async def test_a_variable_that_only_sounds_alike_hides_nothing(on: Ground, variable: str) -> None:
+    assert list(named_secrets({"HOME": str(on.home), variable: str(on.outside)})) == []
+
+
 async def test_a_workspace_below_what_a_variable_names_is_shown(on: Ground, level: Level) -> None:
     workspace = confined(on, level, DOCKER_CONFIG=str(on.workspace.parent), HOME="/nowhere")
     assert await said(workspace, "cat src/a.py && echo x > new && cat new") == "a = 1\nx\n"
@@ -175,6 +181,23 @@ async def test_sockets_in_the_workspace_and_in_writable_folders_stay_usable(on: 
     workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
     with listening(on.workspace / "s"), listening(on.home / "w/s"):
         assert await said(workspace, connecting("s", on.home / "w/s")) == "0\n0\n"
+
+
+async def test_named_pipes_at_home_lead_to_nobody(on: Ground, level: Level) -> None:
+    place = on.home / "pipes/control"
+    place.parent.mkdir()
+    os.mkfifo(place)
+    # Somebody listens, so that a write would not wait.
+    reader = os.open(place, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        workspace = confined(on, level)
+        assert (await said(workspace, f"timeout 5 sh -c 'echo pwned > {place}'; echo tried")).endswith("tried\n")
+        with pytest.raises(BlockingIOError):
+            os.read(reader, 100)
+        os.write(reader, CANARY.encode())
+        assert CANARY not in await said(workspace, f"timeout 5 sh -c 'head -c 5 < {place}'")
+    finally:
+        os.close(reader)
 
 
 async def test_a_socket_that_a_variable_names_is_masked_whatever_the_variable_is(on: Ground) -> None:

@@ -165,9 +165,9 @@ def _weakness(words: Sequence[str]) -> str:
     lacks = {
         "how many processes a command of root has cannot be bounded": counts_processes(),
         "commands can have namespaces of their own, as bubblewrap is too old to close them": _CLOSED in words,
-        "a disk that you mount while a command runs is open to that command, as unshare does not work": set(
-            _PRIVATE
-        ).issubset(words),
+        "a disk that you mount while a command runs is open to that command, as unshare does not work": (
+            "--propagation" in words
+        ),
         "no system calls are filtered, so that commands can make setuid files, and sockets of every family": (
             call_filter() is not None
         ),

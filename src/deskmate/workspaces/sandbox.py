@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deskmate.workspaces.limits import Limits
 from deskmate.workspaces.masks import HOME_SECRETS, KERNEL, MOVED, NAMED, PROGRAMS, SOCKETS, SPEAKING, SYSTEM_SECRETS
-from deskmate.workspaces.sockets import Sockets, is_socket
+from deskmate.workspaces.sockets import Sockets, is_channel
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _RESOLVER = "/etc/resolv.conf"
@@ -119,9 +119,11 @@ class Sandbox:
         if self.sockets is None or self.level is Level.LANDLOCK:
             return
         shared = root is None or any(home.is_relative_to(root) for home in at_home)
-        own = [f"{os.path.realpath(path)}/" for path in (*(() if shared else (root,)), *self.writable)]
-        for path in set(self.sockets.paths(at_home)):
-            if is_socket(path) and not os.path.realpath(path).startswith(tuple(own)):
+        own = [os.path.realpath(path) for path in (*(() if shared else (root,)), *self.writable)]
+        # Those in folders that are hidden as a whole need no mask of their own: that is where most of them are.
+        inside = tuple(f"{path}/" for path in (*own, *SOCKETS, *_TEMPORARY))
+        for path in set(self.sockets.paths(at_home, own)):
+            if not path.startswith(inside) and is_channel(path) and not os.path.realpath(path).startswith(inside):
                 yield path
 
     def _mounting(self, mounts: Iterable[Mount]) -> Iterator[str]:
@@ -192,7 +194,7 @@ def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
             yield from (place / secret for place in places for secret in secrets)
         else:
             by_name = name in NAMED or SPEAKING.search(name)
-            named = [Path(os.path.realpath(place)) for place in places if by_name or is_socket(str(place))]
+            named = [Path(os.path.realpath(place)) for place in places if by_name or is_channel(str(place))]
             yield from (place for place in named if not any(one.is_relative_to(place) for one in kept))
 
 

@@ -1,8 +1,8 @@
-"""Sockets: the ones on this machine that have a path, wherever that is.
+"""Sockets: the ones on this machine that have a path, wherever that is, and named pipes, which serve the same end.
 
-Who can talk to one may get a password from it, or have something done outside: to see a file read-only does not keep
-anybody from talking to it. The kernel lists those of its own network; others are found by looking below home. `sandbox`
-above masks them.
+Who can talk to one may get a password from it, or have something done outside: to see it read-only does not keep
+anybody from talking to it. The kernel lists the sockets of its own network; others, and pipes, are found by looking
+below home. `sandbox` above masks them.
 """
 
 import os
@@ -11,7 +11,7 @@ import stat
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -37,8 +37,11 @@ class Sockets:
         self._found: dict[Path, tuple[str, ...]] = {}
         self._looked: dict[Path, float] = {}
 
-    def paths(self, homes: Iterable[Path]) -> Iterator[str]:
-        """Yield where sockets are, or were a minute ago; some twice. The first time it looks below each home."""
+    def paths(self, homes: Iterable[Path], own: Sequence[str]) -> Iterator[str]:
+        """Yield where sockets are, or were a minute ago; some twice. The first time it looks below each home.
+
+        `own`: folders that it does not look into, lest whoever writes there keep it busy.
+        """
         yield from _listed()
         for home in homes:
             with self._lock:
@@ -47,13 +50,13 @@ class Sockets:
                 if stale:
                     self._looked[home] = time.monotonic()
             if known is None:
-                self._look(home)
+                self._look(home, own)
             elif stale:
-                threading.Thread(target=self._look, args=(home,), daemon=True).start()
+                threading.Thread(target=self._look, args=(home, own), daemon=True).start()
             yield from self._found.get(home, ())
 
-    def _look(self, home: Path) -> None:
-        self._found[home] = tuple(_below(home))
+    def _look(self, home: Path, own: Sequence[str]) -> None:
+        self._found[home] = tuple(_below(home, own))
 
 
 def _listed() -> Iterator[str]:
@@ -65,27 +68,24 @@ def _listed() -> Iterator[str]:
                 yield os.fsdecode(fields[_PATH_FIELD])
 
 
-def _below(top: Path) -> Iterator[str]:
-    """Yield the sockets below a folder, those near the top first, until it has looked at enough.
+def _below(top: Path, own: Sequence[str]) -> Iterator[str]:
+    """Yield the sockets and pipes below a folder, those near the top first, until it has looked at enough.
 
     It follows no links and enters no mounts: a network drive that does not answer would hold it for ever.
     """
-    mounts, left, deadline = _mount_points(), _MAX_ENTRIES, time.monotonic() + _WALK_SECONDS
+    closed, left, deadline = {*_mount_points(), *own}, _MAX_ENTRIES, time.monotonic() + _WALK_SECONDS
     folders = deque([(str(top), 0)])
     while folders and left > 0 and time.monotonic() < deadline:
         folder, depth = folders.popleft()
-        for entry in _entries(folder):
-            left -= 1
-            if entry.is_dir(follow_symlinks=False):
-                if depth < _MAX_DEPTH and entry.name not in _SKIPPED and entry.path not in mounts:
-                    folders.append((entry.path, depth + 1))
-            elif not entry.is_symlink() and not entry.is_file(follow_symlinks=False) and is_socket(entry.path):
-                yield entry.path
-
-
-def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        yield from islice(entries, _MAX_IN_FOLDER)
+        # It may be closed to us, or gone.
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in islice(entries, _MAX_IN_FOLDER):
+                left -= 1
+                if entry.is_dir(follow_symlinks=False):
+                    if depth < _MAX_DEPTH and entry.name not in _SKIPPED and entry.path not in closed:
+                        folders.append((entry.path, depth + 1))
+                elif not entry.is_symlink() and not entry.is_file(follow_symlinks=False) and is_channel(entry.path):
+                    yield entry.path
 
 
 def _mount_points() -> frozenset[str]:
@@ -99,9 +99,10 @@ def _mount_points() -> frozenset[str]:
     return frozenset(map(os.fsdecode, points))
 
 
-def is_socket(path: str) -> bool:
-    """Tell whether a path, or what it leads to, is a socket."""
+def is_channel(path: str) -> bool:
+    """Tell whether a path, or what it leads to, is a socket or a named pipe."""
     try:
-        return stat.S_ISSOCK(os.stat(path).st_mode)
+        mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return False
+    return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
