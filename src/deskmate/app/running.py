@@ -246,7 +246,7 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
     async with task_group() as tasks:
         launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
         teams.players = Team(office, launchers, tasks)
-        tasks.start_soon(teams.players.keep)
+        await tasks.start(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)
         yield agent
         tasks.cancel_scope.cancel()

@@ -13,10 +13,10 @@ import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, decide, unnoticed_words
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, acts_on, decide, unnoticed_words
 from deskmate.core.entries import Entry, Parked, Started
 from deskmate.core.members import Joined, Member, Status
-from deskmate.core.messages import calls_for_action, envelope_in
+from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.results import Result
@@ -59,6 +59,7 @@ class Agent:
         self._cut_at: dict[str, int] = {}
         self._too_long = False
         self._focus: str | None = None
+        self._starting = frozenset[str]()
         self._headless = Headless(office, transcript, self._mailbox)
 
     @classmethod
@@ -157,6 +158,7 @@ class Agent:
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
+        self._starting = self._office.starting.names
         # One after the other: with nothing new, as mostly, three tasks cost more than the reads.
         await self._office.roster.refresh()
         await self._office.board.refresh()
@@ -173,6 +175,7 @@ class Agent:
             attempts=await self._calls.attempts(),
             waited=self._waits.look(self._open_things()),
             unheard=await self._unheard(),
+            starting=self._starting,
             over=office.purse.over(self.name, memory.steps),
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
@@ -189,17 +192,16 @@ class Agent:
 
     async def _unheard(self) -> frozenset[str]:
         """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
-        roster, store = self._office.roster.state, self._office.pen.store
+        roster = self._office.roster.state
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
-        # Who is parked acts upon nothing but a word of those in charge, and is seen to work then.
-        here = [member for member in here if member.status.word != "parked"]
         if any(member.status.word == "working" for member in here):
             return frozenset()
-        waiting = {member.name: await store.read(mail(member.name), member.status.heard) for member in here}
-        envelopes = {name: filter(None, map(envelope_in, items)) for name, items in waiting.items()}
-        return frozenset(
-            name for name, mail_ in envelopes.items() if any(calls_for_action(one.message) for one in mail_)
-        )
+        return frozenset([member.name for member in here if await self._has_unheard(member)])
+
+    async def _has_unheard(self, member: Member) -> bool:
+        items = await self._office.pen.store.read(mail(member.name), member.status.heard)
+        found = ((item.number, envelope_in(item)) for item in items)
+        return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
 
     def _set_alarm(self, view: View) -> None:
         """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
@@ -247,7 +249,13 @@ class Agent:
                 await office.pen.store.changed(since)
                 tasks.cancel_scope.cancel()
 
+            async def started() -> None:
+                await office.starting.changed(view.starting)
+                tasks.cancel_scope.cancel()
+
             tasks.start_soon(changed)
+            if self._is_lead:
+                tasks.start_soon(started)
             await self._bell.wait()
             tasks.cancel_scope.cancel()
 

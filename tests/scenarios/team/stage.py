@@ -1,7 +1,7 @@
 """The stage: a folder in which the product plays a team whose models are scripted, and what can be told afterwards."""
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import MappingProxyType
 import anyio
 import pytest
 
-from deskmate.app import Feed, Listener, Outcome, Wanted, load, run
+from deskmate.app import Feed, Listener, Outcome, Wanted, load, resume, run
 from deskmate.core import boards, members, tasks
 from deskmate.core.entries import Did, Entry, Heard, Noticed, Said, read_entry
 from deskmate.core.facts import Foreign
@@ -53,6 +53,29 @@ class Stage:
         **flags: object,
     ) -> "Played":
         """Let the product run to its end, bounded, and return what came of a team: its first, or one it founded."""
+        return await self._play(run, GOAL, parts, listeners, faults, team, flags)
+
+    async def resume(
+        self,
+        parts: Parts | Part,
+        *listeners: Listener,
+        faults: Plan = NO_FAULTS,
+        goal: str | None = None,
+        **flags: object,
+    ) -> "Played":
+        """Resume the first team, play it to its end, bounded, and return what came of it."""
+        return await self._play(resume, goal, parts, listeners, faults, TEAM, flags)
+
+    async def _play(
+        self,
+        playing: Callable[[Wanted, Feed], Awaitable[Outcome]],
+        goal: str | None,
+        parts: Parts | Part,
+        listeners: Sequence[Listener],
+        faults: Plan,
+        team: str,
+        flags: Mapping[str, object],
+    ) -> "Played":
         feed = Feed()
         for listener in listeners:
             feed.listen(listener)
@@ -63,7 +86,7 @@ class Stage:
                 os.environ, {"permission_mode": "dontAsk", "sandbox": False, "launcher": self.launcher, **flags}
             )
             with anyio.fail_after(SOON):
-                outcome = await run(Wanted(self.place, GOAL, None, settings), feed)
+                outcome = await playing(Wanted(self.place, goal, None, settings), feed)
         assert provider.complaints == []
         return Played(outcome, provider.requests, await self.read(team))
 
