@@ -13,8 +13,8 @@ from deskmate.core.names import LEAD
 from deskmate.core.prompts import CallBlock, Reply, ResultBlock
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from deskmate.runtime.agent import CUT
 from deskmate.runtime.calls import RESULT_CAP
+from deskmate.runtime.transcript import CUT
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.workspaces.local import LocalWorkspace
 from tests.runtime import until

@@ -14,14 +14,15 @@ import anyio
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
 from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, acts_on, decide, unnoticed_words
-from deskmate.core.entries import Entry, Parked, Started
+from deskmate.core.entries import Entry, Noticed, Parked, Started
 from deskmate.core.members import Joined, Member, Status
+from deskmate.core.members import Parked as RosterParked
 from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
-from deskmate.errors import ModelError, PromptTooLong, Refused, StoreError
+from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
@@ -34,11 +35,10 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
 from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.transcript import CUT, Transcript
 from deskmate.runtime.waits import Waits
 from deskmate.runtime.watch import Watch
 
-CUT = "interrupted; outcome unknown: look before you do it again"
 _LOG = logging.getLogger(__name__)
 
 
@@ -70,10 +70,12 @@ class Agent:
             office.feed.tell(Recorded(started.name, number, entry))
 
         transcript = await Transcript.load(office.pen, started.name, listener)
-        if not transcript.entries:
+        if all(isinstance(entry, Noticed) for _, entry in transcript.entries):
             await transcript.record(started)
         # Who it is, and what it may, stands there.
-        await office.roster.refresh()
+        roster = await office.roster.refresh()
+        if not subagent and roster.members[started.name].status.only_user:
+            await transcript.accept_cut()
         return cls(office, transcript, kit, subagent)
 
     @property
@@ -121,9 +123,22 @@ class Agent:
             self._tasks = tasks
             watch = Watch(self._office, self._mailbox, self._cut, tasks)
             tasks.start_soon(watch.keep, self._transcript.memory.cursors)
-            end = await self._go_on(until_rest)
+            try:
+                end = await self._go_on(until_rest)
+            except (StoreCorrupt, Conflict) as error:
+                await self._note_corrupt(error)
+                raise
             tasks.cancel_scope.cancel()
         return end
+
+    async def _note_corrupt(self, error: StoreError) -> None:
+        """Note that a lead's transcript was cut or changed, as supervisors do for others. Who resumes may not see it.
+
+        For a lead away from home that cannot be noted, because its transcript is that of another team.
+        """
+        if self._is_lead and not self._office.roster.state.away and await self._transcript.was_changed():
+            at = self._office.pen.clock.timestamp()
+            await self._office.roster.status(RosterParked(name=self.name, reason=str(error), only_user=True, at=at))
 
     # -- the loop ---------------------------------------------------------------------------------
 

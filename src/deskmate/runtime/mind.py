@@ -19,7 +19,7 @@ from deskmate.core.compaction import (
     summary_request,
     summary_text,
 )
-from deskmate.core.entries import Call, Cleared, Compacted, Said, Started
+from deskmate.core.entries import Call, Cleared, Compacted, Noticed, Said, Started
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
     Delta,
@@ -194,7 +194,8 @@ def _blobs(passages: tuple[Passage, ...]) -> set[str]:
 
 
 def _system(transcript: Transcript) -> str:
-    first = transcript.entries[0][1]
+    # A transcript that was lost as a whole begins with the word that it was.
+    first = next((entry for _, entry in transcript.entries if not isinstance(entry, Noticed)), None)
     if not isinstance(first, Started):
         raise StoreCorrupt(
             f"the transcript of '{transcript.name}' has lost its first record, which says who that is; "

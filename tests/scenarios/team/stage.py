@@ -20,6 +20,7 @@ from deskmate.core.names import BOARD, LEAD, ROSTER, call_id, log, mail
 from deskmate.core.records import Item, Record
 from deskmate.core.rendering import envelopes
 from deskmate.core.tasks import BoardEvent
+from deskmate.errors import StoreCorrupt
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
@@ -96,11 +97,14 @@ class Stage:
         self.environ.setenv("ANTHROPIC_BASE_URL", provider.url)
 
     async def read(self, team: str = TEAM) -> "Streams":
-        """Return what a team has written; nothing in it may be damaged. The lead's transcript is in its home."""
+        """Return what a team has written; nothing in it may be damaged. The lead's transcript is in its home.
+
+        A transcript that cannot be opened counts as empty.
+        """
         with closing(JsonlStore.open(self.place, team)) as store, closing(JsonlStore.open(self.place, TEAM)) as home:
             roster, board = await store.read(ROSTER), await store.read(BOARD)
             names = members.fold(members.EMPTY, roster).members
-            logs = {name: await (home if name == LEAD else store).read(log(name)) for name in names}
+            logs = {name: await _log(home if name == LEAD else store, name) for name in names}
         return Streams(tuple(roster), tuple(board), {name: tuple(items) for name, items in logs.items()})
 
     async def mail_of(self, name: str) -> list[Envelope]:
@@ -129,6 +133,13 @@ class Stage:
     def file(self, path: str) -> str:
         """Return what a file of the workspace holds."""
         return (self.place / path).read_text()
+
+
+async def _log(store: JsonlStore, name: str) -> Sequence[Item]:
+    try:
+        return await store.read(log(name))
+    except StoreCorrupt:
+        return ()
 
 
 @dataclass(frozen=True)
