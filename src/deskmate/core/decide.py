@@ -25,7 +25,7 @@ from deskmate.core.actions import (
 )
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
-from deskmate.core.memory import Memory, OpenCall
+from deskmate.core.memory import CALLS_CAP, Memory, OpenCall
 from deskmate.core.messages import Envelope, calls_for_action
 from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.policy import Attempt, Effect, Rule
@@ -36,6 +36,9 @@ from deskmate.core.verdicts import asking, verdict_on
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
 WORDS = "words"
+# So many calls of one agent run at once.
+TOGETHER = 16
+_SURPLUS = f"not run: of one answer at most {CALLS_CAP} calls are run; ask for this one again in your next answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,11 @@ def _waits(view: View, call: OpenCall) -> bool:
     return asked and verdict_on(view, call).effect is Effect.ASK
 
 
+def _surplus(view: View) -> Action | None:
+    surplus = tuple(call.id for call in view.memory.calls.values() if call.surplus)
+    return Settle(surplus, _SURPLUS) if surplus else None
+
+
 def _call(view: View) -> Action | None:
     """Run, refuse or ask about the next open call; those safe to overlap run together."""
     run: list[str] = []
@@ -140,7 +148,7 @@ def _call(view: View) -> Action | None:
         if _waits(view, call):
             continue
         verdict = verdict_on(view, call)
-        if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
+        if verdict.effect is Effect.ALLOW and (not run or (_overlaps(call) and len(run) < TOGETHER)):
             run.append(call.id)
             if _overlaps(call):
                 continue
@@ -362,6 +370,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _moved,
     _run_again,
     _cut_off,
+    _surplus,
     _skip,
     _call,
     _withdraw,

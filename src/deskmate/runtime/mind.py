@@ -43,7 +43,8 @@ from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.voice import Voice
 
-_SAID_CAP = 100_000
+# Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
+_SAID_CAP, _TOOL_CAP = 40_000, 64
 _HALVINGS = 8
 
 
@@ -176,7 +177,7 @@ class Mind:
 def _less(entry: Said, error: BadRecord) -> Said:
     """Return of an answer that no record can hold what one can, and let the model know by its calls."""
     flaw = f"this call could not be kept: {error}; do it in smaller parts"
-    calls = tuple(Call(tool=call.tool, arguments={}, flaw=flaw) for call in entry.calls)
+    calls = tuple(Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=flaw) for call in entry.calls)
     return Said(text=entry.text[:_SAID_CAP], calls=calls, usage=entry.usage, unfinished=entry.unfinished or not calls)
 
 
