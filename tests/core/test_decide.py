@@ -6,9 +6,10 @@ import pytest
 
 from deskmate.core import members
 from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
-from deskmate.core.decide import WORDS, decide, quiet
+from deskmate.core.decide import TOGETHER, WORDS, decide, quiet
 from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
 from deskmate.core.handshakes import Shake
+from deskmate.core.memory import CALLS_CAP
 from deskmate.core.messages import (
     Interrupt,
     PermissionResponse,
@@ -47,6 +48,36 @@ def test_a_refusal_to_stop_wakes_the_lead() -> None:
     world.step()
     world.mail("bob", ShutdownResponse(request_id=call, approve=False, content="still on #1"))
     assert decide(world.view) == Think()
+
+
+class TestManyCalls:
+    def test_of_many_calls_that_overlap_sixteen_run_at_once(self) -> None:
+        world = idle()
+        ids = says(world, *["read_file"] * 40)
+        ran = []
+        while isinstance(action := world.step(), Act):
+            ran.append(len(action.calls))
+        assert (len(ids), ran) == (40, [TOGETHER, TOGETHER, 8])
+
+    @pytest.mark.parametrize("tool", ["read_file", "bash", "no_such_tool"])
+    def test_calls_above_the_cap_of_one_answer_are_refused_before_any_runs(self, tool: str) -> None:
+        world = idle()
+        ids = says(world, *[tool] * (CALLS_CAP + 3))
+        action = world.step()
+        assert isinstance(action, Settle)
+        assert (action.calls, action.text.startswith("not run: ")) == (tuple(ids[CALLS_CAP:]), True)
+        assert list(world.memory.calls) == ids[:CALLS_CAP]
+
+    def test_an_answer_with_as_many_calls_as_are_run_is_run_whole(self) -> None:
+        world = idle()
+        says(world, *["read_file"] * CALLS_CAP)
+        assert isinstance(decide(world.view), Act)
+
+    def test_refused_before_a_crash_they_are_not_run_after_it(self) -> None:
+        world = idle()
+        says(world, *["bash"] * (CALLS_CAP + 1))
+        world.reload()
+        assert isinstance(decide(world.view), Settle)
 
 
 class TestCalls:

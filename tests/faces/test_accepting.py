@@ -24,7 +24,7 @@ from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, ob
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
 UNREADABLE = "no record, or its checksum does not hold"
-FREE = "accepted; tasks of team main can be taken again"
+FREE = "accepted; team main can go on"
 
 
 @pytest.fixture
@@ -106,9 +106,7 @@ def test_a_loss_is_accepted_by_the_user_and_only_once(place: Path, env: Env) -> 
     before = files(place)
     ended = at(place, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == (
-        "deskmate: nothing of the roster and board of team 'main' is lost; there is nothing to accept\n"
-    )
+    assert ended.stderr == ("deskmate: nothing is lost that stops anybody of team 'main'; there is nothing to accept\n")
     assert files(place) == before
 
 

@@ -8,6 +8,7 @@ import httpx2
 import openai
 import pytest
 
+from deskmate.core.compaction import estimate
 from deskmate.core.prompts import (
     CallBlock,
     CallDelta,
@@ -153,7 +154,8 @@ async def test_the_finish_reason_says_how_a_reply_ended(finish_reason: str, end:
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("ending", [ended(), DONE, ended() + DONE, ended() + b"data: [DONE]"])
 async def test_a_finish_reason_or_a_last_word_ends_a_reply_and_usage_may_be_missing(ending: bytes) -> None:
-    assert await reply_of(model_at(Provider(delta(content="so") + ending))) == Reply((TextBlock("so"),), model=NAME)
+    reply = await reply_of(model_at(Provider(delta(content="so") + ending)))
+    assert (reply.blocks, reply.end, reply.model) == ((TextBlock("so"),), "done", NAME)
 
 
 PATTERN = {"pattern": "*"}
@@ -242,21 +244,22 @@ async def test_the_words_of_a_refusal_are_words() -> None:
     ("usage", "expected"),
     [
         ({"prompt_tokens": 5, "completion_tokens": 2}, Usage(input=5, output=2)),
-        ({"prompt_tokens": 5, "prompt_tokens_details": None}, Usage(input=5)),
-        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}, Usage(cache_read=5)),
-        ({"prompt_tokens": "5", "completion_tokens": -1}, Usage()),
-        (None, Usage(input=4)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": None}, Usage(input=5, output=1)),
+        ({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9}}, Usage(output=1, cache_read=5)),
+        ({"prompt_tokens": "5", "completion_tokens": None}, Usage(input=5, output=1)),
+        (None, Usage(input=4, output=1)),
     ],
 )
 async def test_usage_is_read_as_far_as_it_makes_sense(usage: object, expected: Usage) -> None:
-    stream = delta(content="so") + ended() + chunk(usage={"prompt_tokens": 4}) + chunk(usage=usage) + DONE
+    before = chunk(usage={"prompt_tokens": 4, "completion_tokens": 1})
+    stream = delta(content="so") + ended() + before + chunk(usage=usage) + DONE
     assert (await reply_of(model_at(Provider(stream)))).usage == expected
 
 
 async def test_what_is_not_known_is_skipped() -> None:
     odd = chunk(7, {"index": 0}, {"index": 0, "delta": None}) + delta(content=["x"], tool_calls="x", novelty=1)
     reply = await reply_of(model_at(Provider(odd + b"event: novelty\ndata: {}\n\n" + ended() + DONE)))
-    assert reply == Reply((), model=NAME)
+    assert reply == Reply((), usage=Usage(input=estimate(HELLO.passages, HELLO.system)), model=NAME)
 
 
 @pytest.mark.behaviour("models")

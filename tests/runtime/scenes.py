@@ -16,7 +16,7 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Workspace
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Arrived
+from deskmate.runtime.feed import Arrived, Changed, Feed
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.supervisor import Supervisor
 from tests.runtime import SOON, until
@@ -33,16 +33,22 @@ async def fails(name: str) -> None:
 
 
 class Stage:
-    """A launcher whose plays go as the test says: these parts one after the other, then one without an end."""
+    """A launcher whose plays go as the test says: these parts one after the other, then one without an end.
+
+    `feed`: where each play shows at once that it has started, if it does.
+    """
 
     def __init__(self, *parts: Part) -> None:
         self._parts = list(parts)
+        self.feed: Feed | None = None
         self.started: list[str] = []
         self.playing: list[str] = []
 
     async def play(self, name: str) -> None:
         self.started.append(name)
         self.playing.append(name)
+        if self.feed:
+            self.feed.tell(Changed(name, "working"))
         try:
             await (self._parts.pop(0) if self._parts else for_ever)(name)
         finally:
@@ -78,10 +84,11 @@ class Broken:
 
 
 class Deaf(Inline):
-    """A launcher whose player never hears anything and ends only when it is made to."""
+    """A launcher whose player starts, never hears anything and ends only when it is made to."""
 
     async def play(self, name: str) -> None:
         async with self.floor.store.hold(name, "a test", wait=True):
+            self.floor.office.feed.tell(Changed(name, "working"))
             await anyio.sleep_forever()
 
 

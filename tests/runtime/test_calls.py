@@ -13,8 +13,8 @@ from deskmate.core.names import LEAD
 from deskmate.core.prompts import CallBlock, Reply, ResultBlock
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from deskmate.runtime.agent import CUT
 from deskmate.runtime.calls import RESULT_CAP
+from deskmate.runtime.transcript import CUT
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.workspaces.local import LocalWorkspace
 from tests.runtime import until
@@ -48,6 +48,29 @@ async def test_calls_that_may_overlap_run_together_and_their_results_come_in_the
     results = [block for block in floor.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
     assert [block.text for block in results] == ["1\t1", "1\t2"]
     assert [entry.calls for entry in await floor.entries() if isinstance(entry, Began)] == [("lead:3.0", "lead:3.1")]
+
+
+@pytest.mark.behaviour("loop", "C1")
+@pytest.mark.parametrize("tool", ["read_file", "bash"])
+async def test_of_a_flood_of_calls_some_are_run_and_each_has_one_result(tool: str) -> None:
+    arguments = {"read_file": {"path": "a"}, "bash": {"command": "ls"}}[tool]
+    asked = Speak("All at once.", [(tool, arguments)] * 1_000)
+    floor = await Floor.opened([asked, "Done."], workspace=Bench({"a": b"1"}))
+    assert await floor.turn("go") == Rest()
+    results = [block for block in floor.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
+    assert (len(results), len({block.id for block in results})) == (1_000, 1_000)
+    assert [block.text.startswith("not run: ") for block in results] == [False] * 128 + [True] * 872
+    began = [len(entry.calls) for entry in await floor.entries() if isinstance(entry, Began)]
+    assert (sum(began), max(began)) == (128, 16 if tool == "read_file" else 1)
+
+
+@pytest.mark.behaviour("loop", "C1")
+async def test_an_answer_that_no_record_holds_is_kept_in_part_whatever_it_is_made_of() -> None:
+    asked = Speak("🎈" * 300_000, [("x" * 2_000, {})] * 1_000)
+    floor = await Floor.opened([asked, "Done."])
+    assert await floor.turn("go") == Rest()
+    results = [block for block in floor.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
+    assert len(results) == 1_000
 
 
 @pytest.mark.behaviour("loop")

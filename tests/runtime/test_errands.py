@@ -11,9 +11,9 @@ from deskmate.core.prompts import Prompt, TextBlock
 from deskmate.errors import ModelRejected, UnknownRecipient
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
-from deskmate.runtime.agent import CUT
 from deskmate.runtime.feed import Changed, Recorded, Streamed
 from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.transcript import CUT
 from tests.runtime import until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, cast, for_ever, is_errand, last_told, uses

@@ -7,13 +7,14 @@ import anyio
 import pytest
 
 from deskmate.core.entries import Heard, Started
-from deskmate.core.members import Idle, Joined, Status
+from deskmate.core.members import Idle, Joined, Parked, Status
 from deskmate.core.messages import Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.tasks import Note
-from deskmate.errors import StoreCorrupt, StoreUnavailable
+from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
+from deskmate.runtime.feed import Changed
 from deskmate.runtime.groups import task_group
-from deskmate.runtime.supervisor import Supervisor
+from deskmate.runtime.supervisor import RECORDS_CHANGED, Supervisor
 from deskmate.runtime.team import Team
 from deskmate.runtime.transcript import Transcript
 from tests.runtime import SOON, until
@@ -54,6 +55,7 @@ def fails_after(floor: Floor, seconds: float) -> Part:
 async def kept(floor: Floor, stage: Stage) -> AsyncIterator[anyio.Event]:
     """Keep alice at her desk beside the test; lend what is set once that has come to its end."""
     over = anyio.Event()
+    stage.feed = floor.office.feed
 
     async def keep() -> None:
         await Supervisor(floor.office, "alice", stage).keep()
@@ -222,13 +224,99 @@ async def test_a_store_that_cannot_be_reached_is_nobodys_failure_but_ends_the_pr
     assert (len(stage.started), await floor.statuses()) == (1, [])
 
 
-async def test_a_damaged_transcript_parks_its_owner_and_nobody_else(floor: Floor) -> None:
-    async def damaged(name: str) -> None:
-        raise StoreCorrupt(f"the transcript of '{name}' has lost its first record")
+@pytest.mark.parametrize("error", [StoreCorrupt("alice_transcript.jsonl ends at record 3"), Conflict("log/a", 3, 9)])
+async def test_one_whose_records_were_changed_is_parked_at_once_and_goes_on_only_for_the_user(
+    floor: Floor, error: StoreError
+) -> None:
+    async def finds_them_changed(name: str) -> None:
+        raise error
 
-    async with kept(floor, Stage(*[damaged] * 4)):
+    board = floor.office.board
+    await board.create(LEAD, "parse")
+    await board.claim(floor.office.roster.state.members["alice"], 1)
+    await floor.send(Plain(content="the word before"), sender=USER, to="alice")
+    stage = Stage(finds_them_changed)
+    async with kept(floor, stage):
         await until_parked(floor)
-    assert status(floor).detail.endswith("StoreCorrupt: the transcript of 'alice' has lost its first record")
+        assert (await board.refresh()).tasks[1].owner is None
+        await floor.send(Plain(content="go on"), sender=LEAD, to="alice")
+        await turns()
+        assert (len(stage.started), status(floor).detail) == (1, f"{RECORDS_CHANGED}: {error}")
+        await floor.send(Plain(content="go on"), sender=USER, to="alice")
+        await until(lambda: stage.playing)
+    assert len(stage.started) == 2
+
+
+async def test_resuming_the_team_starts_nobody_that_only_the_user_may_let_go_on(floor: Floor) -> None:
+    await floor.send(Plain(content="the word before"), sender=USER, to="alice")
+    await floor.office.roster.status(Parked(name="alice", reason="cut", known=1, only_user=True, at=0.0))
+    again = floor.restarted([])
+    await again.office.roster.refresh()
+    stage = Stage()
+    async with kept(again, stage):
+        await turns()
+        assert (stage.started, again.office.starting.names) == ([], frozenset())
+        await again.send(Plain(content="go on"), sender=USER, to="alice")
+        await until(lambda: stage.playing)
+
+
+async def test_one_that_only_the_user_may_let_go_on_leaves_when_it_is_asked_to(floor: Floor) -> None:
+    await floor.send(Plain(content="heard"), sender="bob", to="alice")
+    await floor.send(Plain(content="not heard"), sender="bob", to="alice")
+    await floor.office.roster.status(Parked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0.0))
+    await floor.office.roster.refresh()
+    stage = Stage()
+    async with kept(floor, stage) as over:
+        await floor.send(STOP, sender=LEAD, to="alice")
+        await over.wait()
+    assert (stage.started, status(floor).word, status(floor).heard) == ([], "left", 1)
+    (letter,) = await floor.letters("bob")
+    assert isinstance(letter.message, Undeliverable)
+    assert letter.message.original["content"] == "not heard"
+
+
+# -- starting ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("supervise")
+async def test_one_that_never_shows_a_status_is_ended_and_parked(floor: Floor) -> None:
+    stage = Stage()
+    async with kept(floor, stage):
+        stage.feed = None
+        await until(lambda: stage.playing)
+        await turns()
+        assert floor.office.starting.names == {"alice"}
+        for _ in range(11):
+            await pass_by(floor, 10.0)
+        assert stage.playing == ["alice"]
+        await pass_by(floor, 10.0)
+        await until_parked(floor)
+        assert (stage.playing, floor.office.starting.names) == ([], frozenset())
+    assert (len(stage.started), status(floor).detail) == (1, "it did not start within 120 s")
+
+
+async def test_time_in_which_this_process_was_stopped_makes_nobody_late(floor: Floor) -> None:
+    stage = Stage()
+    async with kept(floor, stage):
+        stage.feed = None
+        await until(lambda: stage.playing)
+        await turns()
+        await pass_by(floor, 3600.0)
+        assert stage.playing == ["alice"]
+        floor.office.feed.tell(Changed("alice", "idle"))
+        for _ in range(20):
+            await pass_by(floor, 10.0)
+        assert stage.playing == ["alice"]
+
+
+async def test_one_that_is_started_again_counts_as_starting_until_it_shows_a_status(floor: Floor) -> None:
+    stage = Stage(fails)
+    async with kept(floor, stage):
+        stage.feed = None
+        await until(lambda: len(stage.started) == 2)
+        assert floor.office.starting.names == {"alice"}
+        floor.office.feed.tell(Changed("alice", "idle"))
+        assert floor.office.starting.names == frozenset()
 
 
 async def test_quitting_is_not_leaving_and_records_nothing(floor: Floor) -> None:

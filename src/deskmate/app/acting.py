@@ -25,9 +25,9 @@ from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.app.signing import Signing
 from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
-from deskmate.core.members import recipient_refusal
+from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.names import LEAD, ROSTER, USER, mail
+from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, one_line, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.ports import Ran
@@ -36,12 +36,14 @@ from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+from deskmate.runtime.transcript import Transcript
 from deskmate.tools.updates import VERIFY_SECONDS, tail
 from deskmate.workspaces.local import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
 STOP_SECONDS = 200.0
 _TOLD_SECONDS = 5.0
+GO_ON_CUT = "The end of your transcript is lost. Go on without it."
 
 Tell = Callable[[str], None]
 
@@ -142,11 +144,31 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
 
 
 async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:
-    """Record that the user accepts losses of roster and board, by stream and number; raise Refused for what is none."""
+    """Record that the user accepts losses, by stream and number; raise Refused for what is none.
+
+    A member whose transcript has lost its end goes on without it. Raises Held while somebody plays that member.
+    """
     with _opened(folder, team) as desk:
         # Lines that were put in by hand may share a number.
         for stream, number in dict.fromkeys(lost):
-            await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
+            match split_stream(stream):
+                case ("log", name):
+                    await _accept_cut(desk, name)
+                case _:
+                    await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
+
+
+async def _accept_cut(desk: "_Desk", name: str) -> None:
+    async with desk.pen.store.hold(name, "the user, to accept a loss"):
+        await (await Transcript.load(desk.pen, name)).accept_cut()
+    if not (await desk.roster.refresh()).members[name].status.only_user:
+        return
+    if name == LEAD:
+        # It is played by who resumes the team; what is accepted no longer keeps anybody from that.
+        at = desk.pen.clock.timestamp()
+        await desk.roster.status(Parked(name=name, reason="the user accepted the loss of its records", at=at))
+    else:
+        await desk.mailbox.send(name, Plain(content=GO_ON_CUT))
 
 
 def _standing(folder: Path | None) -> Path:

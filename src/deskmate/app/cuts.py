@@ -41,15 +41,20 @@ def evidence_of(stream: str, folder: Folder, name: str) -> Evidence:
     )
 
 
-def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
-    """Return in words that a file ends too early, nothing where no evidence speaks against it."""
+def missing_end(evidence: Evidence, file: StreamFile) -> int:
+    """Return the number of a record that was written and that a file now ends before, 0 if none is known."""
     inode, tail = _end_of(file.folder, file.name)
     last, known = max(file.highest, tail), evidence.marks.get(inode, 0)
     if not last:
         # It was removed, or the folder was copied and has other inodes. One that was begun anew owes nothing to that.
         known = max(evidence.marks.values(), default=0)
     written = max(known, evidence.record)
-    if written > last:
+    return written if written > last else 0
+
+
+def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
+    """Return in words that a file ends too early, nothing where no evidence speaks against it."""
+    if written := missing_end(evidence, file):
         return f"{ENDS} {written}, which was written; put it back from a copy, if there is one"
     # Where a record is known to be lost, it may be the one that made the task, and that may be accepted.
     whole = not any(isinstance(item, Damaged) and item.kind == "lost" for item in items)

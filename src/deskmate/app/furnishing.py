@@ -10,20 +10,22 @@ from functools import cache, partial
 from pathlib import Path
 
 import httpx2
+from anyio import to_thread
 
 from deskmate.app.definitions import branch_of, notes_of, skills_of
 from deskmate.app.discretion import redaction_of
+from deskmate.app.reading import Reading
 from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
 from deskmate.core.members import Joined, Member
-from deskmate.core.names import LEAD
+from deskmate.core.names import LEAD, log
 from deskmate.core.prompts import Usage
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
 from deskmate.core.spending import EMPTY, Spending
-from deskmate.errors import BadSettings, Refused
+from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.http import new_client
 from deskmate.models.limits import limits_of
@@ -98,14 +100,30 @@ class Furniture:
     async def play(self, name: str, *, wait: bool = True) -> None:
         """Play a teammate in this process until it leaves, having ended what the one before left running.
 
-        Where another process plays it, stands in line, or without `wait` raises Held.
+        Where another process plays it, stands in line, or without `wait` raises Held. Raises StoreCorrupt if the end of
+        its transcript is lost, unless the user has let it go on.
         """
         office = self.office
         async with office.pen.store.hold(name, f"process {os.getpid()}", wait=wait):
-            kit, started = self.teammate((await office.roster.refresh()).members[name])
+            member = (await office.roster.refresh()).members[name]
+            kit, started = self.teammate(member)
             await self.sweep(name)
+            if not member.status.only_user:
+                await self.check_transcript(office.roster.state.team, name)
             agent = await Agent.seat(office, started, kit)
             await agent.play()
+
+    async def check_transcript(self, team: str, name: str) -> None:
+        """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
+        reading = Reading(Path(self.workspace.root), team)
+        written = await to_thread.run_sync(reading.ends_before, log(name))
+        changed = self.office.roster.state.members[name].status.only_user
+        if written or changed:
+            why = f"ends before record {written}, which was written" if written else "was cut or changed during a run"
+            raise StoreCorrupt(
+                f"the transcript of '{name}' {why}; put it back from a copy, if there is one; "
+                f"then, or to go on without what is lost: deskmate doctor {team} --accept"
+            )
 
     async def sweep(self, name: str) -> None:
         """End what whoever played a member before left running. Call it while holding the member's seat."""

@@ -15,8 +15,10 @@ from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
 from deskmate.stores.archive import strays_in, teams_in
+from deskmate.stores.jsonl import SUFFIX, TEAMS
 
 _UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
+_CUT = "the transcript was cut or changed, and nobody plays its member before that is accepted"
 _BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmate run"
 
 
@@ -36,7 +38,8 @@ class Lost:
         return self.stream in (ROSTER, BOARD) and not self.accepted
 
     def __str__(self) -> str:
-        return f"record {self.number} of {self.stream} is lost ({self.where}: {self.reason})"
+        what = f"record {self.number}" if self.number else "the end"
+        return f"{what} of {self.stream} is lost ({self.where}: {self.reason})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +128,28 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
     reading = reading_of(folder, team)
     founded = reading.roster().team
     found = [one for stream in (ROSTER, BOARD) for one in _lost(stream, reading.items(stream)) if one.stops]
+    found += _cut_transcripts(reading)
     if not found and (cut := next((words for words in reading.damage if ENDS in words), None)):
         raise Refused(f"{cut}; what is missing there can be accepted once a record was added behind it")
     if not found:
-        raise Refused(f"nothing of the roster and board of team '{reading.team}' is lost; there is nothing to accept")
+        raise Refused(f"nothing is lost that stops anybody of team '{reading.team}'; there is nothing to accept")
     if not founded:
         raise Refused(f"team '{reading.team}': {_UNFOUNDED}, accepted or not; {_BEGIN}")
     return reading.team, tuple(found)
+
+
+def _cut_transcripts(reading: Reading) -> list[Lost]:
+    """Return what is missing of transcripts, so that nobody plays their members. A lead's is at its home."""
+    roster, found = reading.roster(), list[Lost]()
+    where = reading.workspace / TEAMS / reading.team
+    for member in roster.members.values():
+        if member.here and not (member.name == LEAD and roster.home):
+            stream = log(member.name)
+            with telling(reading.workspace):
+                number = reading.ends_before(stream)
+            if number or member.status.only_user:
+                found.append(Lost(stream, number, f"{where / member.name}{SUFFIX['log']}", _CUT, accepted=False))
+    return found
 
 
 def _checked(reading: Reading) -> CheckedTeam:

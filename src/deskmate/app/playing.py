@@ -18,8 +18,8 @@ from deskmate.app.places import known_team, open_store, spent_elsewhere, workspa
 from deskmate.app.signing import Signing
 from deskmate.app.trusting import consent_to
 from deskmate.config import DEFAULT_MODELS, Settings, load
-from deskmate.errors import BadInput, Held, Refused
-from deskmate.launchers.process import ProcessLauncher
+from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
+from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
@@ -27,6 +27,9 @@ from deskmate.runtime.lines import from_line
 
 # A sixth of the silence after which a process is ended.
 BEAT_SECONDS = 10.0
+# What `play` raises if the member's records were cut or changed, and how its process must end then.
+CORRUPTIONS = (StoreCorrupt, Conflict)
+__all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "Order", "Part", "in_processes", "play"]
 
 
 class Order(BaseModel):

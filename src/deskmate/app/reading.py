@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from deskmate.app.cuts import Evidence, cut_of, evidence_of
+from deskmate.app.cuts import Evidence, cut_of, evidence_of, missing_end
 from deskmate.app.places import known_team, latest_team, workspace_of
 from deskmate.core.members import EMPTY, Roster, fold
 from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
@@ -151,11 +151,27 @@ class Reading:
             self.note(f"{folder}: {error.strerror}; mend that, then look again")
             return []
 
-    def _read(self, stream: str) -> list[Item]:
+    def ends_before(self, stream: str) -> int:
+        """Return the number of a record that was written and that a stream now ends before, 0 if none is known.
+
+        Raises OSError or StoreError if the stream cannot be read.
+        """
+        with self._opened(stream) as (folder, name):
+            evidence, file = evidence_of(stream, folder, name), StreamFile(stream, folder, name)
+            file.last()
+            return missing_end(evidence, file)
+
+    @contextmanager
+    def _opened(self, stream: str) -> Iterator[tuple[Folder, str]]:
+        """Lend the folder of a stream, and the name of its file there."""
         kind, owner = split_stream(stream)
         name = f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
         parts = self._folder(stream).relative_to(self.workspace).parts
         with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
+            yield folder, name
+
+    def _read(self, stream: str) -> list[Item]:
+        with self._opened(stream) as (folder, name):
             evidence, file = self._evidence(stream, folder, name), StreamFile(stream, folder, name)
             items = file.read(0, sync=False)
             if words := cut_of(evidence, file, items) or (CUT if _is_cut(folder, name) else None):

@@ -248,11 +248,12 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
     """Yield the lead's agent, to be played, and have whoever is on its team played meanwhile."""
     office = furniture.office
     office.feed.tell(Founded(office.roster.state.team))
+    await furniture.check_transcript(furniture.team, LEAD)
     agent = await Agent.seat(office, furniture.started(), furniture.lead)
     async with task_group() as tasks:
         launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
         teams.players = Team(office, launchers, tasks)
-        tasks.start_soon(teams.players.keep)
+        await tasks.start(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)
         yield agent
         tasks.cancel_scope.cancel()

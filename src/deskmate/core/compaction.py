@@ -15,7 +15,7 @@ from deskmate.core.frames import unframed
 from deskmate.core.memory import Memory
 from deskmate.core.messages import Plain, PlanRequest, summarise
 from deskmate.core.names import IN_CHARGE
-from deskmate.core.prompts import CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
+from deskmate.core.prompts import TOKENS_CAP, CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
 from deskmate.core.tasks import Board, authored_line
 
@@ -94,7 +94,9 @@ def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
 
 def _counted(entry: Said) -> int:
     counts = (entry.usage.get(key) for key in ("input", "cache_read", "cache_write", "output"))
-    return sum(count for count in counts if isinstance(count, int))
+    tokens = sum(count for count in counts if isinstance(count, int))
+    # A provider that miscounted says nothing about the context.
+    return tokens if tokens < TOKENS_CAP else 0
 
 
 def _all_tokens(entries: Sequence[Numbered]) -> int:

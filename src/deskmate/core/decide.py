@@ -25,7 +25,9 @@ from deskmate.core.actions import (
 )
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
-from deskmate.core.memory import Memory, OpenCall
+from deskmate.core.memory import CALLS_CAP, Memory, OpenCall
+from deskmate.core.messages import Envelope, calls_for_action
+from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.policy import Attempt, Effect, Rule
 from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
@@ -34,6 +36,9 @@ from deskmate.core.verdicts import asking, verdict_on
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
 WORDS = "words"
+# So many calls of one agent run at once.
+TOGETHER = 16
+_SURPLUS = f"not run: of one answer at most {CALLS_CAP} calls are run; ask for this one again in your next answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,9 @@ class View:
 
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
-    words the lead has not noticed. `over`: the cap that is reached. `unheard`: agents whose mailbox holds something
-    they have not heard. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
+    words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
+    that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
+    since. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
     that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's.
     """
 
@@ -57,6 +63,7 @@ class View:
     caps: str = ""
     full: bool = False
     unheard: frozenset[str] = frozenset()
+    starting: frozenset[str] = frozenset()
     confined: bool = False
     makes_room: bool = False
     own_tools: frozenset[str] = frozenset()
@@ -129,6 +136,11 @@ def _waits(view: View, call: OpenCall) -> bool:
     return asked and verdict_on(view, call).effect is Effect.ASK
 
 
+def _surplus(view: View) -> Action | None:
+    surplus = tuple(call.id for call in view.memory.calls.values() if call.surplus)
+    return Settle(surplus, _SURPLUS) if surplus else None
+
+
 def _call(view: View) -> Action | None:
     """Run, refuse or ask about the next open call; those safe to overlap run together."""
     run: list[str] = []
@@ -136,7 +148,7 @@ def _call(view: View) -> Action | None:
         if _waits(view, call):
             continue
         verdict = verdict_on(view, call)
-        if verdict.effect is Effect.ALLOW and (not run or _overlaps(call)):
+        if verdict.effect is Effect.ALLOW and (not run or (_overlaps(call) and len(run) < TOGETHER)):
             run.append(call.id)
             if _overlaps(call):
                 continue
@@ -269,12 +281,30 @@ def _worth_a_turn(member: Member, asking: bool) -> bool:
 
 
 def quiet(view: View) -> bool:
-    """Tell whether the team has come to rest: nobody works, nothing is unheard, nobody idle can claim anything."""
+    """Tell whether the team has come to rest: every teammate is up, has heard its mail, and can begin nothing."""
     here = [member for member in view.roster.teammates if member.here]
-    return bool(here) and not view.unheard and all(_settled(view, member) for member in here)
+    return bool(here) and all(_settled(view, member) for member in here)
+
+
+def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
+    """Tell whether a teammate at rest will do something about the message of this number in its mailbox.
+
+    A parked teammate acts only upon a word that lets it go on.
+    """
+    if number <= member.status.heard or not calls_for_action(envelope.message):
+        return False
+    return member.status.word != "parked" or lets_go_on(member, number, envelope.sender)
+
+
+def lets_go_on(parked: Member, number: int, sender: str) -> bool:
+    """Tell whether a message of this sender and number in its mailbox lets a parked member go on."""
+    return number > parked.status.known and sender in ({USER} if parked.status.only_user else IN_CHARGE)
 
 
 def _settled(view: View, member: Member) -> bool:
+    # Of one that is being started the roster shows what it did before; what it will do now is not known yet.
+    if member.name in view.starting | view.unheard:
+        return False
     match member.status.word:
         case "parked":
             return True
@@ -340,6 +370,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _moved,
     _run_again,
     _cut_off,
+    _surplus,
     _skip,
     _call,
     _withdraw,

@@ -113,12 +113,14 @@ class Waiting(Fact):
 
 
 class Parked(Fact):
-    """A member can not go on by itself."""
+    """A member waits for mail above the number `known` from the lead or the user, or from the `only_user`."""
 
     type: Literal["member_parked"] = "member_parked"
     name: Name
     reason: str
     heard: int = 0
+    known: int | None = None
+    only_user: bool | None = None
     at: float
 
 
@@ -167,13 +169,15 @@ read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a member is doing, since when, by which record."""
+    """What a member is doing, since when, by which record. `known`, `only_user`: as in `Parked`."""
 
     word: Word
     detail: str = ""
     since: float = 0.0
     number: int = 0
     heard: int = 0
+    known: int = 0
+    only_user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,11 +254,8 @@ def refusal(roster: Roster, event: Event) -> str | None:
     """Return why the roster does not allow an event, or nothing if it does."""
     match event:
         case Founded():
-            return (
-                f"team '{roster.team}' was founded before; go on with it or choose another name"
-                if roster.team
-                else None
-            )
+            founded = f"team '{roster.team}' was founded before; go on with it or choose another name"
+            return founded if roster.team else None
         case Joined(name=name):
             return _join_refusal(roster, name)
         case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
@@ -392,7 +393,8 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
         case Waiting(at=at, heard=heard, on=on):
             return replace(member, status=Status("waiting", on, at, number, heard))
         case Parked(at=at, heard=heard, reason=reason):
-            return replace(member, status=Status("parked", reason, at, number, heard))
+            status = Status("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
+            return replace(member, status=status)
         case Left(at=at, heard=heard, reason=reason):
             status = Status("left", reason, at, number, heard)
             return replace(member, status=status, agreed=event.agreed)

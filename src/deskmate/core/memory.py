@@ -41,6 +41,8 @@ from deskmate.core.messages import (
 from deskmate.core.names import IN_CHARGE, LEAD, USER, box, call_id, mail
 from deskmate.core.seen import Seen
 
+# So many calls of one answer are run.
+CALLS_CAP = 128
 TaskEpoch = tuple[int, int]
 K = TypeVar("K")
 V = TypeVar("V")
@@ -48,7 +50,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`."""
+    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`.
+
+    `surplus`: its answer has CALLS_CAP calls before it.
+    """
 
     id: str
     tool: str
@@ -59,6 +64,7 @@ class OpenCall:
     allowed: bool | None = None
     why: str = ""
     redacted: bool = False
+    surplus: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +179,10 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
 def _say(memory: Memory, number: int, entry: Said) -> Memory:
     ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
     calls = {
-        id_: OpenCall(id_, call.tool, call.arguments, call.flaw, redacted=bool(call.redacted))
-        for id_, call in zip(ids, entry.calls, strict=True)
+        id_: OpenCall(
+            id_, call.tool, call.arguments, call.flaw, redacted=bool(call.redacted), surplus=index >= CALLS_CAP
+        )
+        for index, (id_, call) in enumerate(zip(ids, entry.calls, strict=True))
     }
     return replace(
         memory,

@@ -77,6 +77,14 @@ def delegate_text(delegating: bool) -> str:
     return "You no longer delegate: all your tools are yours again."
 
 
+def cut_text() -> str:
+    """Return what an agent is told that goes on though the end of its transcript is lost."""
+    return (
+        "The latest part of your conversation is lost, and the user knows. You may have read messages and done work "
+        "that you no longer remember, and may be given them again. Check files and tasks before you repeat anything."
+    )
+
+
 def moved_text(roster: Roster) -> str:
     """Return what a lead is told of the team it works in from now on."""
     if roster.away:

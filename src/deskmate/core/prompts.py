@@ -116,6 +116,10 @@ class Prompt:
 # -- what is answered -----------------------------------------------------------------------------
 
 
+# No model takes or gives as many tokens in one step: a provider that says more than this has miscounted.
+TOKENS_CAP = 10_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one step. `input` counts neither those read from the provider's cache nor those written to it."""

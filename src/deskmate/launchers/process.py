@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from deskmate.errors import PlayerFailed
+from deskmate.errors import PlayerFailed, StoreCorrupt
 from deskmate.ports import Clock
 
 SILENCE_SECONDS = 60.0
@@ -26,6 +26,8 @@ DESKMATE = (sys.executable, "-P", "-m", "deskmate")
 # More than the largest record has as ASCII.
 LINE_CAP = 4 * 2**20
 COMPLAINTS_CAP = 4096
+# How a process ends that found the records of its member cut or changed. No other failure ends with this.
+CORRUPT_EXIT = 4
 _LOOKS = 6
 
 
@@ -51,7 +53,8 @@ class ProcessLauncher:
     async def play(self, name: str) -> None:
         """Play a member until it leaves; raise PlayerFailed where its process ends before, or says nothing for long.
 
-        However it ends, cancelled too, the process is gone then and so is all that it ran.
+        Raises StoreCorrupt if the process found that the member's records were cut or changed. However it ends,
+        cancelled too, the process is gone then and so is all that it ran.
         """
         with anyio.CancelScope(shield=True):
             process = await self._start(name)
@@ -64,6 +67,8 @@ class ProcessLauncher:
                 await self.sweep(name)
         if silent:
             raise PlayerFailed(f"the process of '{name}' said nothing for {self.silence_seconds:g} s and was ended")
+        if process.returncode == CORRUPT_EXIT:
+            raise StoreCorrupt(player.last_words.removeprefix(": ") or f"the records of '{name}' cannot be trusted")
         if process.returncode:
             raise PlayerFailed(f"the process of '{name}' {_how(process.returncode)}{player.last_words}")
 

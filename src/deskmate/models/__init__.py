@@ -5,7 +5,8 @@ anthropic        Anthropic's Messages API
 openai           chat completions, of OpenAI and of the many servers that speak them
   openai_wire      a prompt as the body of their request
 bodies           what both need to write a request: stable JSON, ids, names, pictures
-replies          what both need to fold a reply: blocks out of fragments
+replies          what both need to fold a reply: blocks out of fragments, and how much of it there may be
+usage            how many tokens a reply came to, told or estimated
 fields           reading JSON that a provider sent
 http             one client for all; a request answered by a stream of events
   sse              events out of bytes

@@ -3,9 +3,9 @@
 `anthropic_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
 """
 
+import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, Literal
 
 import httpx2
@@ -17,15 +17,15 @@ from deskmate.core.prompts import (
     Reply,
     TextDelta,
     ThinkingDelta,
-    Usage,
 )
 from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.anthropic_wire import request_body
 from deskmate.models.failures import Endpoint, Fault, failure, fault_in
 from deskmate.models.fields import count, inner, words
 from deskmate.models.http import ask, drain
-from deskmate.models.replies import Piece, blocks
+from deskmate.models.replies import Piece, Room, blocks
 from deskmate.models.sse import Event
+from deskmate.models.usage import TokenCount
 from deskmate.ports import Limits
 
 API_VERSION = "2026-10-21"
@@ -80,7 +80,7 @@ class AnthropicModel:
         # No room to think in a short answer.
         thinking = self._thinking if self._thinking < most else 0
         body = request_body(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
-        fold = MessageFold(self._at)
+        fold = MessageFold(self._at, prompt)
         async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
             async for event in events:
                 for delta in fold.take(event):
@@ -93,10 +93,10 @@ class AnthropicModel:
 class MessageFold:
     """One message, folded from its events. Kinds of events and blocks it does not know are skipped."""
 
-    def __init__(self, at: Endpoint) -> None:
-        self._at = at
+    def __init__(self, at: Endpoint, prompt: Prompt) -> None:
+        self._at, self._prompt = at, prompt
         self._pieces: dict[int, Piece] = {}
-        self._usage = Usage()
+        self._room, self._tokens = Room(at.model), TokenCount(at.model)
         self._stop = ""
         self.finished = False
 
@@ -125,7 +125,8 @@ class MessageFold:
             raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
         end = self._end()
         pieces = [self._pieces[index] for index in sorted(self._pieces)]
-        return Reply(blocks(pieces, cut=end != "done"), self._usage, end, self._at.model)
+        said = blocks(pieces, cut=end != "done")
+        return Reply(said, self._tokens.usage(self._prompt, said), end, self._at.model)
 
     def _end(self) -> Literal["done", "length", "refused"]:
         if self._stop in ("max_tokens", "model_context_window_exceeded"):
@@ -134,8 +135,8 @@ class MessageFold:
 
     def _count(self, usage: dict[str, Any]) -> None:
         # The figures are totals so far; one that is left out still stands.
-        counted = {ours: count(usage, theirs) for theirs, ours in _USAGE.items()}
-        self._usage = replace(self._usage, **{ours: tokens for ours, tokens in counted.items() if tokens is not None})
+        for theirs, ours in _USAGE.items():
+            self._tokens.tell(ours, usage, theirs)
 
     def _open(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
         match words(block, "type"):
@@ -143,13 +144,14 @@ class MessageFold:
                 self._pieces[index] = Piece("text")
                 yield from self._extend(index, {"type": "text_delta", "text": words(block, "text")})
             case "thinking":
-                self._pieces[index] = Piece("thinking", signature=words(block, "signature"))
+                self._pieces[index] = Piece("thinking", signature=self._taken(words(block, "signature")))
                 yield from self._extend(index, {"type": "thinking_delta", "thinking": words(block, "thinking")})
             case "redacted_thinking":
-                self._pieces[index] = Piece("sealed", signature=words(block, "data"))
+                self._pieces[index] = Piece("sealed", signature=self._taken(words(block, "data")))
             case "tool_use":
-                tool = words(block, "name")
-                self._pieces[index] = Piece("call", id=words(block, "id"), tool=tool, arguments=inner(block, "input"))
+                tool, id_, arguments = words(block, "name"), words(block, "id"), inner(block, "input")
+                self._room.take_call(tool, id_, json.dumps(arguments))
+                self._pieces[index] = Piece("call", id=id_, tool=tool, arguments=arguments)
                 yield CallDelta(tool)
 
     def _extend(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:
@@ -158,12 +160,17 @@ class MessageFold:
             return
         match words(delta, "type"):
             case "text_delta" if text := words(delta, "text"):
-                piece.parts.append(text)
+                piece.parts.append(self._taken(text))
                 yield TextDelta(text)
             case "thinking_delta" if text := words(delta, "thinking"):
-                piece.parts.append(text)
+                piece.parts.append(self._taken(text))
                 yield ThinkingDelta(text)
             case "signature_delta":
-                piece.signature = words(delta, "signature")
+                piece.signature = self._taken(words(delta, "signature"))
             case "input_json_delta":
-                piece.parts.append(words(delta, "partial_json"))
+                piece.parts.append(self._taken(words(delta, "partial_json")))
+
+    def _taken(self, text: str) -> str:
+        """Return a part of the answer, once there is room for it."""
+        self._room.take(text)
+        return text

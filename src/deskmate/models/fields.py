@@ -4,14 +4,21 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+_DIGITS = 4300
+
 
 def read_object(text: str) -> dict[str, Any] | None:
     """Return the JSON object a text holds; None if it holds anything else."""
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_int=_whole)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _whole(text: str) -> int | float:
+    # Python reads no longer ones: as a fraction it is infinite, and only what it counts is odd, not all around it.
+    return int(text) if len(text) <= _DIGITS else float(text)
 
 
 def words(found: Mapping[str, Any], key: str) -> str:

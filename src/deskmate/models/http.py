@@ -19,6 +19,8 @@ CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 DRAIN_SECONDS = 1.0
 BODY_CAP = 64 * 1024
+# The largest answer of any model, a token an event: what is far above is no answer. Counted as it is unpacked.
+STREAM_CAP = 64 * 2**20
 
 
 def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True) -> httpx2.AsyncClient:
@@ -62,15 +64,21 @@ async def ask(
 
 async def drain(events: AsyncGenerator[Event, None]) -> None:
     """Read a finished stream to its end, so that its connection can serve again; a slow or broken one is let go."""
-    with anyio.move_on_after(DRAIN_SECONDS), suppress(ModelTrouble):
+    with anyio.move_on_after(DRAIN_SECONDS), suppress(ModelError):
         async for _ in events:
             pass
 
 
 async def _events(at: Endpoint, response: httpx2.Response) -> AsyncGenerator[Event, None]:
-    parser, head, streams = EventParser(), b"", False
+    parser, head, streams, size = EventParser(), b"", False, 0
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
+            size += len(piece)
+            if size > STREAM_CAP:
+                raise ModelRejected(
+                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, and was not heard to its end; "
+                    "check its base URL, or choose another model"
+                )
             if not streams:
                 head = (head + piece)[:BODY_CAP]
             for event in parser.feed(piece):

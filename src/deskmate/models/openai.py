@@ -10,14 +10,15 @@ from typing import Any, Literal
 
 import httpx2
 
-from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta, Usage
+from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
 from deskmate.models.failures import Endpoint, failure, fault_in
 from deskmate.models.fields import count, inner, objects, words
 from deskmate.models.http import ask, drain
 from deskmate.models.openai_wire import request_body
-from deskmate.models.replies import Piece, blocks
+from deskmate.models.replies import Piece, Room, blocks
 from deskmate.models.sse import Event
+from deskmate.models.usage import TokenCount
 from deskmate.ports import Limits
 
 _OPENAI = "https://api.openai.com"
@@ -58,7 +59,7 @@ class OpenAIModel:
         """Yield deltas as they come and, last of all, the one reply."""
         most = prompt.most(self._limits.output)
         body = request_body(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
-        fold = ChunkFold(self._at)
+        fold = ChunkFold(self._at, prompt)
         async with aclosing(ask(self._client, self._at, self._headers, body)) as events:
             async for event in events:
                 for delta in fold.take(event):
@@ -71,12 +72,12 @@ class OpenAIModel:
 class ChunkFold:
     """One completion, folded from its chunks."""
 
-    def __init__(self, at: Endpoint) -> None:
-        self._at = at
+    def __init__(self, at: Endpoint, prompt: Prompt) -> None:
+        self._at, self._prompt = at, prompt
         self._thinking, self._text = Piece("thinking"), Piece("text")
         self._calls: list[Piece] = []
         self._by_index: dict[int, Piece] = {}
-        self._usage = Usage()
+        self._room, self._tokens = Room(at.model), TokenCount(at.model)
         self._stop = ""
         self.finished = False
 
@@ -88,8 +89,7 @@ class ChunkFold:
         found = self._at.read(event.data)
         if fault := fault_in(found):
             raise failure(self._at, fault.status, fault)
-        if usage := inner(found, "usage"):
-            self._usage = _usage(usage)
+        self._count(inner(found, "usage"))
         for choice in objects(found, "choices"):
             yield from self._extend(inner(choice, "delta"))
             self._stop = words(choice, "finish_reason") or self._stop
@@ -100,7 +100,14 @@ class ChunkFold:
             raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
         end = self._end()
         pieces = (self._thinking, self._text, *self._calls)
-        return Reply(blocks(pieces, cut=end != "done"), self._usage, end, self._at.model)
+        said = blocks(pieces, cut=end != "done")
+        usage = self._tokens.usage(self._prompt, said, cached_in_input=True)
+        return Reply(said, usage, end, self._at.model)
+
+    def _count(self, usage: dict[str, Any]) -> None:
+        self._tokens.tell("input", usage, "prompt_tokens")
+        self._tokens.tell("output", usage, "completion_tokens")
+        self._tokens.tell("cache_read", inner(usage, "prompt_tokens_details"), "cached_tokens")
 
     def _end(self) -> Literal["done", "length", "refused"]:
         if self._stop == "length":
@@ -109,9 +116,11 @@ class ChunkFold:
 
     def _extend(self, delta: dict[str, Any]) -> Iterator[Delta]:
         if thought := words(delta, "reasoning_content") or words(delta, "reasoning"):
+            self._room.take(thought)
             self._thinking.parts.append(thought)
             yield ThinkingDelta(thought)
         if text := words(delta, "content") or words(delta, "refusal"):
+            self._room.take(text)
             self._text.parts.append(text)
             yield TextDelta(text)
         for fragment in objects(delta, "tool_calls"):
@@ -124,7 +133,9 @@ class ChunkFold:
         arguments = json.dumps(whole) if (whole := inner(function, "arguments")) else words(function, "arguments")
         index = count(fragment, "index")
         piece = self._piece(index, id_, tool, arguments)
+        self._room.take(id_, tool, arguments)
         if piece is None:
+            self._room.take_call()
             piece = Piece("call", id=id_, tool=tool)
             self._calls.append(piece)
             yield CallDelta(tool)
@@ -144,11 +155,3 @@ class ChunkFold:
             return None
         repeats_name = bool(tool) and (index is None or bool(arguments and piece.is_whole_call))
         return None if repeats_name else piece
-
-
-def _usage(usage: dict[str, Any]) -> Usage:
-    cached = count(inner(usage, "prompt_tokens_details"), "cached_tokens") or 0
-    prompt = count(usage, "prompt_tokens") or 0
-    return Usage(
-        input=max(0, prompt - cached), output=count(usage, "completion_tokens") or 0, cache_read=min(cached, prompt)
-    )

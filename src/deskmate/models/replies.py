@@ -10,8 +10,40 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from deskmate.core.prompts import CallBlock, Spoken, TextBlock, ThinkingBlock
+from deskmate.errors import ModelRejected
 
 FLAW_CAP = 200
+# Far more than the largest answer of any model, which has about a megabyte; a record holds less.
+REPLY_CAP = 4 * 2**20
+# Far more than are run of one answer.
+CALLS_MOST = 1024
+
+
+class Room:
+    """What an answer may still have of words, thoughts and arguments, and of calls."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._characters, self._calls = REPLY_CAP, CALLS_MOST
+
+    def take(self, *texts: str) -> None:
+        """Count a part of the answer; raise ModelRejected once it is too large."""
+        self._characters -= sum(map(len, texts))
+        if self._characters < 0:
+            raise ModelRejected(
+                f"{self._model} gave an answer of more than {REPLY_CAP:,} characters, and was not heard to its end; "
+                "ask for less at once, or choose another model"
+            )
+
+    def take_call(self, *texts: str) -> None:
+        """Count a call, and what it begins with; raise ModelRejected once there are too many."""
+        self.take(*texts)
+        self._calls -= 1
+        if self._calls < 0:
+            raise ModelRejected(
+                f"{self._model} asked for more than {CALLS_MOST:,} calls in one answer, and none was run; "
+                "ask for less at once, or choose another model"
+            )
 
 
 @dataclass(slots=True)

@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deskmate.errors import ModelTrouble
+from deskmate.errors import ModelRejected, ModelTrouble
 
 EVENT_CAP = 16 * 1024 * 1024
+# Three for each token of the largest answer, and as many again: a stream of short lines takes long to read.
+LINES_CAP = 1_000_000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 
@@ -20,10 +22,14 @@ class Event:
 
 
 class EventParser:
-    """Turns the pieces of one stream into its events. An event above EVENT_CAP bytes raises ModelTrouble."""
+    """Turns the pieces of one stream into its events.
+
+    An event above EVENT_CAP bytes raises ModelTrouble, a stream of more than LINES_CAP lines ModelRejected.
+    """
 
     def __init__(self) -> None:
         self._rest = bytearray()
+        self._lines_left = LINES_CAP
         self._scanned = 0
         self._size = 0
         self._name = ""
@@ -60,6 +66,9 @@ class EventParser:
         self._scanned = len(self._rest)
 
     def _take(self, line: bytes) -> Iterator[Event]:
+        self._lines_left -= 1
+        if self._lines_left < 0:
+            raise ModelRejected(f"the stream has more than {LINES_CAP:,} lines; it is not read further")
         if not self._begun:
             self._begun, line = True, line.removeprefix(_BOM)
         if not line:

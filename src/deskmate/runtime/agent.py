@@ -13,15 +13,16 @@ import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, decide, unnoticed_words
-from deskmate.core.entries import Entry, Parked, Started
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, acts_on, decide, unnoticed_words
+from deskmate.core.entries import Entry, Noticed, Parked, Started
 from deskmate.core.members import Joined, Member, Status
-from deskmate.core.messages import calls_for_action, envelope_in
+from deskmate.core.members import Parked as RosterParked
+from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
-from deskmate.errors import ModelError, PromptTooLong, Refused, StoreError
+from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
@@ -34,11 +35,10 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
 from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.transcript import CUT, Transcript
 from deskmate.runtime.waits import Waits
 from deskmate.runtime.watch import Watch
 
-CUT = "interrupted; outcome unknown: look before you do it again"
 _LOG = logging.getLogger(__name__)
 
 
@@ -59,6 +59,7 @@ class Agent:
         self._cut_at: dict[str, int] = {}
         self._too_long = False
         self._focus: str | None = None
+        self._starting = frozenset[str]()
         self._headless = Headless(office, transcript, self._mailbox)
 
     @classmethod
@@ -69,10 +70,12 @@ class Agent:
             office.feed.tell(Recorded(started.name, number, entry))
 
         transcript = await Transcript.load(office.pen, started.name, listener)
-        if not transcript.entries:
+        if all(isinstance(entry, Noticed) for _, entry in transcript.entries):
             await transcript.record(started)
         # Who it is, and what it may, stands there.
-        await office.roster.refresh()
+        roster = await office.roster.refresh()
+        if not subagent and roster.members[started.name].status.only_user:
+            await transcript.accept_cut()
         return cls(office, transcript, kit, subagent)
 
     @property
@@ -120,9 +123,22 @@ class Agent:
             self._tasks = tasks
             watch = Watch(self._office, self._mailbox, self._cut, tasks)
             tasks.start_soon(watch.keep, self._transcript.memory.cursors)
-            end = await self._go_on(until_rest)
+            try:
+                end = await self._go_on(until_rest)
+            except (StoreCorrupt, Conflict) as error:
+                await self._note_corrupt(error)
+                raise
             tasks.cancel_scope.cancel()
         return end
+
+    async def _note_corrupt(self, error: StoreError) -> None:
+        """Note that a lead's transcript was cut or changed, as supervisors do for others. Who resumes may not see it.
+
+        For a lead away from home that cannot be noted, because its transcript is that of another team.
+        """
+        if self._is_lead and not self._office.roster.state.away and await self._transcript.was_changed():
+            at = self._office.pen.clock.timestamp()
+            await self._office.roster.status(RosterParked(name=self.name, reason=str(error), only_user=True, at=at))
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -157,6 +173,7 @@ class Agent:
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
+        self._starting = self._office.starting.names
         # One after the other: with nothing new, as mostly, three tasks cost more than the reads.
         await self._office.roster.refresh()
         await self._office.board.refresh()
@@ -173,6 +190,7 @@ class Agent:
             attempts=await self._calls.attempts(),
             waited=self._waits.look(self._open_things()),
             unheard=await self._unheard(),
+            starting=self._starting,
             over=office.purse.over(self.name, memory.steps),
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
@@ -189,17 +207,16 @@ class Agent:
 
     async def _unheard(self) -> frozenset[str]:
         """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
-        roster, store = self._office.roster.state, self._office.pen.store
+        roster = self._office.roster.state
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
-        # Who is parked acts upon nothing but a word of those in charge, and is seen to work then.
-        here = [member for member in here if member.status.word != "parked"]
         if any(member.status.word == "working" for member in here):
             return frozenset()
-        waiting = {member.name: await store.read(mail(member.name), member.status.heard) for member in here}
-        envelopes = {name: filter(None, map(envelope_in, items)) for name, items in waiting.items()}
-        return frozenset(
-            name for name, mail_ in envelopes.items() if any(calls_for_action(one.message) for one in mail_)
-        )
+        return frozenset([member.name for member in here if await self._has_unheard(member)])
+
+    async def _has_unheard(self, member: Member) -> bool:
+        items = await self._office.pen.store.read(mail(member.name), member.status.heard)
+        found = ((item.number, envelope_in(item)) for item in items)
+        return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
 
     def _set_alarm(self, view: View) -> None:
         """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
@@ -247,7 +264,13 @@ class Agent:
                 await office.pen.store.changed(since)
                 tasks.cancel_scope.cancel()
 
+            async def started() -> None:
+                await office.starting.changed(view.starting)
+                tasks.cancel_scope.cancel()
+
             tasks.start_soon(changed)
+            if self._is_lead:
+                tasks.start_soon(started)
             await self._bell.wait()
             tasks.cancel_scope.cancel()
 

@@ -19,7 +19,7 @@ from deskmate.core.compaction import (
     summary_request,
     summary_text,
 )
-from deskmate.core.entries import Call, Cleared, Compacted, Said, Started
+from deskmate.core.entries import Call, Cleared, Compacted, Noticed, Said, Started
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
     Delta,
@@ -43,7 +43,8 @@ from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.voice import Voice
 
-_SAID_CAP = 100_000
+# Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
+_SAID_CAP, _TOOL_CAP = 40_000, 64
 _HALVINGS = 8
 
 
@@ -176,7 +177,7 @@ class Mind:
 def _less(entry: Said, error: BadRecord) -> Said:
     """Return of an answer that no record can hold what one can, and let the model know by its calls."""
     flaw = f"this call could not be kept: {error}; do it in smaller parts"
-    calls = tuple(Call(tool=call.tool, arguments={}, flaw=flaw) for call in entry.calls)
+    calls = tuple(Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=flaw) for call in entry.calls)
     return Said(text=entry.text[:_SAID_CAP], calls=calls, usage=entry.usage, unfinished=entry.unfinished or not calls)
 
 
@@ -194,7 +195,8 @@ def _blobs(passages: tuple[Passage, ...]) -> set[str]:
 
 
 def _system(transcript: Transcript) -> str:
-    first = transcript.entries[0][1]
+    # A transcript that was lost as a whole begins with the word that it was.
+    first = next((entry for _, entry in transcript.entries if not isinstance(entry, Noticed)), None)
     if not isinstance(first, Started):
         raise StoreCorrupt(
             f"the transcript of '{transcript.name}' has lost its first record, which says who that is; "

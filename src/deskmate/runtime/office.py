@@ -1,12 +1,54 @@
 """The office: what all agents of one process share. `agent` works in it; `app` furnishes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import anyio
 
 from deskmate.runtime.board import Board
-from deskmate.runtime.feed import Feed
+from deskmate.runtime.feed import Changed, Feed, Happening
 from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
+
+
+class Starting:
+    """The teammates that this process is starting: it plays them, and they have not shown a status since.
+
+    Until then the roster has what an earlier player showed, and says nothing about what this one will do.
+    """
+
+    def __init__(self, feed: Feed) -> None:
+        self._names = frozenset[str]()
+        self._moved = anyio.Event()
+        feed.listen(self._hear)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Who is being started. Read this before you read the roster: a status is written there first."""
+        return self._names
+
+    def begin(self, name: str) -> None:
+        """Count a teammate as starting until it shows a status on the feed, or `end`."""
+        self._set(self._names | {name})
+
+    def end(self, name: str) -> None:
+        """Count a teammate as started, or as given up."""
+        self._set(self._names - {name})
+
+    async def changed(self, since: frozenset[str]) -> None:
+        """Return once others are being started than these."""
+        while self._names == since:
+            await self._moved.wait()
+
+    def _hear(self, happening: Happening) -> None:
+        if isinstance(happening, Changed):
+            self.end(happening.member)
+
+    def _set(self, names: frozenset[str]) -> None:
+        if names != self._names:
+            self._names = names
+            self._moved.set()
+            self._moved = anyio.Event()
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +60,7 @@ class Office:
     board: Board
     purse: Purse
     feed: Feed
+    starting: Starting = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starting", Starting(self.feed))

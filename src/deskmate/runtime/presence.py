@@ -42,11 +42,13 @@ class Presence:
         # What a process before this one said still stands.
         before = self._shown or self._stands()
         again = before is not None and (before.word, before.detail) == (word, detail)
-        if not again or not self._shown:
-            self._office.feed.tell(Changed(self._transcript.name, word, detail))
+        is_told = again and self._shown is not None
         self._shown = now
+        # The roster first: who hears of a status on the feed finds it there.
         if self._name and before != now:
             await self._office.roster.status(self._event(self._name, word, detail, again=again))
+        if not is_told:
+            self._office.feed.tell(Changed(self._transcript.name, word, detail))
 
     def _stands(self) -> "_Shown | None":
         if self._name is None:

@@ -1,23 +1,26 @@
 """The supervisor: one teammate is kept at its desk until it has left, whatever becomes of who plays it.
 
 One that fails is started again, a few times in a minute, and then parked where everybody sees it, until user or lead
-writes to it. One that was asked to stop and does neither that nor answer is ended, and leaves in its own name.
+writes to it. One whose records were cut or changed is parked at once, and only the user lets it go on. One that was
+asked to stop and does neither that nor answer is ended, and leaves in its own name.
 """
 
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import anyio
 
-from deskmate.core.members import Parked, Working
+from deskmate.core.decide import lets_go_on
+from deskmate.core.members import Member, Parked, Working
 from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import IN_CHARGE, mail
 from deskmate.core.records import Item
-from deskmate.errors import StoreCorrupt, StoreError
+from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.feed import Changed
 from deskmate.runtime.groups import task_group
-from deskmate.runtime.leaving import leave
+from deskmate.runtime.leaving import give_back, leave
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
@@ -25,7 +28,19 @@ RESTARTS = 3
 RESTART_SECONDS = 60.0
 # Hearing takes at most 150 seconds, answering 30 more, ending what ran 5.
 SHUTDOWN_SECONDS = 185.0
+# A process is up within a second, with twenty others within many, and may wait 15 seconds for the one before to end.
+START_SECONDS = 120.0
+_START_LOOKS = 12
+RECORDS_CHANGED = "its records were cut or changed, and only the user can let it go on without them"
 _LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a teammate is no longer played. `only_user`: nobody but the user may let it go on."""
+
+    reason: str
+    only_user: bool = False
 
 
 class Supervisor:
@@ -35,20 +50,32 @@ class Supervisor:
         self._office, self._name, self._launcher = office, name, launcher
         self._team = office.roster.state.team
         self._scope = anyio.CancelScope()
-        self._overdue = ""
+        self._overdue, self._late = "", False
+        # At once: a lead that looks before it is played must not take what the roster shows for the present.
+        if not self._member.status.only_user:
+            office.starting.begin(name)
 
     async def keep(self) -> None:
         """Return once the teammate has left."""
         async with task_group() as tasks:
             tasks.start_soon(self._watch)
+            if self._member.status.only_user:
+                # A process before this one parked it. Resuming the team is no word to this member.
+                await self._await_word()
             while self._is_here:
-                if (failure := await self._play()) and self._is_here:
+                failure = None if self._overdue else await self._play()
+                if failure and self._is_here:
                     await self._park(failure)
                     await self._await_word()
                 if self._overdue:
                     await self._dismiss(self._overdue)
                 await self._office.roster.refresh()
             tasks.cancel_scope.cancel()
+        self._office.starting.end(self._name)
+
+    @property
+    def _member(self) -> Member:
+        return self._office.roster.state.members[self._name]
 
     @property
     def _is_here(self) -> bool:
@@ -58,50 +85,91 @@ class Supervisor:
 
     # -- playing ----------------------------------------------------------------------------------
 
-    async def _play(self) -> str:
+    async def _play(self) -> _Failure | None:
         """Have it played until it leaves or is ended; return why it cannot be played, or nothing."""
         clock, failures = self._office.pen.clock, list[float]()
         while True:
             try:
                 with anyio.CancelScope() as self._scope:
-                    await self._launcher.play(self._name)
-                return ""
+                    await self._launch()
+                return _Failure(f"it did not start within {START_SECONDS:.0f} s") if self._late else None
+            except (StoreCorrupt, Conflict) as error:
+                # Played on what is left, it would hear and do again what it no longer knows it heard and did.
+                _LOG.exception("%s failed", self._name)
+                return _Failure(f"{RECORDS_CHANGED}: {error!s:.300}", only_user=True)
+            except StoreError:
+                # A store out of reach is everybody's trouble.
+                raise
             except Exception as error:
-                # A store out of reach is everybody's trouble; a damaged transcript is its own.
-                if isinstance(error, StoreError) and not isinstance(error, StoreCorrupt):
-                    raise
                 _LOG.exception("%s failed", self._name)
                 now = clock.monotonic()
                 failures = [*(then for then in failures if now - then < RESTART_SECONDS), now]
                 if len(failures) > RESTARTS:
                     said = f"{type(error).__name__}: {error!s:.300}"
-                    return f"failed {len(failures)} times within a minute, at last with {said}"
+                    return _Failure(f"failed {len(failures)} times within a minute, at last with {said}")
 
-    async def _park(self, reason: str) -> None:
-        office, name = self._office, self._name
-        heard = (await office.roster.refresh()).members[name].status.heard
-        await office.roster.status(Parked(name=name, reason=reason, heard=heard, at=office.pen.clock.timestamp()))
+    async def _launch(self) -> None:
+        """Have it played once; end it if it shows no status in time."""
+        self._late = False
+        self._office.starting.begin(self._name)
+        async with task_group() as tasks:
+            tasks.start_soon(self._expect_status)
+            await self._launcher.play(self._name)
+            tasks.cancel_scope.cancel()
+
+    async def _expect_status(self) -> None:
+        starting = self._office.starting
+        if self._name not in starting.names:
+            return
+        async with task_group() as tasks:
+            tasks.start_soon(self._give_up_late)
+            while self._name in starting.names:
+                await starting.changed(starting.names)
+            tasks.cancel_scope.cancel()
+
+    async def _give_up_late(self) -> None:
+        # In parts: while this process was stopped, it could hear nobody.
+        for _ in range(_START_LOOKS):
+            await self._office.pen.clock.sleep(START_SECONDS / _START_LOOKS)
+        self._late = True
+        self._scope.cancel()
+
+    async def _park(self, failure: _Failure) -> None:
+        office, name, reason = self._office, self._name, failure.reason
+        letters = await office.pen.store.read(mail(name))
+        parked = Parked(
+            name=name,
+            reason=reason,
+            heard=(await office.roster.refresh()).members[name].status.heard,
+            # What it was told before did not keep it from failing: only a later word starts it again.
+            known=letters[-1].number if letters else None,
+            only_user=failure.only_user or None,
+            at=office.pen.clock.timestamp(),
+        )
+        await office.roster.status(parked)
         await office.board.give_back(name, note=f"{name} was parked: {reason}")
         office.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
-        """Return once user or lead has something new to say to a member that nobody plays, or wants it to stop."""
-        box, store = mail(self._name), self._office.pen.store
-        items = await store.read(box)
-        before = last = items[-1].number if items else 0
+        """Return once a parked member is told something that lets it go on, or is wanted gone."""
+        box, store, last = mail(self._name), self._office.pen.store, 0
+        parked = (await self._office.roster.refresh()).members[self._name]
         while True:
+            items = await store.read(box, last)
             # Heard or not: who died before it could answer will not.
             if await self._wanted_gone(items):
                 self._overdue = self._overdue or "forced: asked to stop while nobody could play it"
                 return
-            if any(item.number > before and _word(envelope_in(item)) for item in items):
-                # Seen at once: a team is not quiet while one of it comes back.
-                at = self._office.pen.clock.timestamp()
-                await self._office.roster.status(Working(name=self._name, at=at))
-                return
-            await store.changed({box: last})
-            items = await store.read(box, last)
+            words = ((item.number, envelope_in(item)) for item in items)
+            if any(word and lets_go_on(parked, number, word.sender) for number, word in words):
+                break
             last = items[-1].number if items else last
+            await store.changed({box: last})
+        # Seen at once: a team is not quiet while one of it comes back. The agent itself looks whether only the user
+        # could let it.
+        if not parked.status.only_user:
+            at = self._office.pen.clock.timestamp()
+            await self._office.roster.status(Working(name=self._name, at=at))
 
     async def _wanted_gone(self, items: Iterable[Item]) -> bool:
         """Tell whether there is a shutdown request among these that the member has not refused."""
@@ -145,8 +213,13 @@ class Supervisor:
         """Let it leave in its own name, once nobody plays it."""
         office = self._office
         async with office.pen.store.hold(self._name, "the supervisor, to let it leave", wait=True):
-            transcript = await Transcript.load(office.pen, self._name)
-            await leave(transcript, office.pen, office.roster, office.board, reason=reason)
+            if self._member.status.only_user:
+                # Its transcript no longer says how much mail it heard, the roster does.
+                await office.roster.leave(self._name, reason, heard=self._member.status.heard)
+                await give_back(self._name, office.pen, office.roster, office.board)
+            else:
+                transcript = await Transcript.load(office.pen, self._name)
+                await leave(transcript, office.pen, office.roster, office.board, reason=reason)
         office.feed.tell(Changed(self._name, "left", reason))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio import TASK_STATUS_IGNORED
+from anyio.abc import TaskGroup, TaskStatus
 
 from deskmate.core.members import Member
 from deskmate.core.names import ROSTER
@@ -28,25 +29,30 @@ class Team:
         self._finishing = False
         self._ended = anyio.Event()
 
-    async def keep(self) -> NoReturn:
-        """Have whoever joins played, for as long as this runs."""
-        roster, store = self._office.roster, self._office.pen.store
+    async def keep(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> NoReturn:
+        """Have whoever joins played, for as long as this runs; `started` once those who are here are being started."""
+        roster = self._office.roster
+        await self._start_members()
+        task_status.started()
         while True:
-            await roster.refresh()
-            if roster.state.team != self._team:
-                # Another team: those who bear a name again are others.
-                self._team, self._kept = roster.state.team, set()
-                self._finishing = True
-                gone = [member.name for member in roster.state.teammates if not member.here]
-                self._tasks.start_soon(self._finish_leaving, gone)
-            for member in roster.state.teammates:
-                if member.here and member.name not in self._kept:
-                    self._kept.add(member.name)
-                    self._office.feed.tell(Seated(member.name, member.colour))
-                    supervisor = Supervisor(self._office, member.name, self._launcher(member))
-                    self._playing.add(supervisor)
-                    self._tasks.start_soon(self._play, supervisor)
-            await store.changed({ROSTER: roster.state.number})
+            await self._office.pen.store.changed({ROSTER: roster.state.number})
+            await self._start_members()
+
+    async def _start_members(self) -> None:
+        roster = await self._office.roster.refresh()
+        if roster.team != self._team:
+            # Another team: those who bear a name again are others.
+            self._team, self._kept = roster.team, set()
+            self._finishing = True
+            gone = [member.name for member in roster.teammates if not member.here]
+            self._tasks.start_soon(self._finish_leaving, gone)
+        for member in roster.teammates:
+            if member.here and member.name not in self._kept:
+                self._kept.add(member.name)
+                self._office.feed.tell(Seated(member.name, member.colour))
+                supervisor = Supervisor(self._office, member.name, self._launcher(member))
+                self._playing.add(supervisor)
+                self._tasks.start_soon(self._play, supervisor)
 
     async def gone(self) -> None:
         """Return once nobody is played and nothing of anybody runs any more; call it when all have left."""

@@ -9,13 +9,17 @@ from typing import TypeVar
 
 import anyio
 
-from deskmate.core.entries import Entry, Said, read_entry, synced
+from deskmate.core.entries import Entry, Noticed, Said, read_entry, synced
 from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.names import log
+from deskmate.core.news import cut_text
 from deskmate.core.records import STAMP_KEYS, Damaged, Item
+from deskmate.core.results import Result
+from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams import Pen
 
+CUT = "interrupted; outcome unknown: look before you do it again"
 E = TypeVar("E", bound=Entry)
 Listener = Callable[[int, Entry], None]
 
@@ -95,6 +99,24 @@ class Transcript:
                 return
             self._add(item)
         self._in_doubt = False
+
+    async def was_changed(self) -> bool:
+        """Tell whether somebody cut or replaced this transcript, or added to it, since it was loaded."""
+        try:
+            return not all(map(self._pen.wrote, await self._pen.store.read(self._stream, self._last)))
+        except StoreCorrupt:
+            return True
+
+    async def accept_cut(self) -> None:
+        """Record, for an agent that goes on, that the end of its transcript is lost. May be done again after a crash.
+
+        The end may have said that a call began, or how it ended: no call that is open is run after this.
+        """
+        for id_ in tuple(self.memory.calls):
+            await self.record(Result(CUT, ok=False).did(id_))
+        notice = Noticed(text=cut_text())
+        if not self.entries or self.entries[-1][1] != notice:
+            await self.record(notice)
 
     async def make_last(self) -> None:
         """Return once every entry outlives a power loss: what is read back does."""

@@ -337,7 +337,7 @@ class StreamFile:
     def _shrunk(self, known: int, last: int) -> StoreCorrupt:
         return StoreCorrupt(
             f"{self._file} ends at record {last}, but record {known} was read from it before; "
-            "put the whole file back, or accept the loss"
+            "put the whole file back from a copy, or see what can be done with: deskmate doctor"
         )
 
 

@@ -1,7 +1,7 @@
 """The stage: a folder in which the product plays a team whose models are scripted, and what can be told afterwards."""
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from types import MappingProxyType
 import anyio
 import pytest
 
-from deskmate.app import Feed, Listener, Outcome, Wanted, load, run
+from deskmate.app import Feed, Listener, Outcome, Wanted, load, resume, run
 from deskmate.core import boards, members, tasks
 from deskmate.core.entries import Did, Entry, Heard, Noticed, Said, read_entry
 from deskmate.core.facts import Foreign
@@ -20,6 +20,7 @@ from deskmate.core.names import BOARD, LEAD, ROSTER, call_id, log, mail
 from deskmate.core.records import Item, Record
 from deskmate.core.rendering import envelopes
 from deskmate.core.tasks import BoardEvent
+from deskmate.errors import StoreCorrupt
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
@@ -53,6 +54,29 @@ class Stage:
         **flags: object,
     ) -> "Played":
         """Let the product run to its end, bounded, and return what came of a team: its first, or one it founded."""
+        return await self._play(run, GOAL, parts, listeners, faults, team, flags)
+
+    async def resume(
+        self,
+        parts: Parts | Part,
+        *listeners: Listener,
+        faults: Plan = NO_FAULTS,
+        goal: str | None = None,
+        **flags: object,
+    ) -> "Played":
+        """Resume the first team, play it to its end, bounded, and return what came of it."""
+        return await self._play(resume, goal, parts, listeners, faults, TEAM, flags)
+
+    async def _play(
+        self,
+        playing: Callable[[Wanted, Feed], Awaitable[Outcome]],
+        goal: str | None,
+        parts: Parts | Part,
+        listeners: Sequence[Listener],
+        faults: Plan,
+        team: str,
+        flags: Mapping[str, object],
+    ) -> "Played":
         feed = Feed()
         for listener in listeners:
             feed.listen(listener)
@@ -63,7 +87,7 @@ class Stage:
                 os.environ, {"permission_mode": "dontAsk", "sandbox": False, "launcher": self.launcher, **flags}
             )
             with anyio.fail_after(SOON):
-                outcome = await run(Wanted(self.place, GOAL, None, settings), feed)
+                outcome = await playing(Wanted(self.place, goal, None, settings), feed)
         assert provider.complaints == []
         return Played(outcome, provider.requests, await self.read(team))
 
@@ -73,11 +97,14 @@ class Stage:
         self.environ.setenv("ANTHROPIC_BASE_URL", provider.url)
 
     async def read(self, team: str = TEAM) -> "Streams":
-        """Return what a team has written; nothing in it may be damaged. The lead's transcript is in its home."""
+        """Return what a team has written; nothing in it may be damaged. The lead's transcript is in its home.
+
+        A transcript that cannot be opened counts as empty.
+        """
         with closing(JsonlStore.open(self.place, team)) as store, closing(JsonlStore.open(self.place, TEAM)) as home:
             roster, board = await store.read(ROSTER), await store.read(BOARD)
             names = members.fold(members.EMPTY, roster).members
-            logs = {name: await (home if name == LEAD else store).read(log(name)) for name in names}
+            logs = {name: await _log(home if name == LEAD else store, name) for name in names}
         return Streams(tuple(roster), tuple(board), {name: tuple(items) for name, items in logs.items()})
 
     async def mail_of(self, name: str) -> list[Envelope]:
@@ -106,6 +133,13 @@ class Stage:
     def file(self, path: str) -> str:
         """Return what a file of the workspace holds."""
         return (self.place / path).read_text()
+
+
+async def _log(store: JsonlStore, name: str) -> Sequence[Item]:
+    try:
+        return await store.read(log(name))
+    except StoreCorrupt:
+        return ()
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ def _filled(head: str, words: str, cells: int | None) -> Iterator[str]:
 
 
 def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
-    """Accept that what is lost of a team's roster and board is, once the user has seen it and said yes."""
+    """Accept what is lost of a team's roster, board and transcripts, once the user has seen it and said yes."""
     name, lost = lost_of(folder, team)
     if code := put([f"team {name}: {len(lost)} lost", *(f"  {one_line(str(one))}" for one in lost)]):
         return code
@@ -82,7 +82,7 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
         note("nothing was accepted")
         return BAD
     _accept(folder, name, lost)
-    return put([f"accepted; tasks of team {name} can be taken again"])
+    return put([f"accepted; team {name} can go on"])
 
 
 def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:

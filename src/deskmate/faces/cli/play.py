@@ -15,8 +15,9 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, Happening, Part, Streamed
+from deskmate.app.playing import CORRUPT_EXIT, CORRUPTIONS
 from deskmate.faces.cli.brake import Brake
-from deskmate.faces.cli.error_log import logging_to
+from deskmate.faces.cli.error_log import discreet, logging_to
 from deskmate.faces.cli.main import INTERRUPTED
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.texts import clean
@@ -43,7 +44,11 @@ def carry_out(workspace: Path | None, team: str, name: str) -> int:
 
         brake = Brake(note)
         with brake.signals(), logging_to(note):
-            return 0 if anyio.run(_play, part, stdout, brake) else INTERRUPTED
+            try:
+                return 0 if anyio.run(_play, part, stdout, brake) else INTERRUPTED
+            except CORRUPTIONS as error:
+                note(discreet(str(error)))
+                return CORRUPT_EXIT
 
 
 async def _play(part: Part, stdout: Outlet, brake: Brake) -> bool:

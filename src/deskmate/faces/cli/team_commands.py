@@ -233,7 +233,9 @@ def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
 
 @click.command()
 @_team_argument
-@click.option("--accept", is_flag=True, help="Accept that what cannot be read of the roster and board of TEAM is lost.")
+@click.option(
+    "--accept", is_flag=True, help="Accept what is lost of the roster, the board and the transcripts of TEAM."
+)
 @click.option("--yes", is_flag=True, help="With --accept: do not ask first.")
 @_json_option
 @click.pass_context
@@ -242,8 +244,9 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
     Each line says how something is and what to do about it. With TEAM, of the teams only that one is looked at.
 
-    While a record of a roster or board is lost nobody takes tasks, as it may have given one to somebody: put the file
-    back from a copy, or --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
+    While a record of a roster or board is lost nobody takes tasks, as it may have given one to somebody. A member whose
+    transcript was cut is not played, as it would do again what it no longer knows of. Put the file back from a copy, or
+    --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
     """
     if as_json and accept:
         raise click.UsageError("--json shows and --accept acts; take one of them.", ctx)

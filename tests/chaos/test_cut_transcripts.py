@@ -1,0 +1,73 @@
+"""Transcripts cut, removed and replaced while their owners work: nobody does anything twice, and every run ends."""
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deskmate.app import Happening, Recorded
+from deskmate.core.names import LEAD
+from deskmate.runtime.supervisor import RECORDS_CHANGED
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.conftest import launcher, stage
+from tests.scenarios.team.parts import complete, spawn, step, task, task_told, who
+from tests.scenarios.team.stage import Stage
+
+__all__ = ["launcher", "stage"]
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("supervise", "M2", "C2")]
+
+SEEDS = range(60 if os.environ.get("DESKMATE_SOAK") else 3)
+NAMES, TASKS = ("alice", "bob", "carol"), 9
+
+
+def cut(file: Path, rng: random.Random) -> None:
+    """Remove a file, cut it anywhere, or put the first part of it in its place."""
+    data = file.read_bytes()
+    part = data[: rng.randrange(len(data))]
+    match rng.randrange(4):
+        case 0:
+            file.unlink()
+        case 1:
+            os.truncate(file, len(part))
+        case 2:
+            os.truncate(file, part.rfind(b"\n") + 1)
+        case _:
+            (aside := file.with_suffix(".part")).write_bytes(part)
+            aside.replace(file)
+
+
+def cutter(place: Path, rng: random.Random) -> Callable[[Happening], None]:
+    """Return a listener that damages the transcripts of two teammates, each at some entry of its own."""
+    moments = {name: rng.randint(3, 15) for name in rng.sample(NAMES, 2)}
+
+    def listen(happening: Happening) -> None:
+        if isinstance(happening, Recorded) and moments.get(happening.member) == happening.number:
+            cut(place / f".teams/main/{happening.member}_transcript.jsonl", rng)
+
+    return listen
+
+
+def team(asked: Asked) -> Say:
+    """Play everybody: each task leaves a line that says who did it."""
+    if who(asked) == LEAD:
+        calls = [*(task(f"task {n}") for n in range(1, TASKS + 1)), *map(spawn, NAMES)]
+        return Say(calls=calls) if step(asked) == 0 else Say("I wait.")
+    if number := task_told(asked):
+        return Say(calls=[Use("bash", {"command": f"echo {who(asked)} >> effect{number}"}), complete(number)])
+    return Say("Ready.")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_whoever_loses_its_transcript_does_nothing_twice(stage: Stage, seed: int) -> None:
+    rng = random.Random(seed)
+    played = await stage.play(team, cutter(stage.place, rng))
+    effects = {path.name: path.read_text().split() for path in stage.place.glob("effect*")}
+    assert {name: sorted(set(lines)) for name, lines in effects.items()} == {
+        name: sorted(lines) for name, lines in effects.items()
+    }
+    assert RECORDS_CHANGED in "".join(str(item) for item in played.streams.roster_items)
+    # Those whose records are whole have done all there was.
+    assert (played.outcome.end, len(effects)) == ("answered", TASKS)
+    assert all(not one.is_open for one in played.board.tasks.values())

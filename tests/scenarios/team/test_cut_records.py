@@ -1,0 +1,154 @@
+"""A teammate whose records are cut or changed while it works does nothing twice, unless the user lets it go on."""
+
+import subprocess
+
+import pytest
+
+from deskmate.app.acting import accept
+from deskmate.app.losses import lost_of
+from deskmate.core.messages import Plain
+from deskmate.core.names import LEAD, USER
+from deskmate.core.prompts import Spoke
+from deskmate.core.tasks import Status as TaskStatus
+from deskmate.errors import Refused, StoreCorrupt
+from deskmate.runtime.supervisor import RECORDS_CHANGED
+from deskmate.testing.faults import Fault, Status
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.parts import (
+    Part,
+    Parts,
+    answer_to_stop,
+    calls_in,
+    complete,
+    in_turn,
+    mail,
+    request_in,
+    spawn,
+    task,
+    task_told,
+    was_told,
+)
+from tests.scenarios.team.stage import Stage
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("supervise", "M2", "C2")]
+
+FILE = ".teams/main/bob_transcript.jsonl"
+# The command that has the effect does this, too: its own result is the next that is to be recorded.
+WAYS = {
+    "removed": f"rm {FILE}",
+    "emptied": f": > {FILE}",
+    "cut": f"head -n 2 {FILE} > part; cat part > {FILE}",
+    "cut within a line": f"head -c -40 {FILE} > part; cat part > {FILE}",
+    "replaced by a part of it": f"head -n 2 {FILE} > part; mv part {FILE}",
+    "made unreadable": f"mv {FILE} whole; mkdir {FILE}",
+}
+GO_ON = Plain(content="Go on without what is lost.")
+
+
+def bob(damage: str) -> Part:
+    """Return a teammate that does its task, which damages its transcript, and completes it."""
+
+    def works(asked: Asked) -> Say:
+        if request := request_in(asked, "shutdown_request"):
+            return Say(calls=[answer_to_stop(request)])
+        used = [
+            tool for passage in asked.prompt.passages if isinstance(passage, Spoke) for tool, _ in calls_in(passage)
+        ]
+        if not was_told(asked, "is yours now"):
+            return Say("Ready.")
+        if "bash" not in used:
+            # What goes on after the loss has nothing more to damage.
+            harm = "true" if was_told(asked, "is lost, and the user knows") else damage
+            return Say(calls=[Use("bash", {"command": f"echo done >> effects; {harm}"})])
+        return Say(calls=[complete(1)]) if task_told(asked) or "TaskUpdate" not in used else Say("Done.")
+
+    return works
+
+
+def parts(damage: str) -> Parts:
+    return {"lead": in_turn(Say(calls=[task("one"), spawn("bob")])), "bob": bob(damage)}
+
+
+def ends_when_told(number: int, asked: Asked) -> Fault | None:
+    """Let the run end once the lead is told, so that it lets nobody go."""
+    return Status(400) if was_told(asked, "bob is parked") else None
+
+
+@pytest.mark.parametrize("way", list(WAYS))
+async def test_what_it_did_is_not_done_again_and_the_run_goes_on_without_it(stage: Stage, way: str) -> None:
+    played = await stage.play(parts(WAYS[way]))
+    assert stage.file("effects") == "done\n"
+    assert any(was_told(asked, RECORDS_CHANGED) for asked in played.calls(LEAD))
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (TaskStatus.PENDING, None)
+    assert (played.outcome.end, played.roster.members["bob"].here) == ("answered", False)
+
+
+# What is left of its transcript may still say that it asked for the command, or even that it was to run.
+@pytest.mark.parametrize(("way", "times"), [("removed", 2), ("cut", 2), ("cut within a line", 1)])
+async def test_it_stays_parked_when_the_team_is_resumed_and_goes_on_once_the_user_writes_to_it(
+    stage: Stage, way: str, times: int
+) -> None:
+    await stage.play(parts(WAYS[way]), faults=ends_when_told)
+    lead = in_turn(*[Say("I wait.")] * 3, Say(calls=[mail("bob", "Go on.")]))
+    resumed = await stage.resume({"lead": lead}, faults=ends_when_told, goal="Let bob go on.")
+    bob_ = resumed.roster.members["bob"]
+    assert (stage.file("effects"), bob_.status.word, resumed.calls("bob")) == ("done\n", "parked", [])
+    stage.send(USER, "bob", GO_ON)
+    played = await stage.resume({**parts("true"), "lead": in_turn()}, goal="Go on.")
+    assert was_told(played.calls("bob")[0], "is lost, and the user knows")
+    assert played.board.tasks[1].status is TaskStatus.COMPLETED
+    # The user let it go on, and the model was told to look first: whether to do it again is for the model to say.
+    assert stage.file("effects") == "done\n" * times
+    assert (played.outcome.end, played.everyone_left) == ("answered", True)
+
+
+# -- the lead ---------------------------------------------------------------------------------------
+
+
+def cuts_itself(way: str) -> Part:
+    """Return a lead that has an effect once and damages its own transcript with it."""
+
+    def works(asked: Asked) -> Say:
+        spoken = [passage for passage in asked.prompt.passages if isinstance(passage, Spoke)]
+        if was_told(asked, "is lost, and the user knows") or any(map(calls_in, spoken)):
+            return Say("That was all.")
+        damage = WAYS[way].replace(FILE, ".teams/main/lead_transcript.jsonl")
+        return Say(calls=[Use("bash", {"command": f"echo done >> effects; {damage}"})])
+
+    return works
+
+
+@pytest.mark.parametrize("launcher", ["inline"])
+@pytest.mark.parametrize("way", ["removed", "emptied", "cut", "cut within a line", "replaced by a part of it"])
+async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(stage: Stage, way: str) -> None:
+    with pytest.raises(StoreCorrupt):
+        await stage.play({"lead": cuts_itself(way)})
+    for _ in range(2):
+        with pytest.raises(StoreCorrupt, match="deskmate doctor main --accept"):
+            await stage.resume({"lead": cuts_itself(way)}, goal="Go on.")
+    name, lost = lost_of(stage.place, None)
+    assert [one.stream for one in lost] == ["log/lead"]
+    await accept(stage.place, name, [(one.stream, one.number) for one in lost])
+    with pytest.raises(Refused, match="nothing to accept"):
+        lost_of(stage.place, None)
+    played = await stage.resume({"lead": cuts_itself(way)})
+    assert (played.outcome.text, stage.file("effects")) == ("That was all.", "done\n")
+
+
+@pytest.mark.parametrize("way", ["removed", "cut"])
+async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(stage: Stage, way: str) -> None:
+    await stage.play(parts("true"), faults=lambda _, asked: Status(400) if task_done(asked) else None)
+    subprocess.run(["bash", "-c", WAYS[way]], cwd=stage.place, check=True)
+    played = await stage.resume({"lead": in_turn()}, faults=ends_when_told, goal="Go on.")
+    assert (stage.file("effects"), played.calls("bob")) == ("done\n", [])
+    assert RECORDS_CHANGED in played.roster.members["bob"].status.detail
+    name, lost = lost_of(stage.place, None)
+    await accept(stage.place, name, [(one.stream, one.number) for one in lost])
+    played = await stage.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")
+    assert was_told(played.calls("bob")[0], "is lost, and the user knows")
+    assert (played.outcome.end, played.everyone_left, stage.file("effects")) == ("answered", True, "done\n")
+
+
+def task_done(asked: Asked) -> bool:
+    """Tell whether the lead was told of a quiet team, which is once the task is done."""
+    return was_told(asked, "Since you last looked") and was_told(asked, "bob is idle")
