@@ -186,6 +186,17 @@ async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File,
     assert file.now == before
 
 
+@pytest.mark.parametrize("blank", ["[redacted]", "<REDACTED>", "****", "<hidden>"])
+async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) -> None:
+    await file.read(before := f"KEY={KEY}\nB=2\n")
+    for change in (file.write(f"KEY={blank}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={blank}")):
+        with pytest.raises(
+            ToolError, match=r"nothing was written: \[redacted: GitHub token\] would be overwritten in f"
+        ):
+            await change
+    assert file.now == before
+
+
 @pytest.mark.parametrize("half", ["[redacted: GitHub", "GitHub token]", "token", KEY[:12]])
 async def test_a_part_of_a_stand_in_or_of_a_secret_is_nowhere_in_a_file(file: File, half: str) -> None:
     await file.read(before := f"KEY={KEY}\n")

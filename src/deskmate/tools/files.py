@@ -7,6 +7,7 @@ A model reads `[redacted: NAME]` for each secret and writes the same back. What 
 is not clear which one, nothing is written.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, NamedTuple
@@ -77,6 +78,10 @@ class EditArguments(PathArguments):
     old_text: Words = Field(min_length=1)
     new_text: Words
     replace_all: bool = False
+
+
+# What models write for a secret that they do not know.
+_BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>", re.IGNORECASE)
 
 
 class FileTool(Described):
@@ -231,6 +236,11 @@ def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) ->
             "Leave those words as they are, or ask the user to make this change"
         )
     lost = old.secrets() - new.secrets()
+    if lost and len(_BLANKS.findall(new.body)) > len(_BLANKS.findall(old.body)):
+        raise ToolError(
+            f"nothing was written: {min(lost)} would be overwritten in {path}. Copy it exactly to keep the secret, "
+            "or name an environment variable in its place"
+        )
     note = f". No longer in it: {', '.join(sorted(lost))}" if lost else ""
     return _Change(new.text(), diff(path, old.show(old.body), new.show(new.body)), note)
 
