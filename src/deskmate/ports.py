@@ -18,6 +18,7 @@ from deskmate.core.messages import Envelope, Message
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.core.records import Item, Json
+from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
@@ -335,6 +336,10 @@ class Desk(Protocol):
     @property
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
+
+    @property
+    def redaction(self) -> Redaction:
+        """What finds secrets: those that the agent reads as stand-ins."""
 
     @property
     def files(self) -> Mapping[str, str]:

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.redaction import SHAPES, Redaction, secrets_in, stand_ins
+from deskmate.core.redaction import SHAPES, Redaction, secrets_in
+from deskmate.core.stand_ins import stand_ins
+from tests.secret_formats import SECRETS, UNKNOWN
 
 ROOT = Path(__file__).parents[2]
 VALUE = 'tr0ub4dor&3 "x"/y'
-KNOWN = Redaction({"DB_PASSWORD": VALUE, "DEPLOY_TOKEN": "Zk3vQ9tRw7Lx2MbN"})
+KNOWN = Redaction({"DB_PASSWORD": VALUE, "DEPLOY_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
 BODY = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
 # Written in two parts: a secret that stands here would be a find in this very file.
 SHAPED = {
@@ -85,7 +87,7 @@ def test_what_was_redacted_stays_as_it_is_when_it_is_redacted_again() -> None:
     once = KNOWN.text(text)
 
     assert KNOWN.text(once) == once
-    assert len(stand_ins(once)) == len(SHAPED) + len(BEHIND) + 1
+    assert len(set(stand_ins(once))) == len(SHAPED) + len(BEHIND) + 1
 
 
 def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() -> None:
@@ -110,6 +112,25 @@ def test_a_secret_is_found_in_whatever_pieces_it_comes(cuts: list[int]) -> None:
     pieces = [passing.add(LINE[start:end]) for start, end in pairwise(ends)]
 
     assert "".join([*pieces, passing.end()]) == KNOWN.text(LINE)
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_secret_of_any_format_is_hidden_the_same_in_one_piece_and_in_many(name: str) -> None:
+    text = f"see\n{SECRETS[name][0]}\nand {SECRETS[name][0]}, or so.\n"
+    whole = SHAPES.text(text)
+    for size in (1, 3, 17, len(text) // 2):
+        passing = SHAPES.passing()
+        pieces = [passing.add(text[at : at + size]) for at in range(0, len(text), size)]
+        assert "".join([*pieces, passing.end()]) == whole
+
+
+@pytest.mark.parametrize("name", sorted(SECRETS.keys() - UNKNOWN))
+def test_a_secret_of_any_known_format_is_found(name: str) -> None:
+    text, secret = SECRETS[name]
+    told = SHAPES.text(f"see\n{text}\nand so on")
+
+    assert "[redacted: " in told
+    assert not any(secret[at : at + 12] in told for at in range(max(1, len(secret) - 11)))
 
 
 def test_words_pass_at_once_but_for_the_last_which_may_go_on() -> None:
@@ -159,6 +180,25 @@ def test_nothing_in_this_project_looks_like_a_secret() -> None:
         "npm_config_registry_of_the_whole_team_and_all_of_its_members",
         'if "-----BEGIN RSA PRIVATE KEY-----" in text: raise ValueError("a key")',
         "AKIAIOSFODNN7QRSTUVWX and fooAKIAIOSFODNN7QRSTUVW",
+        "sk-SK-Chirp3-HD-Achernar and sk-SK-Standard-A2-of-2026",
+        f"docker://nginx:1.25.3-alpine@sha256:{'0a1b' * 16} docker://a/b:v1@sha512:1",
+        "aws_access_key_id = AKIAIOSFODNN7EXAMPLE",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "Authorization: Bearer abcdefghijklmnop, Authorization: Basic dXNlcjpwYXNzd29yZA==",
+        "git@github.com:team/app.git ssh://git@host:22/team/app.git",
+        "http://localhost:3000/@user https://example.com:8080/a@b (http://a.b:80/?q=me@c.d)",
+        "https://medium.com/@someone/a-title-with-12-words-a1b2c3d4e5f6",
+        "postgres://{user}:{password}@{host}/{name} mysql://%s:%s@%s/ ftp://user:pass@ftp.example.org",
+        r"re.compile(r'://[^:@/]+:[^@/]+@')",
+        "mongodb://localhost:27017,localhost:27018/app?replicaSet=a@b",
+        "S3_KEY=assets/app.v2.js CACHE_KEY=v1.2.3-rc1-linux-x64-2026 JWT_SECRET=localhost:3000",
+        "API_KEY=your-api-key-goes-here-12345 TOKEN=${GITHUB_TOKEN} SECRET_KEY='changeme-changeme-1234'",
+        "const MAX_TOKENS = 1234567890123456789; PRIMARY_KEY = 'users_pkey_2026_01_01_v2'",
+        "api_key=settings.ANTHROPIC_API_KEY_2 client_secret=self.config.client_secret_v2_value",
+        "x-api-key: $ANTHROPIC_API_KEY",
+        "user.auth_token = AuthorizationCodeGrant_v2",
+        "machine learning needs a login and a password like no other",
+        "the key-0123456789abcdef of a dict; v1.0-beta; re_compiled_pattern; pat-a-cake",
     ],
 )
 def test_what_only_looks_a_little_like_a_secret_is_left_alone(text: str) -> None:
@@ -209,6 +249,39 @@ def test_of_a_value_of_many_lines_each_long_word_is_known_too() -> None:
 
     assert known.text(f'2\t "private_key_id": "{key}"') == '2\t "private_key_id": "[redacted: A_JSON]"'
     assert known.text('"type": "service_account"') == '"type": "service_account"'
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("S3_KEY", "assets/app.v2.js"),
+        ("CACHE_KEY", "v1.2.3-rc1"),
+        ("CACHE_KEY", "node-modules-8f3a2b1c9d0e"),
+        ("BUILD_KEY", "release-2026.11-linux-x64"),
+        ("JWT_SECRET", "localhost:3000"),
+        ("GIT_CONFIG_KEY_0", "http.https://github.com/.extraheader"),
+        ("SSH_PUBLIC_KEY", "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB9"),
+        ("APP_DSN", "sqlite:///data/app.db"),
+    ],
+)
+def test_a_variable_with_an_innocent_value_hides_nothing(name: str, value: str) -> None:
+    assert Redaction(secrets_in({name: value})).text(f"see {value}.") == f"see {value}."
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["API_KEYS", "GITLAB_PAT", "AZURE_STORAGE_CONNECTION_STRING", "STRIPE_KEY_LIVE", "APP_TOKEN_V2",
+     "DOCKER_AUTH_CONFIG", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "SESSION_COOKIE", "DB_CREDS"],
+)  # fmt: skip
+def test_a_variable_that_is_named_like_a_secret_is_known(name: str) -> None:
+    value = SECRETS["variable"][1]
+    assert Redaction(secrets_in({name: value})).text(f"see {value}.") == f"see [redacted: {name}]."
+
+
+def test_a_password_may_be_made_of_words_and_is_known_by_the_name_of_its_variable() -> None:
+    assert (
+        Redaction({"DB_PASSWORD": "correct-horse-battery"}).text("correct-horse-battery") == "[redacted: DB_PASSWORD]"
+    )
 
 
 @pytest.mark.parametrize("value", ["Passw0rd", "hunter2!hunter", "correct horse battery staple", "0" * 19 + "1"])

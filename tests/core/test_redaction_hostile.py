@@ -10,7 +10,7 @@ from deskmate.core.redaction import SHAPES, Redaction, secrets_in
 
 SIZE = 8 * 1024
 # In parts: as one, they would be found in this file.
-SECRET = "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u" + "/+xY"
+SECRET = "kL9x2mQ8vT4n" + "R7wY1zB5cD3fG6hJ0pS8aE2u/+xY"
 BEARER = "kL9x2mQ8vT4n" + "R7wY1zB5"
 BEGIN, END = "-----BEGIN {}PRIVATE KEY{}-----\n", "-----END {}PRIVATE KEY{}-----"
 KNOWN = {"A_KEY": "s3cretValue9", "B_KEY": "two words 99 Zz\nand one line more"}
@@ -28,6 +28,15 @@ def streamed(redaction: Redaction, text: str, size: int) -> str:
 # -- what is hidden -------------------------------------------------------------------------------
 
 HIDDEN = {
+    key(20).partition("\n")[2]: "[redacted: private key]",
+    key(3, "OPENSSH ").partition("\n")[2]: "[redacted: private key]",
+    "".join(f"{number}\t{line}\n" for number, line in enumerate(key(5).splitlines(), 1))
+    .partition("\n")[2]
+    .strip(): "2\t[redacted: private key]",
+    "amqp://app:p@ss:" + "w/rd$1@host/vhost": "amqp://app:[redacted: password in an address]@host/vhost",
+    "postgres://app:p@" + "ss@db:5432/a@b": "postgres://app:[redacted: password in an address]@db:5432/a@b",
+    "redis://:x7" + "Kq@[::1]:6379/0": "redis://:[redacted: password in an address]@[::1]:6379/0",
+    "https://u:pä/" + "ss@h/x": "https://u:[redacted: password in an address]@h/x",
     "AWS_SECRET_ACCESS_KEY=" + SECRET: "AWS_SECRET_ACCESS_KEY=[redacted: AWS secret]",
     '"SecretAccessKey": "' + SECRET + '"': '"SecretAccessKey": "[redacted: AWS secret]"',
     "secret_access_key:\n  " + SECRET: "secret_access_key:\n  [redacted: AWS secret]",
@@ -46,8 +55,8 @@ HIDDEN = {
 @pytest.mark.parametrize("size", [1, 7, 1000, 100_000])
 @pytest.mark.parametrize(("text", "told"), HIDDEN.items(), ids=range(len(HIDDEN)))
 def test_a_secret_is_hidden_as_well_in_a_stream_as_in_one_piece(text: str, told: str, size: int) -> None:
-    assert SHAPES.text(f"see {text} !") == f"see {told} !"
-    assert streamed(SHAPES, f"see {text} !", size) == f"see {told} !"
+    assert SHAPES.text(f"see\n{text} !") == f"see\n{told} !"
+    assert streamed(SHAPES, f"see\n{text} !", size) == f"see\n{told} !"
 
 
 def test_words_about_a_private_key_do_not_hold_up_a_stream() -> None:
@@ -90,6 +99,15 @@ UNITS = (
     ".eyJaaaaaaaaaaaa", "-eyJ", "uthorization: ", "uthorization:bearer\t", "authorization: bearer aaaaaaaaaaaaaaa;",
     "ecret_access_key = ", "ECRET_ACCESS_KEY=", "ecretAccessKey\\\\\\", "://", "://a:", "://a:bbbbbbbbb", "://:aaaaaaaa1",
     "-----BEGIN ", "-",
+    "glpat-", "gsk_a", "hvs.", "dp.st.", "s.", "SG.aaaaaaaaaaaaaaaaaaaaaa.", "xapp-", "github_pat_a", "%20sk-",
+    "\\nsk-",
+    "A3-AAAAAA-", "ATATT3", ":AA", "12345678:AA", "Q~", "aaaaaaQ~", "-us", "0123456789abcdef", "NRAL", ".aaaaaa.",
+    "_mmk",
+    "M" + "a" * 24 + ".aaaaaa.", "1//0", "cio", "sig=", '"auth": "', ":_authToken=", "machine ", "machine a login b ",
+    "machine a login b " + "password c\n", "://a:b@", "://a:b/", "://a:b@c:", "://a:@", "://aaaaaaaaaaaaaaaaaaaa1",
+    "@", "TOKEN=",
+    "TOKEN=a1a1a1a1a1a1a1a1", "KEY_", "KEY: ", "api_key=a.b.c.d.e.f.g.h", "a.1-", "_PAT=", "x-api-key: ",
+    "A1b/" * 16 + "\n", "A1b/" * 16 + "\n" + END.format("", "") + "\n", "1\tA1b/\n",
     BEGIN.format("", ""), BEGIN.format("", "") + "A" * 32, BEGIN.format("", "") + "A" * 32 + "!", "PRIVATE KEY-----",
     END.format("", ""), BEGIN.format("", "") + "<" * 280 + "A" * 32, "s3cretValue", "two words 99 Zz\n", "a", " ",
 )  # fmt: skip

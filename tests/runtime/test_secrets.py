@@ -4,6 +4,7 @@ import pytest
 
 from deskmate.core.entries import Call, Ended, Said
 from deskmate.core.names import BOARD, LEAD, log
+from deskmate.core.policy import Mode
 from deskmate.core.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
 from deskmate.core.redaction import Redaction
 from deskmate.core.rendering import redacted, spoken
@@ -22,13 +23,13 @@ pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("secrets")]
 # In two parts: as one, it would be found in this file.
 SECRET = "ghp_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u"
 NAMED = "[redacted: GitHub token]"
-KNOWN = Redaction({"A_TOKEN": "Zk3vQ9tRw7Lx2MbN"})
+KNOWN = Redaction({"A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
 
 
 async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() -> None:
     pen = Pen(MemoryStore(), SystemClock(), KNOWN)
     first = await pen.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
-    second = await pen.decide(BOARD, 1, lambda _: {"type": "y", "list": [{"Zk3vQ9tRw7Lx2MbN": SECRET}]})
+    second = await pen.decide(BOARD, 1, lambda _: {"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]})
 
     assert await pen.store.read(BOARD) == [first, second]
     assert first.body["text"] == "it is [redacted: A_TOKEN]"
@@ -39,7 +40,7 @@ async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() 
 async def test_a_pen_for_another_store_knows_the_same_secrets() -> None:
     pen = Pen(MemoryStore(), SystemClock(), KNOWN).into(MemoryStore())
 
-    assert (await pen.append(BOARD, {"type": "Zk3vQ9tRw7Lx2MbN"})).body["type"] == "[redacted: A_TOKEN]"
+    assert (await pen.append(BOARD, {"type": "Zk3vQ9tRw7" + "Lx2MbN"})).body["type"] == "[redacted: A_TOKEN]"
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -56,6 +57,30 @@ async def test_a_call_is_run_as_it_was_meant_and_written_without_its_secret() ->
     assert await floor.results() == [("lead:3.0", True, f"I got {NAMED}")]
     said = next(entry for entry in await floor.entries() if isinstance(entry, Said))
     assert said.calls == (Call(tool="bash", arguments={"command": f"use {NAMED}"}, redacted=True),)
+    assert SECRET not in str(await floor.store.read(log(LEAD)))
+
+
+async def test_a_command_with_a_stand_in_is_refused_before_anybody_is_asked() -> None:
+    steps = [uses("bash", command=f"echo KEY={NAMED} > .env", run_in_background=at) for at in (False, True)]
+    floor = await Floor.opened([*steps, "Done."], mode=Mode.DEFAULT, attended=True)
+    await floor.turn("go")
+
+    assert [(ok, "would use or write these very words" in text) for _, ok, text in await floor.results()] == [
+        (False, True),
+        (False, True),
+    ]
+    assert floor.bench.asked == []
+
+
+async def test_what_an_agent_reads_of_a_file_it_can_write_back() -> None:
+    bench = Bench({"f": f"KEY={SECRET}\nPORT=1\n".encode()})
+    edit = uses("edit_file", path="f", old_text=f"KEY={NAMED}\nPORT=1", new_text=f"KEY={NAMED}\nPORT=2")
+    write = uses("write_file", path="f", content=f"# ports\nKEY={NAMED}\nPORT=3\n")
+    floor = await Floor.opened([uses("read_file", path="f"), edit, write, "Done."], workspace=bench)
+    await floor.turn("go")
+
+    assert [ok for _, ok, _ in await floor.results()] == [True, True, True]
+    assert bench.files["f"] == f"# ports\nKEY={SECRET}\nPORT=3\n".encode()
     assert SECRET not in str(await floor.store.read(log(LEAD)))
 
 

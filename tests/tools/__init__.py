@@ -7,6 +7,7 @@ from typing import Any
 
 from deskmate.core.fingerprints import fingerprint
 from deskmate.core.policy import Attempt
+from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.skills import Skill
@@ -109,6 +110,7 @@ class PlainDesk:
     skills: Mapping[str, Skill] = field(default_factory=dict)
     background: Jobs = field(default_factory=Jobs)
     call: str = "lead:12.0"
+    redaction: Redaction = SHAPES
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
         return Result(f"{agent_type} did: {prompt}")

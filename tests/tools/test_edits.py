@@ -2,13 +2,29 @@
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskmate.core.stand_ins import Concealed
 from deskmate.errors import ToolError
-from deskmate.tools.edits import Edited, edit
+from deskmate.tools import edits
+
+
+class Edited(NamedTuple):
+    """A plain text after an edit."""
+
+    body: str
+    line: int
+    places: int
+
+
+def edit(path: str, body: str, old: str, new: str, *, replace_all: bool) -> Edited:
+    """Edit a text without secrets."""
+    edited = edits.edit(path, Concealed(body), old, new, replace_all=replace_all)
+    return Edited(edited.text.text(), edited.line, edited.places)
 
 
 @pytest.mark.behaviour("tools-base")
@@ -64,17 +80,18 @@ def test_anything_but_one_place_is_refused_in_words_that_lead_there(body: str, o
 
 HOSTILE = """
 import sys
+from deskmate.core.stand_ins import Concealed
 from deskmate.errors import ToolError
 from deskmate.tools.edits import edit
 
 unit = sys.argv[1].encode().decode("unicode_escape")
 body, almost = unit * 2_000_000, unit * 50_000
 try:
-    edit("f", body, almost + "1", "x", replace_all=False)
+    edit("f", Concealed(body), almost + "1", "x", replace_all=False)
 except ToolError as error:
     print(error)
-edited = edit("f", body, almost, "x", replace_all=True)
-print(edited == type(edited)("x" * 40, 1, 40))
+edited = edit("f", Concealed(body), almost, "x", replace_all=True)
+print(edited == type(edited)(Concealed("x" * 40), 1, 40))
 """
 
 

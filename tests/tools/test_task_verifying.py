@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from deskmate.core.names import BOARD
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
-from deskmate.core.tasks import Receipt, Status
+from deskmate.core.tasks import Created, Receipt, Status
+from deskmate.errors import TaskRefused
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace
 from tests.tools.teams import Desks, add, refused
@@ -126,3 +128,35 @@ async def test_the_rules_see_a_completion_that_may_run_a_command_as_bash(
     await add(desks, "plain")
     await add(desks, "verified", verify="make test")
     assert await desks["alice"].attempt("TaskUpdate", **arguments) == attempt
+
+
+# -- secrets --------------------------------------------------------------------------------------
+
+# In two parts: as one, it would be found in this file.
+SECRET = "ghp_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u"
+STAND_IN = "[redacted: GitHub token]"
+
+
+@pytest.mark.behaviour("secrets")
+@pytest.mark.parametrize("word", [SECRET, STAND_IN], ids=["secret", "stand-in"])
+async def test_a_command_with_a_secret_or_a_stand_in_verifies_no_task(desks: Desks, word: str) -> None:
+    told = await desks["alice"].use("TaskCreate", subject="parse", verify=f"rm -rf build/{word} && echo done")
+    assert told == refused(
+        f"the verify command of task #1 cannot be run: it has {STAND_IN} in the place of a secret, and would use or "
+        "write these very words; let it read the secret from a file or a variable"
+    )
+    await add(desks, "lex")
+    with pytest.raises(TaskRefused, match="the verify command of task #1 cannot be run"):
+        await desks.board.edit("lead", 1, verify=f"echo {word}")
+    assert desks.task(1).verify is None
+
+
+@pytest.mark.behaviour("secrets")
+async def test_a_command_that_was_recorded_with_a_stand_in_is_never_run(desks: Desks) -> None:
+    made = Created(by="lead", at=1.0, task=1, subject="parse", verify=f"rm -rf build/{STAND_IN}")
+    await desks.pen.append(BOARD, made.body())
+    told = await desks["alice"].use("TaskUpdate", taskId=1, owner="alice", status="completed")
+    assert "the verify command of task #1 cannot be run" in told.text
+    assert "delete the task and create it again with another command" in told.text
+    assert desks["alice"].workspace.asked == []
+    assert desks.task(1).status is Status.IN_PROGRESS

@@ -25,5 +25,9 @@ results      what a call came to
 skills       what an agent can be taught when it needs it
 news         what an agent is told of its tasks and its team
 spending     what model calls came to, and the caps on it
+redaction    secrets found in a text and replaced by stand-ins
+secret_shapes   what keys of vendors look like
+secret_contexts what tells a secret by where it is
+stand_ins    the way from a stand-in back to its secret
 fingerprints telling by its bytes whether a file has changed
 """

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from deskmate.core.names import IN_CHARGE, LEAD, USER
+from deskmate.core.stand_ins import refusal_to_run
 from deskmate.core.tasks import (
     Accepted,
     Assigned,
@@ -36,7 +37,12 @@ def refusal(board: Board, event: BoardEvent, *, reads_only: bool = False) -> str
     `reads_only`: whether its author is a read-only member. Two more things the board does not know are the caller's
     to check: that members are on the roster, and that a claimed task `fits` its claimer.
     """
-    return breach(board, event) or _not_theirs(board, event, reads_only) or _not_now(board, event)
+    return (
+        breach(board, event)
+        or _not_theirs(board, event, reads_only)
+        or _not_now(board, event)
+        or _redacted(board, event)
+    )
 
 
 def breach(board: Board, event: BoardEvent) -> str | None:
@@ -70,6 +76,19 @@ def breach(board: Board, event: BoardEvent) -> str | None:
             return _deleting(task, event)
         case unreachable:
             assert_never(unreachable)
+
+
+def _redacted(board: Board, event: BoardEvent) -> str | None:
+    """Return why a verify command is neither recorded nor run: a secret in it was replaced by a stand-in."""
+    match event:
+        case Created(verify=command) | Edited(verify=command):
+            advice = "let it read the secret from a file or a variable"
+        case Completed(task=task):
+            command, advice = board.tasks[task].verify, "delete the task and create it again with another command"
+        case _:
+            return None
+    why = refusal_to_run(command or "")
+    return f"the verify command of task #{event.task} cannot be run: {why}; {advice}" if why else None
 
 
 def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:

@@ -12,97 +12,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+from deskmate.core.secret_contexts import addressed_in, assigned_in, is_plain, open_key, private_keys_in
+from deskmate.core.secret_shapes import is_example, prefixed_in, shaped_in
+
 SHORTEST = 8
 # More than any key of one line is long.
 _HOLD = 8192
 _LOOK_AT_ONCE = 256
 _RUN = "".join(map(chr, range(0x21, 0x7F)))
-_STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
+# A stand-in ends at its first bracket, and is not longer than a model copies without a slip.
+_SHOWN = re.compile(r"[\]\n]")
+_NAME_CHARS = 80
+_NAME = "".join(letter for letter in _RUN if letter.isalnum() or letter in "_-")
 
-# -- shapes ---------------------------------------------------------------------------------------
-
-
-class _Family(NamedTuple):
-    """Kinds of secrets that look alike, by name. `guard`: what all of them hold, so that most texts are passed over.
-
-    A group in a pattern is the secret itself; what stands before that only tells that it is one.
-    """
-
-    guard: re.Pattern[str]
-    shapes: tuple[tuple[str, re.Pattern[str]], ...]
-
-
-def _family(guard: str, *shapes: tuple[str, str]) -> _Family:
-    return _Family(re.compile(guard), tuple((name, re.compile(pattern, re.ASCII)) for name, pattern in shapes))
-
-
-# Each is tried once in a run of its own letters, or looks ahead a little way only: so the time that a text takes
-# grows with its length and no faster, whoever wrote it.
-_IS = r"""\\{0,7}["']?\s{0,16}[:=]\s{0,16}\\{0,7}["']?"""
-_AWS_SECRET = _IS + r"([\w+/]{40})(?![\w+/])"
-_AUTHORIZATION = _IS + r"(?i:bearer|basic|token)\s{1,16}((?=[\w.~+/=-]*\d)[\w.~+/=-]{16,})"
-# Every guard begins with a letter that is fixed: `re` looks for that at once, and for one of several it does not.
-_FAMILIES = (
-    _family(
-        r"_[A-Za-z0-9]{20}",
-        ("GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,}"),
-        ("GitHub token", r"github_pat_\w{22,}"),
-        ("npm token", r"npm_(?<![A-Za-z0-9]....)[A-Za-z0-9]{36}(?!\w)"),
-        ("Hugging Face token", r"hf_(?<![A-Za-z0-9]...)[A-Za-z0-9]{30,}(?!\w)"),
-        ("Stripe key", r"[rs]k_live_(?<![A-Za-z0-9]........)[A-Za-z0-9]{20,}"),
-    ),
-    _family(
-        r"-[A-Za-z0-9][\w-]{19}",
-        ("Anthropic key", r"sk-ant-[\w-]{20,}"),
-        # Names of styles begin like that, too: those have no digits and no capitals.
-        ("API key", r"sk-(?<![A-Za-z0-9]sk-)(?!ant-)(?=[\w-]{0,99}?\d)(?=[\w-]{0,99}?[A-Z])[\w-]{20,}"),
-        ("GitLab token", r"glpat-[\w-]{20,}"),
-        ("Slack token", r"xox[abeoprs]-(?<![A-Za-z0-9].....)(?=[\w-]{0,99}?\d)[\w-]{20,}"),
-        ("PyPI token", r"pypi-AgE[\w-]{50,}"),
-    ),
-    _family(
-        r"A(?:[KS]IA|Iza)",
-        ("AWS key", r"A[KS]IA(?<![\w+/]....)[A-Z2-7]{16}(?![\w+/])"),
-        ("Google key", r"AIza(?<![\w+/-]....)[\w-]{35}(?![\w+/-])"),
-    ),
-    _family("ecret_access_key", ("AWS secret", "ecret_access_key" + _AWS_SECRET)),
-    _family("ECRET_ACCESS_KEY", ("AWS secret", "ECRET_ACCESS_KEY" + _AWS_SECRET)),
-    _family("ecretAccessKey", ("AWS secret", "ecretAccessKey" + _AWS_SECRET)),
-    _family(
-        r"\.eyJ",
-        ("JWT", r"eyJ(?<![\w-]...)[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
-    ),
-    _family("uthorization", ("authorization", "uthorization" + _AUTHORIZATION)),
-    _family("UTHORIZATION", ("authorization", "UTHORIZATION" + _AUTHORIZATION)),
-    _family(
-        "://",
-        (
-            "password in an address",
-            r"""://[^\s/:@"'`]{0,64}:((?=[^\s/@]*\d)(?=[^\s/@]*[A-Za-z])[^\s/@:$<>{}()*"'`\[\]]{8,128})@""",
-        ),
-    ),
-)
-# Where these stand, the secret comes a few words later.
+# Where these end a text, the secret comes a few words later.
 _CONTEXT = re.compile(
-    r"""(?:authorization|secret_?access_?key)[\\"'\s:=]*(?:(?:bearer|basic|token)\s*)?\Z|://[^\s/@]*\Z""",
+    r"""(?:authorization|secret_?access_?key|session_?token|client-key-data|"auth"|PrivateKey)"""
+    r"""[\\"'\s:=>]*(?:(?:bearer|basic|token|ssws|api-?key)\s*)?\Z"""
+    r"""|(?:(?:key|token|secret)(?:s|_\w{1,8})?|passwo?r?d|_pat|_auth(?:Token)?)[\\"' \t:=]*\Z"""
+    r"""|machine\s{1,16}\S{0,128}(?:\s{1,16}\S{0,128}){0,5}\Z"""
+    r"""|://[^\s"'`]*\Z""",
     re.IGNORECASE | re.ASCII,
 )
-_CONTEXT_CHARS = 240
-
-# Private keys have many lines: these are looked for by their first and last one.
-_KEY_CHARS = 64 * 1024
-_KEY_LINE = r"[A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
-_KEY_NEAR = 300
-_KEY_BEGINS = re.compile(
-    rf"-----BEGIN {_KEY_LINE}(?=(?:(?!-----)[\s\S]){{0,{_KEY_NEAR}}}?(?:[A-Za-z0-9+/]{{32}}|(?P<cut>\Z)))"
-)
-_KEY_ENDS = re.compile(rf"-----END {_KEY_LINE}")
-_KEY_BODY = re.compile(rf"[\w+/=\s\\:,.-]{{32,{_KEY_CHARS}}}", re.ASCII)
-_KEY_BEGUN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,42}-{0,4}\Z")
-_KEY_BEGUN_CHARS = 60
+_CONTEXT_CHARS = 400
 
 
-class _Find(NamedTuple):
+class Find(NamedTuple):
     """A secret in a text, from `start` to `end`. `begin`: from where on the text tells that it is one."""
 
     start: int
@@ -116,7 +51,10 @@ class Redaction:
     """Replace every secret that is known, by name and value or by its shape."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        named = {part: name for name, value in (values or {}).items() if _tells(value) for part in _parts(value)}
+        told = {name: value for name, value in (values or {}).items() if _tells(value)}
+        # A password may be made of words; of a key or a token that is known by its name alone, words are not it.
+        told = {name: value for name, value in told.items() if _PASSWORD_NAME.search(name) or not is_plain(value)}
+        named = {part: _SHOWN.sub("?", name)[:_NAME_CHARS] for name, value in told.items() for part in _parts(value)}
         forms = {form: name for value, name in named.items() for form in _forms(value)}
         # The longest first: one may be the beginning of another.
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
@@ -126,7 +64,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """Return a text with every secret replaced by its name, as `[redacted: GITHUB_TOKEN]`."""
-        finds = self._find(text)
+        finds = self.find(text)
         return _replaced(text, finds) if finds else text
 
     def value(self, value: Any) -> Any:
@@ -143,28 +81,29 @@ class Redaction:
         """Return what redacts a text that comes in pieces."""
         return Passing(self)
 
-    def _find(self, text: str) -> list[_Find]:
+    def find(self, text: str) -> list[Find]:
         """Return the secrets in a text, in order; none overlaps the next."""
         if len(text) < SHORTEST:
             return []
         finds = [*self._values_in(text), *_shapes_in(text)]
         return list(_apart(sorted(finds))) if finds else finds
 
-    def _values_in(self, text: str) -> Iterator[_Find]:
+    def _values_in(self, text: str) -> Iterator[Find]:
         for form, name in self._forms:
             at = text.find(form)
             while at >= 0:
-                yield _Find(at, 0, at + len(form), at, name)
+                yield Find(at, 0, at + len(form), at, name)
                 at = text.find(form, at + len(form))
 
-    def _settled(self, text: str, finds: Iterable[_Find]) -> int:
+    def _settled(self, text: str, finds: Iterable[Find]) -> int:
         """Return up to where nothing that comes behind a text can make a secret of it."""
         settled = len(text.rstrip(_RUN))
         near = max(0, settled - _CONTEXT_CHARS)
         if context := _CONTEXT.search(text[near:settled]):
-            settled = near + context.start()
+            # The name that it is the end of tells as well.
+            settled = len(text[: near + context.start()].rstrip(_NAME))
         settled = min([settled, *(len(text) - _begun(text, form) for form in self._odd)])
-        settled = min(max(settled, len(text) - self._hold), _open_key(text))
+        settled = min(max(settled, len(text) - self._hold), open_key(text))
         return min([settled, *(find.begin for find in finds if find.begin < settled < find.end)])
 
 
@@ -185,7 +124,7 @@ class Passing:
         if len(self._held) > _LOOK_AT_ONCE and self._waiting < len(self._held) // 4:
             return ""
         text = self._taken()
-        finds = self._redaction._find(text)
+        finds = self._redaction.find(text)
         settled = self._redaction._settled(text, finds)
         self._held = text[settled:]
         return _replaced(text[:settled], [find for find in finds if find.end <= settled])
@@ -200,51 +139,17 @@ class Passing:
         return text
 
 
-def _shapes_in(text: str) -> Iterator[_Find]:
-    hit = (family for family in _FAMILIES if family.guard.search(text))
-    for rank, (name, pattern) in enumerate((shape for family in hit for shape in family.shapes), 1):
-        for match in pattern.finditer(text):
-            start, end = match.span(pattern.groups)
-            yield _Find(start, rank, end, match.start(), name)
-    yield from _private_keys(text)
+def _shapes_in(text: str) -> Iterator[Find]:
+    kinds = (prefixed_in, shaped_in, addressed_in, assigned_in, private_keys_in)
+    for rank, spans in enumerate((kind(text) for kind in kinds), 1):
+        for start, end, begin, name in spans:
+            if not is_example(text[start:end]):
+                yield Find(start, rank, end, begin, name)
 
 
-def _private_keys(text: str) -> Iterator[_Find]:
-    """Yield private keys to their last line or, where that is missing, as far as they look like one."""
-    if "PRIVATE KEY" not in text:
-        return
-    ends = (match.end() for match in _KEY_ENDS.finditer(text))
-    at, end = 0, next(ends, None)
-    for begin in _KEY_BEGINS.finditer(text):
-        if begin.start() < at or begin["cut"] is not None:
-            continue
-        while end is not None and end < begin.end():
-            end = next(ends, None)
-        if end is not None and end - begin.end() <= _KEY_CHARS:
-            at = end
-        elif body := _KEY_BODY.match(text, begin.end()):
-            at = body.end()
-        else:
-            continue
-        yield _Find(begin.start(), len(_FAMILIES), at, begin.start(), "private key")
-
-
-def _open_key(text: str) -> int:
-    """Return where a private key begins whose last line may yet come; the length of the text where none does."""
-    near = max(0, len(text) - _KEY_BEGUN_CHARS)
-    begun = _KEY_BEGUN.search(text, near)
-    first = begun.start() if begun else len(text)
-    if "PRIVATE KEY" not in text:
-        return first
-    last_end = max((match.start() for match in _KEY_ENDS.finditer(text)), default=0)
-    since = max(last_end, len(text) - _KEY_CHARS - 2 * _KEY_BEGUN_CHARS)
-    begin = _KEY_BEGINS.search(text, since)
-    return min(first, begin.start()) if begin else first
-
-
-def _apart(finds: Iterable[_Find]) -> Iterator[_Find]:
+def _apart(finds: Iterable[Find]) -> Iterator[Find]:
     """Yield finds, those that overlap as one under the first name."""
-    last: _Find | None = None
+    last: Find | None = None
     for find in finds:
         if last and find.start < last.end:
             last = last._replace(end=max(last.end, find.end))
@@ -256,7 +161,7 @@ def _apart(finds: Iterable[_Find]) -> Iterator[_Find]:
         yield last
 
 
-def _replaced(text: str, finds: Iterable[_Find]) -> str:
+def _replaced(text: str, finds: Iterable[Find]) -> str:
     parts, at = [], 0
     for find in finds:
         parts += [text[at : find.start], f"[redacted: {find.name}]"]
@@ -270,18 +175,19 @@ def _begun(text: str, form: str) -> int:
     return next((size for size in sizes if text.endswith(form[:size])), 0)
 
 
-def stand_ins(text: str) -> set[str]:
-    """Return what stands in a text in the place of secrets."""
-    return set(_STAND_IN.findall(text))
-
-
 # -- values ---------------------------------------------------------------------------------------
 
 _SECRET_NAME = re.compile(
-    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|_AUTH|CREDENTIALS?)"
-    r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|DEV|TEST|OLD|NEW))?_?\d*$",
+    r"(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|_PASS|_PWD|_PAT|_AUTH|AUTH_CONFIG|CREDENTIALS?|CREDS"
+    r"|CONNECTION_?STRING|_DSN|WEBHOOK(?:_URL)?|COOKIES?)"
+    r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|PRODUCTION|STAGING|LIVE|DEV|TEST|OLD|NEW|V\d+))?_?\d*$",
     re.IGNORECASE,
 )
+# Keys that open nothing.
+_OPEN_NAME = re.compile(
+    r"(?:^|_)(?:PUBLIC|CACHE|S3|OBJECT|PARTITION|ROUTING|SORT|PRIMARY|CONFIG)_KEYS?(?:_?\d+)?$", re.I
+)
+_PASSWORD_NAME = re.compile(r"PASS|PWD", re.IGNORECASE)
 _ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONG = 20
 _LETTERS = (r"[a-z]", r"[A-Z]", r"[0-9]", r"[^A-Za-z0-9_.:/ -]")
@@ -293,7 +199,8 @@ _BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold a secret, by what their names say, and the passwords in addresses."""
-    named = {name: value for name, value in environ.items() if _SECRET_NAME.search(name)}
+    names = [name for name in environ if _SECRET_NAME.search(name) and not _OPEN_NAME.search(name)]
+    named = {name: environ[name] for name in names}
     found = dict(named)
     for name, value in environ.items():
         for at, password in enumerate(dict.fromkeys(_PASSWORD.findall(value)), 1 + (name in named)):

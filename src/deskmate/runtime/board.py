@@ -73,9 +73,11 @@ class Board:
         """Put a task on the board under the next number; a repeated cause returns the task it made.
 
         A task that a read-only member creates for itself stays its own: nobody else takes it, even if it is given back.
-        Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it.
+        Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it. Also for a `verify`
+        with a secret in it: only what is recorded can be run.
         """
         blockers = frozenset(blocked_by)
+        verify = verify and self._pen.redaction.text(verify)
 
         def event(board: tasks.Board) -> Created:
             return Created(
@@ -111,7 +113,10 @@ class Board:
         add_blocks: Iterable[int] = (),
         cause: str | None = None,
     ) -> Task:
-        """Change of a task's words and edges what is given; an empty role or verify takes the old one away."""
+        """Change of a task's words and edges what is given; an empty role or verify takes the old one away.
+
+        Raises TaskRefused for a `verify` with a secret in it: only what is recorded can be run.
+        """
         edited = Edited(
             by=by,
             at=self._now(),
@@ -121,7 +126,7 @@ class Board:
             description=description,
             active_form=active_form,
             role=role,
-            verify=verify,
+            verify=verify and self._pen.redaction.text(verify),
             add_blocked_by=frozenset(add_blocked_by),
             remove_blocked_by=frozenset(remove_blocked_by),
             add_blocks=frozenset(add_blocks),

@@ -68,6 +68,11 @@ class CallDesk:
         return self.kit.workspace
 
     @property
+    def redaction(self) -> Redaction:
+        """What finds secrets: the same that replaces them in all that is recorded."""
+        return self.office.pen.redaction
+
+    @property
     def skills(self) -> Mapping[str, Skill]:
         """The skills there are, by name."""
         return self.kit.skills

@@ -1,7 +1,8 @@
-"""Edits: replacing the one place where a text stands, whatever the file's line endings are.
+"""Edits: replacing the one place where a text is, whatever the file's line endings are.
 
-`files` above reads and writes; here texts go in and come out. A model reads lines without their ends, so that what it
-wants replaced is matched with either ending, and what it puts there gets the one that was there.
+`files` above reads and writes; here texts go in and come out. A model reads lines without their ends, so what it wants
+replaced is matched with either ending, and what it puts there gets the ending that was there. It reads secrets as
+stand-ins, so a stand-in matches its secret, and the secret is put back where the new text has the stand-in.
 """
 
 import re
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
+from deskmate.core.stand_ins import Concealed, restore, stand_ins
 from deskmate.errors import ToolError
 from deskmate.tools.clips import counted
 
@@ -22,24 +24,26 @@ _MAX_HINT_CHARS = 1_000_000
 class Edited:
     """A text after an edit: the line of the first place, counted from 1, and how many there were."""
 
-    body: str
+    text: Concealed
     line: int
     places: int
 
 
-def edit(path: str, body: str, old: str, new: str, *, replace_all: bool) -> Edited:
-    """Replace `old` where it stands exactly once, or everywhere; raise ToolError, saying where it stands, otherwise."""
-    old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
+def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -> Edited:
+    """Replace `old` if it is there exactly once, or everywhere; otherwise raise ToolError, saying where it is.
+
+    Raises Unclear if `new` has a stand-in and it is not clear for which of the replaced secrets.
+    """
+    old, new = (text.mark(one.replace("\r\n", "\n")) for one in (old, new))
     if old == new:
         raise ToolError("old_text and new_text are the same; say what should change")
-    plain = body.replace("\r\n", "\n")
+    plain = text.body.replace("\r\n", "\n")
     places = list(islice(_places(plain, old), _MAX_COUNTED + 1))
     if not places:
-        raise ToolError(_not_found(path, plain, old))
+        raise ToolError(_not_found(path, text, plain, old))
     if len(places) > 1 and not replace_all:
-        raise ToolError(_ambiguous(path, plain, places))
-    edited = plain.replace(old, new) if len(plain) == len(body) else "".join(_pieces(body, plain, old, new))
-    return Edited(edited, _line(plain, places[0]), plain.count(old))
+        raise ToolError(_ambiguous(path, [text.line(plain, at) for at in places]))
+    return Edited(_replaced(text, plain, old, new), text.line(plain, places[0]), plain.count(old))
 
 
 def _places(plain: str, old: str) -> Iterator[int]:
@@ -50,54 +54,63 @@ def _places(plain: str, old: str) -> Iterator[int]:
         at = plain.find(old, at + 1)
 
 
-def _pieces(body: str, plain: str, old: str, new: str) -> Iterator[str]:
-    """Yield a body bit by bit, the new text in every place where its `plain` form has the old one."""
-    # A place in the plain text lies as much further on in the body as there are longer line ends before it.
-    longer = list(accumulate(len(part) + 1 for part in body.split("\r\n")[:-1]))
+def _replaced(text: Concealed, plain: str, old: str, new: str) -> Concealed:
+    """Return a text with the new text in every place where its `plain` form has the old one."""
+    if not text.hidden and len(plain) == len(text.body):
+        return Concealed(plain.replace(old, new))
+    parts = list(_parts(text, plain, old, new))
+    return text.changed("".join(part.body for part in parts), (one for part in parts for one in part.hidden))
+
+
+def _parts(text: Concealed, plain: str, old: str, new: str) -> Iterator[Concealed]:
+    # A place in the plain text is as much further on in the body as there are longer line ends before it.
+    longer = list(accumulate(len(part) + 1 for part in text.body.split("\r\n")[:-1]))
     usual = "\r\n" if len(longer) * 2 > plain.count("\n") else "\n"
     kept = at = 0
     for part in plain.split(old)[:-1]:
         at += len(part)
         start, end = (place + bisect_right(longer, place) for place in (at, at + len(old)))
-        yield body[kept:start]
-        yield new.replace("\n", _end_in(body[start:end]) or usual)
+        yield text.part(kept, start)
+        replaced = text.part(start, end)
+        yield text.changed(new.replace("\n", _end_in(replaced.body) or usual), restore(replaced, new))
         kept, at = end, at + len(old)
-    yield body[kept:]
-
-
-def _line(plain: str, at: int) -> int:
-    return plain.count("\n", 0, at) + 1
+    yield text.part(kept, len(text.body))
 
 
 def _end_in(text: str) -> str:
-    """Return the first line end in a text, empty where there is none."""
+    """Return the first line end in a text, empty if there is none."""
     head, newline, _ = text.partition("\n")
     return "\r\n" if newline and head.endswith("\r") else newline
 
 
-def _ambiguous(path: str, plain: str, places: list[int]) -> str:
-    times = f"more than {_MAX_COUNTED:,}" if len(places) > _MAX_COUNTED else f"{len(places):,}"
-    named = ", ".join(str(_line(plain, at)) for at in places[:_MAX_NAMED])
-    more = ", …" if len(places) > _MAX_NAMED else ""
+def _ambiguous(path: str, lines: list[int]) -> str:
+    times = f"more than {_MAX_COUNTED:,}" if len(lines) > _MAX_COUNTED else f"{len(lines):,}"
+    named = ", ".join(map(str, lines[:_MAX_NAMED]))
+    more = ", …" if len(lines) > _MAX_NAMED else ""
     return (
         f"old_text stands {times} times in {path} (lines {named}{more}), expected once; "
         "add lines around it until only one place fits, or set replace_all"
     )
 
 
-def _not_found(path: str, plain: str, old: str) -> str:
-    line = _close(plain, old) if len(plain) <= _MAX_HINT_CHARS else None
+def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
+    if unknown := [one for one in stand_ins(old) if one not in plain]:
+        return (
+            f"old_text contains {unknown[0]}, which stands for a secret, and no secret of that name is in {path}; "
+            "use lines around it instead"
+        )
+    line = _close(text, plain, old) if len(plain) <= _MAX_HINT_CHARS else None
     if line:
         return f"line {line} of {path} differs from old_text only in whitespace; copy it exactly as it stands there"
-    lines = counted(plain.count("\n") + 1, "line")
+    lines = counted(text.line(plain, len(plain)), "line")
     return f"old_text is nowhere in the {lines} of {path}; read the file again and copy from it exactly"
 
 
-def _close(plain: str, old: str) -> int | None:
-    """Return the line where a text stands but for its whitespace, None for nowhere."""
+def _close(text: Concealed, plain: str, old: str) -> int | None:
+    """Return the line where a text is except for its whitespace, None for nowhere."""
     words, wanted = " ".join(plain.split()), " ".join(old.split())
     at = words.find(wanted) if wanted else -1
     if at < 0:
         return None
     word = next(islice(re.finditer(r"\S+", plain), words.count(" ", 0, at), None))
-    return _line(plain, word.start())
+    return text.line(plain, word.start())

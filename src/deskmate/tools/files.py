@@ -2,26 +2,33 @@
 
 What an agent has not read, or what changed since, it may not replace: teammates share files. The workspace below
 checks the same once more at the very moment of writing.
+
+A model reads `[redacted: NAME]` for each secret and writes the same back. What is written has the secret again; if it
+is not clear which one, nothing is written.
 """
 
-from collections.abc import Iterable
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated, NamedTuple
 
 from anyio import to_thread
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field, field_validator
 
 from deskmate.core.fingerprints import fingerprint
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
-from deskmate.core.redaction import stand_ins
+from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
+from deskmate.core.stand_ins import Concealed, Unclear, conceal, exposed, has_marks, restore, stand_ins
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.tools.clips import counted, cut, fitting, lines_of
 from deskmate.tools.described import Arguments, Described, texts
 from deskmate.tools.diffs import diff
 from deskmate.tools.edits import Edited, edit
-from deskmate.tools.kinds import picture_type, read_text
+from deskmate.tools.kinds import BOM, picture_type, read_text
 
 MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000
@@ -50,18 +57,31 @@ class ReadArguments(PathArguments):
     limit: int = Field(MAX_READ_LINES, ge=1, le=MAX_READ_LINES, description="lines")
 
 
+def _encodable(text: str) -> str:
+    if has_marks(text):
+        raise ValueError("it contains half a surrogate pair, which UTF-8 cannot encode")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_encodable)]
+
+
 class WriteArguments(PathArguments):
     """What a file shall hold."""
 
-    content: str
+    content: Words
 
 
 class EditArguments(PathArguments):
     """What to put in the place of what."""
 
-    old_text: str = Field(min_length=1)
-    new_text: str
+    old_text: Words = Field(min_length=1)
+    new_text: Words
     replace_all: bool = False
+
+
+# What models write for a secret that they do not know.
+_BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>", re.IGNORECASE)
 
 
 class FileTool(Described):
@@ -88,7 +108,8 @@ class ReadFile(FileTool):
         notes = (
             [] if text.faithful else ["(not UTF-8: � stands for what cannot be shown; edit_file does not work on it)"]
         )
-        return Result("\n".join([*_view(path, text.body, arguments), *notes]), files=known)
+        view = await to_thread.run_sync(_view, path, text.body, arguments, desk.redaction)
+        return Result("\n".join([*view, *notes]), files=known)
 
 
 async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> Image:
@@ -101,25 +122,44 @@ async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> 
     return Image(media_type, await desk.workspace.keep(blob, data))
 
 
-def _view(path: str, body: str, arguments: ReadArguments) -> list[str]:
-    """Return the lines asked for, numbered, and below them what else there is and how to read it."""
-    lines, first = lines_of(body), arguments.offset
-    if not lines:
+def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) -> list[str]:
+    """Return the lines asked for, numbered, and below them what else there is and how to read it.
+
+    Secrets are looked for in the whole file: a part of one would not be known as one.
+    """
+    total, first = len(lines_of(body)), arguments.offset
+    if not total:
         return [f"({path} is empty)"]
-    if first > len(lines):
-        raise ToolError(f"{path} has {counted(len(lines), 'line')}; choose an offset up to {len(lines)}")
-    wanted = lines[first - 1 : first - 1 + arguments.limit]
-    numbered = [f"{number}\t{cut(line, MAX_LINE_CHARS)}" for number, line in enumerate(wanted, first)]
-    shown = fitting(numbered, MAX_READ_CHARS)
-    return [*shown, *_notes(wanted[: len(shown)], first, len(lines))]
+    if first > total:
+        raise ToolError(f"{path} has {counted(total, 'line')}; choose an offset up to {total}")
+    numbered = _numbered(conceal(body, redaction))
+    wanted = [line for line in numbered if line.last >= first and line.number < first + arguments.limit]
+    shown = fitting([f"{line.number}\t{cut(line.text, MAX_LINE_CHARS)}" for line in wanted], MAX_READ_CHARS)
+    return [*shown, *_notes(wanted[: len(shown)], first, total)]
 
 
-def _notes(shown: list[str], first: int, total: int) -> list[str]:
-    last = first + len(shown) - 1
+class _Line(NamedTuple):
+    """A line as it is shown, and its number in the file. A secret of many lines is on one: `last` is its last."""
+
+    number: int
+    last: int
+    text: str
+
+
+def _numbered(text: Concealed) -> Iterator[_Line]:
+    number, hidden = 1, iter(text.hidden)
+    for line in lines_of(text.body):
+        last = number + sum(next(hidden).count("\n") for _ in range(text.marks_in(line)))
+        yield _Line(number, last, text.show(line))
+        number = last + 1
+
+
+def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
+    last = shown[-1].last if shown else first - 1
     notes = []
-    if any(len(line) > MAX_LINE_CHARS for line in shown):
+    if any(len(line.text) > MAX_LINE_CHARS for line in shown):
         notes.append(f"(lines are cut after {MAX_LINE_CHARS:,} characters; see the rest of them with bash)")
-    if len(shown) < total:
+    if first > 1 or last < total:
         onward = f"; read on with offset {last + 1}" if last < total else ""
         notes.append(f"(lines {first} to {last} of {total}{onward})")
     return notes
@@ -133,13 +173,13 @@ class WriteFile(FileTool):
         path, _ = await desk.workspace.locate(arguments.path)
         old = await _standing(desk.workspace, arguments.path)
         known = _known(path, old, desk) if old is not None else None
-        _refuse_stand_ins(path, (old or b"").decode(errors="replace"), arguments.content)
-        data = arguments.content.encode()
+        before = (old or b"").decode(errors="replace").removeprefix(BOM)
         # Before it is written: from then on nothing may be cut, or the outcome is not told.
-        shown = await to_thread.run_sync(diff, path, (old or b"").decode(errors="replace"), arguments.content)
+        change = await to_thread.run_sync(_overwritten, path, before, arguments.content, desk.redaction)
+        data = change.after.encode()
         await desk.workspace.write(arguments.path, data, known=known)
-        lines = counted(len(lines_of(arguments.content)), "line")
-        return Result(f"wrote {lines} to {path}", shown=shown, files={path: fingerprint(data)})
+        lines = counted(len(lines_of(change.after)), "line")
+        return Result(f"wrote {lines} to {path}{change.note}", shown=change.shown, files={path: fingerprint(data)})
 
 
 async def _standing(workspace: Workspace, path: str) -> bytes | None:
@@ -163,13 +203,50 @@ def _known(path: str, data: bytes, desk: Desk) -> str:
     return known
 
 
-def _refuse_stand_ins(path: str, old: str, new: str) -> None:
-    """Raise ToolError where a file would get what only stands for a secret: the secret itself would be lost."""
-    if strange := stand_ins(new) - stand_ins(old):
+class _Change(NamedTuple):
+    """A file's text `after` a change; for a screen, what changed; and a word on the secrets that it has no more."""
+
+    after: str
+    shown: str
+    note: str
+
+
+def _overwritten(path: str, before: str, content: str, redaction: Redaction) -> _Change:
+    """Return a text replaced by another one, secrets put back."""
+    old = conceal(before, redaction)
+    body = old.mark(content)
+    try:
+        return _checked(path, old, old.changed(body, restore(old, body)), redaction)
+    except Unclear as error:
+        raise ToolError(_unclear(path, error)) from error
+
+
+def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) -> _Change:
+    """Return a change; raise ToolError if it would write a strange stand-in, or damage or expose a secret."""
+    if strange := Counter(stand_ins(new.body)) - Counter(stand_ins(old.body)):
         raise ToolError(
-            f"nothing was written: {min(strange)} stands for a secret that you are not shown, and would replace it in "
-            f"{path}; leave that place as it is and edit around it, or name a variable of the environment"
+            f"nothing was written: {min(strange)} stands for a secret that is not in {path}, and would be written as "
+            "these very words. Name an environment variable instead; copy a file that has secrets with cp"
         )
+    if any("\ufffd" in text for text in new.hidden):
+        raise ToolError(f"nothing was written: {path} is not UTF-8, and that would damage a secret in it")
+    if seen := exposed(new, redaction):
+        raise ToolError(
+            f"nothing was written: without the words around it, {seen} would no longer be known as a secret in {path}. "
+            "Leave those words as they are, or ask the user to make this change"
+        )
+    lost = old.secrets() - new.secrets()
+    if lost and len(_BLANKS.findall(new.body)) > len(_BLANKS.findall(old.body)):
+        raise ToolError(
+            f"nothing was written: {min(lost)} would be overwritten in {path}. Copy it exactly to keep the secret, "
+            "or name an environment variable in its place"
+        )
+    note = f". No longer in it: {', '.join(sorted(lost))}" if lost else ""
+    return _Change(new.text(), diff(path, old.show(old.body), new.show(new.body)), note)
+
+
+def _unclear(path: str, error: Unclear) -> str:
+    return f"nothing was written: in {path} {error}. Leave lines with stand-ins as they are and edit around them"
 
 
 class EditFile(FileTool):
@@ -183,18 +260,22 @@ class EditFile(FileTool):
         text = read_text(path, data)
         if not text.faithful:
             raise ToolError(f"{path} is not UTF-8, so that an edit would damage it; convert it with bash first")
-        edited, shown = await to_thread.run_sync(_edited, path, text.body, arguments)
-        _refuse_stand_ins(path, text.body, edited.body)
-        written = (text.bom + edited.body).encode()
+        edited, change = await to_thread.run_sync(_edited, path, text.body, arguments, desk.redaction)
+        written = (text.bom + change.after).encode()
         await desk.workspace.write(arguments.path, written, known=known)
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
-        return Result(f"edited {path}: {where}", shown=shown, files={path: fingerprint(written)})
+        told = f"edited {path}: {where}{change.note}"
+        return Result(told, shown=change.shown, files={path: fingerprint(written)})
 
 
-def _edited(path: str, body: str, arguments: EditArguments) -> tuple[Edited, str]:
-    """Return a text after an edit, and what it changed for a screen."""
-    edited = edit(path, body, arguments.old_text, arguments.new_text, replace_all=arguments.replace_all)
-    return edited, diff(path, body, edited.body)
+def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction) -> tuple[Edited, _Change]:
+    """Return a text after an edit."""
+    old = conceal(body, redaction)
+    try:
+        edited = edit(path, old, arguments.old_text, arguments.new_text, replace_all=arguments.replace_all)
+    except Unclear as error:
+        raise ToolError(_unclear(path, error)) from error
+    return edited, _checked(path, old, edited.text, redaction)
 
 
 def tools() -> Iterable[Tool]:

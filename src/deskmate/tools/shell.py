@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from deskmate.core.names import blob_name
 from deskmate.core.patterns import HOLE, words_of
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
+from deskmate.core.stand_ins import refusal_to_run
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.tools.described import Arguments, Described, texts
@@ -22,12 +23,25 @@ BACKGROUND_SECONDS = 24 * 3600.0
 _MOVING = frozenset({"cd", "pushd", "popd"})
 _IN_EACH_FOLDER = frozenset({"-execdir", "-okdir"})
 
+_ADVICE = (
+    "Use an environment variable, or change the file with edit_file, which puts the secret back. "
+    "To search for stand-ins, search for 'redacted:'"
+)
+
 
 class BashArguments(Arguments):
     """What every agent may ask of bash."""
 
     command: str = Field(min_length=1)
     timeout: float | None = Field(None, ge=1, le=600, description="seconds; 120 if not given")
+
+    @field_validator("command")
+    @classmethod
+    def _has_no_stand_in(cls, command: str) -> str:
+        # Here, so that nobody is asked for permission first.
+        if why := refusal_to_run(command):
+            raise ValueError(f"{why}. {_ADVICE}")
+        return command
 
 
 class LeadBashArguments(BashArguments):

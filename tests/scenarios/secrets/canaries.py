@@ -1,4 +1,4 @@
-"""Canaries: thirty secrets, where each is planted, and the search for them in all that was written.
+"""Canaries: hundreds of secrets, where each is planted, and the search for them in all that was written.
 
 Each is made when the tests run: one that stood in a file would be a find in this project itself.
 """
@@ -8,6 +8,8 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from tests.secret_formats import SECRETS, UNKNOWN
 
 
 def _token(name: str, size: int) -> str:
@@ -61,7 +63,13 @@ SHAPED = {
     "mistyped": _shaped("sk-ant-", "mistyped", 50),
     "error": _shaped("AIza", "error", 35),
 }
-CANARIES: dict[str, str] = {**ENVIRON, **SETTINGS, **SHAPED}
+# One of each format that is long enough to be told from other text, and on one line.
+FORMATS = {
+    name: secret
+    for name, (_, secret) in SECRETS.items()
+    if name not in UNKNOWN and len(secret) >= 12 and not {"\n", "\\"} & {*secret}
+}
+CANARIES: dict[str, str] = {**ENVIRON, **SETTINGS, **SHAPED, **FORMATS}
 
 FILES = {
     ".env": "\n".join(f"{name}={value}" for name, value in {**ENVIRON, **SETTINGS}.items()),
@@ -73,6 +81,7 @@ FILES = {
     "spilled.txt": f"\n{SHAPED['spilled']}\n",
     "grep.txt": f"needle {SHAPED['found by grep']}\n",
     "background.txt": SHAPED["in the background"],
+    "formats.txt": "".join(f"{SECRETS[name][0]}\n" for name in FORMATS),
 }
 COMMANDS = (
     "head -c 9 pieces.txt; sleep 0.05; tail -c +10 pieces.txt",

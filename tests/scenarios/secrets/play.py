@@ -25,7 +25,7 @@ RULES = [f"bash({program} *)" for program in ALLOWED]
 CARELESS = """
 import sys
 from deskmate.core.redaction import Redaction
-Redaction._find = lambda self, text: []
+Redaction.find = lambda self, text: []
 from deskmate.faces.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
@@ -34,7 +34,7 @@ STORY = (
     Say(
         f"I know {SHAPED['words']}, do I?",
         [
-            *(Use("read_file", {"path": name}) for name in (".env", "coded.txt", "read.txt")),
+            *(Use("read_file", {"path": name}) for name in (".env", "coded.txt", "read.txt", "formats.txt")),
             Use("grep", {"pattern": "needle"}),
             Use("bash", {"command": "cat background.txt", "run_in_background": True}),
         ],

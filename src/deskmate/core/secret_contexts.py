@@ -1,0 +1,200 @@
+"""Secrets that are known by where they are: in an address, after a name like API_TOKEN, between the lines of a key.
+
+Such a value needs the look of a secret as well: `random_looking` tells it from words, versions, paths and examples.
+"""
+
+import re
+import string
+from collections.abc import Iterator
+
+from deskmate.core.secret_shapes import Shape, Span, grouped, present
+
+# -- values ---------------------------------------------------------------------------------------
+
+_SHORTEST = 16
+_DISTINCT = 8
+# One part of a path, a version or a host name: a word, with or without a short number.
+_PLAIN_PARTS = re.compile(r"(?:[a-z]*\d{0,4}|[A-Z]?[a-z]+\d{0,4}|[A-Z]+\d{0,4}|\d+)(?:[./:_@+-]+|\Z)")
+_EXAMPLE = re.compile(r"example|placeholder|change_?me|your[_-]|dummy|sample|redacted|xxxx|\*\*\*", re.IGNORECASE)
+
+
+def is_plain(value: str) -> bool:
+    """Tell whether a value is nothing but words, numbers and what joins them: a path, a version, a host, a name."""
+    at, parts = 0, 0
+    while at < len(value):
+        part = _PLAIN_PARTS.match(value, at)
+        if part is None or part.end() == at:
+            return False
+        at, parts = part.end(), parts + 1
+    return parts > 1
+
+
+def random_looking(value: str) -> bool:
+    """Tell whether a value mixes letters and digits as no word, path or example does."""
+    return (
+        len(value) >= _SHORTEST
+        and len(set(value)) >= _DISTINCT
+        and re.search(r"\d", value) is not None
+        and re.search(r"[A-Za-z]", value) is not None
+        and not is_plain(value)
+        and not _EXAMPLE.search(value)
+    )
+
+
+# -- after a name ---------------------------------------------------------------------------------
+
+_SUFFIX = r"(?:S|_(?:BASE|JSON|BASE64|B64|PROD|LIVE|DEV|TEST|OLD|NEW|V?\d{1,2}))?"
+_IS = r"""\\{0,3}["']?[ \t]{0,8}(?::|=)[ \t]{0,8}\\{0,3}["']?"""
+_VALUE = r"(?:django-insecure-)?([\w+/.~=@!%^&*-]{16,512})"
+_ASSIGNED = grouped(
+    Shape(needle, "value of a secret name", re.compile(pattern + _IS + _VALUE, re.ASCII))
+    for needle, pattern in (
+        ("KEY", r"KEY(?<![A-Z]KEY)(?<!PUBLIC_KEY)(?<!CACHE_KEY)" + _SUFFIX),
+        ("TOKEN", "TOKEN" + _SUFFIX),
+        ("SECRET", "SECRET" + _SUFFIX),
+        ("PASSW", r"PASSW(?:OR)?D" + _SUFFIX),
+        ("_PAT", "_PAT"),
+        ("client_secret", "client_secret"),
+        ("api_key", "api_key"),
+        ("pi-key", "pi-key"),
+        ("pi-Key", "pi-Key"),
+        ("PI-Key", "PI-Key"),
+        ("rivate-token", "rivate-token"),
+        ("rivate-Token", "rivate-Token"),
+        ("RIVATE-TOKEN", "RIVATE-TOKEN"),
+        ("ault-Token", "ault-Token"),
+    )
+)
+
+
+def assigned_in(text: str) -> Iterator[Span]:
+    """Yield values that look random and are given to a variable, a field or a header that is named like a secret."""
+    for shape in present(_ASSIGNED, text):
+        for match in shape.pattern.finditer(text):
+            if random_looking(match[1]):
+                yield Span(*match.span(1), match.start(), shape.name)
+
+
+# -- in an address --------------------------------------------------------------------------------
+
+# A port or a path comes after a colon as well. In a password `@`, `:` and `/` may be: it ends at the first `@` that a
+# host follows. Digests follow the `@` of an image.
+_ADDRESS = re.compile(
+    r"""://([^\s/:@"'`<>]{0,64}):(?!\d{1,5}(?![^\s/?#"'`<>,;)\]}|\\]))([^\s"'`<>(){}\[\]*^|\\]{4,128}?)"""
+    r"""@(?!sha\d+:)(?:(?:[\w.-]{1,253}|\[[0-9A-Fa-f:.%]{2,48}\]|[$%{<(][^\s/@"'`]{0,64})(?::\d{1,5})?)?(?![\w@:.-])"""
+)
+_TOKEN_USER = re.compile(r"""://((?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{20,255})(?::[^\s/@"'`]{0,64})?@""", re.ASCII)
+_VARIABLE = re.compile(r"[$<{]|%[^0-9A-Fa-f]")
+_PLACEHOLDER = re.compile(
+    r"(?:my|your)?[_-]?(?:pass(?:word|wd|w0rd|1)?|pw|pwd|secret|token|user(?:name)?|login|credentials|(?:api_?)?key)"
+    r"|guest|anonymous|root|admin|postgres|mysql|test|example|changeme|hunter2|[x*.]+",
+    re.IGNORECASE,
+)
+
+
+def addressed_in(text: str) -> Iterator[Span]:
+    """Yield passwords, and tokens in the place of a user, in addresses."""
+    if "://" not in text:
+        return
+    for match in _ADDRESS.finditer(text):
+        user, password = match[1], match[2]
+        if password != user and not _PLACEHOLDER.fullmatch(password) and not _VARIABLE.match(password):
+            yield Span(*match.span(2), match.start(), "password in an address")
+    for match in _TOKEN_USER.finditer(text):
+        yield Span(*match.span(1), match.start(), "token in an address")
+
+
+# -- private keys ---------------------------------------------------------------------------------
+
+# Private keys have many lines: they are found by their first and last one.
+_KEY_CHARS = 64 * 1024
+_KEY_LINE = r"[A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+_KEY_NEAR = 300
+_KEY_BEGINS = re.compile(
+    rf"-----BEGIN {_KEY_LINE}(?=(?:(?!-----)[\s\S]){{0,{_KEY_NEAR}}}?(?:[A-Za-z0-9+/]{{32}}|(?P<cut>\Z)))"
+)
+_KEY_ENDS = re.compile(rf"-----END {_KEY_LINE}")
+_KEY_BODY = re.compile(rf"[\w+/=\s\\:,.-]{{32,{_KEY_CHARS}}}", re.ASCII)
+_KEY_BEGUN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,42}-{0,4}\Z")
+_KEY_BEGUN_CHARS = 60
+# Of a key without its first line: as many lines before the last one as look like a part of it.
+_REST_CHARS = 16 * 1024
+_NUMBER = re.compile(r"[ \t]{0,8}(?:\d{1,6}[\t:])?")
+_REST_LINE = re.compile(_NUMBER.pattern + r"[A-Za-z0-9+/]{1,76}={0,2}[ \t]{0,8}\r?\Z")
+_REST_BEGUN = re.compile(r"[\w+/= \t:-]{0,100}\Z", re.ASCII)
+_REST_FULL = 40
+_BASE64 = string.ascii_letters + string.digits + "+/"
+
+
+def private_keys_in(text: str) -> Iterator[Span]:
+    """Yield private keys to their last line or, if that is missing, as far as they look like one."""
+    if "PRIVATE KEY" not in text:
+        return
+    ends = [match.span() for match in _KEY_ENDS.finditer(text)]
+    at, next_end = 0, 0
+    for begin in _KEY_BEGINS.finditer(text):
+        if begin.start() < at or begin["cut"] is not None:
+            continue
+        while next_end < len(ends) and ends[next_end][1] < begin.end():
+            yield from _rest_of_key(text, at, *ends[next_end])
+            next_end += 1
+        if next_end < len(ends) and ends[next_end][1] - begin.end() <= _KEY_CHARS:
+            at = ends[next_end][1]
+            next_end += 1
+        elif body := _KEY_BODY.match(text, begin.end()):
+            at = body.end()
+        else:
+            continue
+        yield Span(begin.start(), at, begin.start(), "private key")
+    for end in ends[next_end:]:
+        yield from _rest_of_key(text, at, *end)
+        at = end[1]
+
+
+def _rest_of_key(text: str, after: int, end: int, stop: int) -> Iterator[Span]:
+    """Yield a key whose first line is missing, by its last one."""
+    line = text.rfind("\n", after, end) + 1
+    end = line if line and _NUMBER.fullmatch(text, line, end) else end
+    start = _base64_before(text, max(after, end - _REST_CHARS), end)
+    if start < end:
+        yield Span(start, stop, start, "private key")
+
+
+def _base64_before(text: str, low: int, end: int) -> int:
+    """Return where the lines of base64 that go up to a place begin; the place itself if there are none.
+
+    The last of them may be a short one, or a checksum; those before it are long. The first may follow other words.
+    """
+    start, full = end, False
+    while start > low and text[start - 1] == "\n":
+        line_start = text.rfind("\n", low, start - 1) + 1 or low
+        line = text[line_start : start - 1]
+        if not _REST_LINE.match(line) or (full and len(line) < _REST_FULL):
+            letters = line.rstrip(" \t\r=")
+            run = len(letters) - len(letters.rstrip(_BASE64))
+            if run >= _REST_FULL:
+                return line_start + len(letters) - run
+            break
+        start, full = line_start, full or len(line) >= _REST_FULL
+    number = _NUMBER.match(text, start)
+    return number.end() if full and number else end
+
+
+def open_key(text: str) -> int:
+    """Return where a private key begins whose last line may yet come; the length of the text if there is none."""
+    near = max(0, len(text) - _KEY_BEGUN_CHARS)
+    begun = _KEY_BEGUN.search(text, near)
+    first = min(begun.start() if begun else len(text), _open_rest(text))
+    if "PRIVATE KEY" not in text:
+        return first
+    last_end = max((match.start() for match in _KEY_ENDS.finditer(text)), default=0)
+    since = max(last_end, len(text) - _KEY_CHARS - 2 * _KEY_BEGUN_CHARS)
+    begin = _KEY_BEGINS.search(text, since)
+    return min(first, begin.start()) if begin else first
+
+
+def _open_rest(text: str) -> int:
+    """Return where the lines of base64 begin that a text ends with, as the last line of a key may come after them."""
+    whole = text.rfind("\n") + 1
+    start = _base64_before(text, max(0, whole - _REST_CHARS), whole) if _REST_BEGUN.match(text, whole) else whole
+    return start if start < whole else len(text)

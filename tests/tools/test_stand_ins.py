@@ -1,0 +1,384 @@
+"""What a model reads of a file, written back: every secret stays as it was, or nothing is written."""
+
+import base64
+import re
+from dataclasses import dataclass
+
+import pytest
+from pydantic import ValidationError
+
+from deskmate.core.redaction import SHAPES, Redaction
+from deskmate.errors import ToolError
+from tests.secret_formats import SECRETS
+from tests.tools import MemoryWorkspace, PlainDesk
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("secrets")]
+
+KEY, OTHER = SECRETS["GitHub personal"][0], SECRETS["GitHub OAuth"][0]
+NAMED = "[redacted: GitHub token]"
+
+
+def view(told: str) -> str:
+    """Return what a model takes for the content of a file that it has read."""
+    return "".join(f"{line.partition(chr(9))[2]}\n" for line in told.splitlines() if re.match(r"\d+\t", line))
+
+
+@dataclass
+class File:
+    """A file that was read, and what was seen of it."""
+
+    desk: PlainDesk
+    workspace: MemoryWorkspace
+    seen: str = ""
+
+    async def read(self, data: str | bytes) -> "File":
+        self.workspace.files["f"] = data.encode() if isinstance(data, str) else data
+        self.seen = view((await self.desk.use("read_file", path="f")).text)
+        return self
+
+    async def write(self, content: str) -> str:
+        return (await self.desk.use("write_file", path="f", content=content)).text
+
+    async def edit(self, old: str, new: str, **more: bool) -> str:
+        return (await self.desk.use("edit_file", path="f", old_text=old, new_text=new, **more)).text
+
+    @property
+    def now(self) -> str:
+        return self.workspace.files["f"].decode()
+
+
+@pytest.fixture
+def file(desk: PlainDesk, workspace: MemoryWorkspace) -> File:
+    return File(desk, workspace)
+
+
+# -- what is put back -----------------------------------------------------------------------------
+
+
+async def test_an_edit_around_a_stand_in_puts_the_secret_back(file: File) -> None:
+    await file.read(f"A=1\nKEY={KEY}\nB=2\n")
+    await file.edit(f"KEY={NAMED}\nB=2", f"# the key\nKEY={NAMED}\nB=3")
+    assert file.now == f"A=1\n# the key\nKEY={KEY}\nB=3\n"
+
+
+async def test_a_file_that_is_written_whole_has_its_secrets_again(file: File) -> None:
+    await file.read(f"A=1\nKEY={KEY}\nB=2\n")
+    assert await file.write(file.seen.replace("A=1", "A=9")) == "wrote 3 lines to f"
+    assert file.now == f"A=9\nKEY={KEY}\nB=2\n"
+
+
+async def test_what_is_told_and_shown_of_a_change_has_no_secret(file: File) -> None:
+    await file.read(f"A=1\nKEY={KEY}\n")
+    edited = await file.desk.use("edit_file", path="f", old_text="A=1", new_text="A=2")
+    written = await file.desk.use("write_file", path="f", content=f"A=3\nKEY={NAMED}\n")
+    assert NAMED in edited.shown
+    assert NAMED in written.shown
+    assert KEY not in str([edited, written])
+
+
+async def test_two_secrets_of_one_name_are_told_apart_by_their_lines(file: File) -> None:
+    await file.read(f"a: {KEY}\nb: {OTHER}\nc: 1\n")
+    await file.write(f"c: 2\nb: {NAMED}  # second\na: {NAMED}\n")
+    assert file.now == f"c: 2\nb: {OTHER}  # second\na: {KEY}\n"
+
+
+async def test_a_line_that_is_renamed_keeps_the_secret_that_no_other_line_has(file: File) -> None:
+    await file.read(f"a: {KEY}\nb: {OTHER}\n")
+    await file.write(f"new: {NAMED}\nb: {NAMED}\n")
+    assert file.now == f"new: {KEY}\nb: {OTHER}\n"
+
+
+async def test_two_secrets_on_the_same_kind_of_line_stay_if_only_other_lines_change(file: File) -> None:
+    await file.read(f"- {KEY}\n- {OTHER}\nc: 1\n")
+    await file.write(file.seen.replace("c: 1", "c: 2\nd: 3"))
+    assert file.now == f"- {KEY}\n- {OTHER}\nc: 2\nd: 3\n"
+
+
+async def test_words_that_look_like_a_stand_in_stay_words_beside_a_secret_of_that_name(file: File) -> None:
+    await file.read(f"log: {NAMED}\nkey: {KEY}\nend\n")
+    await file.write(file.seen.replace("end", "the end"))
+    assert file.now == f"log: {NAMED}\nkey: {KEY}\nthe end\n"
+    await file.edit(f"log: {NAMED}", f"old log: {NAMED}")
+    await file.edit(f"key: {NAMED}", f"new key: {NAMED}")
+    assert file.now == f"old log: {NAMED}\nnew key: {KEY}\nthe end\n"
+
+
+async def test_replacing_everywhere_leaves_alone_what_is_inside_a_secret(file: File) -> None:
+    await file.read(f"q7 is q7, not {KEY}\n")
+    assert "q7" in KEY
+    assert await file.edit("q7", "x", replace_all=True) == "edited f: 2 places, first line 1"
+    assert file.now == f"x is x, not {KEY}\n"
+
+
+async def test_a_stand_in_may_be_replaced_by_something_else_and_that_is_told(file: File) -> None:
+    await file.read(f"KEY={KEY}\n")
+    told = await file.edit(f"KEY={NAMED}", "KEY=$GITHUB_TOKEN")
+    assert told == f"edited f: line 1. No longer in it: {NAMED}"
+    assert file.now == "KEY=$GITHUB_TOKEN\n"
+
+
+async def test_a_key_of_many_lines_is_one_line_and_the_numbers_behind_it_are_those_of_the_file(file: File) -> None:
+    key = SECRETS["private key"][0]
+    await file.read(f"a\n{key}\nb\n")
+    told = (await file.desk.use("read_file", path="f")).text
+    assert told == "1\ta\n2\t[redacted: private key]\n6\tb"
+    assert await file.edit("b", "c\nd") == "edited f: line 6"
+    assert file.now == f"a\n{key}\nc\nd\n"
+
+
+@pytest.mark.parametrize("offset", [3, 4, 5])
+async def test_a_part_of_a_key_is_not_shown(file: File, offset: int) -> None:
+    key = SECRETS["private key"][0]
+    await file.read(f"a\n{key}\nb\n")
+    told = (await file.desk.use("read_file", path="f", offset=offset, limit=1)).text
+    assert told.startswith("2\t[redacted: private key]\n(lines ")
+
+
+async def test_a_secret_where_a_long_line_is_cut_is_not_shown_by_half(file: File) -> None:
+    await file.read("x" * 1980 + f" {KEY} y\n")
+    told = (await file.desk.use("read_file", path="f")).text
+    assert KEY[:12] not in told
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+async def test_a_secret_is_not_copied_to_another_place_of_its_file(file: File) -> None:
+    await file.read(f"KEY={KEY}\nB=2\n")
+    for change in (file.write(f"KEY={NAMED}\nB={NAMED}\n"), file.edit("B=2", f"B={NAMED}")):
+        with pytest.raises(
+            ToolError, match=r"nothing was written: in f \[redacted: GitHub token\] would be there more"
+        ):
+            await change
+    assert file.now == f"KEY={KEY}\nB=2\n"
+
+
+async def test_a_secret_is_not_copied_to_another_file(file: File) -> None:
+    await file.read(f"KEY={KEY}\n")
+    with pytest.raises(ToolError, match=r"stands for a secret that is not in g, and would be written as these very"):
+        await file.desk.use("write_file", path="g", content=file.seen)
+    assert list(file.workspace.files) == ["f"]
+
+
+@pytest.mark.parametrize(
+    "content", [f"- {NAMED}\n", f"- 1\n- {NAMED}\n", f"- {NAMED}\n- 1\n- {NAMED}\n- {NAMED}\n", f"x: {NAMED}\n"]
+)
+async def test_which_of_two_secrets_is_meant_is_never_guessed(file: File, content: str) -> None:
+    await file.read(before := f"- {KEY}\n- {OTHER}\n")
+    with pytest.raises(ToolError, match=r"nothing was written: in f \[redacted: GitHub token\]"):
+        await file.write(content)
+    assert file.now == before
+
+
+async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(file: File) -> None:
+    await file.read(before := f"log: {NAMED}\n")
+    with pytest.raises(ToolError, match="nothing was written"):
+        await file.write(f"log: {NAMED}\nlog: {NAMED}\n")
+    assert file.now == before
+
+
+@pytest.mark.parametrize("nearly", ["[redacted:GitHub token]", "[REDACTED: GitHub token]", "[ redacted : the token]"])
+async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File, nearly: str) -> None:
+    await file.read(before := f"KEY={KEY}\nB=2\n")
+    for change in (file.write(f"KEY={nearly}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={nearly}")):
+        with pytest.raises(ToolError, match="stands for a secret that is not in f"):
+            await change
+    assert file.now == before
+
+
+@pytest.mark.parametrize("blank", ["[redacted]", "<REDACTED>", "****", "<hidden>"])
+async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) -> None:
+    await file.read(before := f"KEY={KEY}\nB=2\n")
+    for change in (file.write(f"KEY={blank}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={blank}")):
+        with pytest.raises(
+            ToolError, match=r"nothing was written: \[redacted: GitHub token\] would be overwritten in f"
+        ):
+            await change
+    assert file.now == before
+
+
+@pytest.mark.parametrize("half", ["[redacted: GitHub", "GitHub token]", "token", KEY[:12]])
+async def test_a_part_of_a_stand_in_or_of_a_secret_is_nowhere_in_a_file(file: File, half: str) -> None:
+    await file.read(before := f"KEY={KEY}\n")
+    with pytest.raises(ToolError, match="old_text is nowhere"):
+        await file.edit(half, "x", replace_all=True)
+    assert file.now == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("at ", "at"), ("at [redacted: npm token]", "at x[redacted: npm token]"), (" end", "end")]
+)
+async def test_a_secret_does_not_become_visible_by_what_is_put_beside_it(file: File, old: str, new: str) -> None:
+    await file.read(before := f"at {SECRETS['npm'][0]} end\n")
+    with pytest.raises(ToolError, match="would no longer be known as a secret in f"):
+        await file.edit(old, new)
+    assert file.now == before
+
+
+@pytest.mark.parametrize("name", ["A" * 200 + "_TOKEN", "ODD]NAME\n_TOKEN"])
+async def test_a_secret_under_any_name_is_put_back(file: File, name: str) -> None:
+    value = SECRETS["variable"][1]
+    file.desk.redaction = Redaction({name: value})
+    await file.read(f"a: {value}\n")
+    await file.write(file.seen + "b\n")
+    assert file.now == f"a: {value}\nb\n"
+
+
+async def test_a_stand_in_under_a_name_that_is_no_longer_known_is_refused(file: File) -> None:
+    file.desk.redaction = Redaction({"A_TOKEN": KEY})
+    await file.read(before := f"KEY={KEY}\n")
+    file.desk.redaction = SHAPES
+    for change in (
+        file.write(file.seen + "B=1\n"),
+        file.edit("KEY=[redacted: A_TOKEN]", "KEY=[redacted: A_TOKEN] # x"),
+    ):
+        with pytest.raises(ToolError, match=r"\[redacted: A_TOKEN\].* stands for a secret"):
+            await change
+    assert file.now == before
+
+
+async def test_a_value_that_is_there_as_it_is_and_encoded_is_put_back_as_each_of_them(file: File) -> None:
+    value = SECRETS["variable"][1]
+    file.desk.redaction = Redaction({"DB_PASSWORD": value})
+    coded = base64.b64encode(value.encode()).decode()
+    await file.read(f"plain: {value}\ncoded: {coded}\nend\n")
+    assert file.seen.count("[redacted: DB_PASSWORD]") == 2
+    await file.write("new\n" + file.seen.replace("end", "the end"))
+    assert file.now == f"new\nplain: {value}\ncoded: {coded}\nthe end\n"
+
+
+async def test_two_lines_with_secrets_that_change_places_keep_their_own(file: File) -> None:
+    await file.read(f"a={KEY}\nb={OTHER}\n")
+    await file.edit(f"a={NAMED}\nb={NAMED}", f"b={NAMED}\na={NAMED}")
+    assert file.now == f"b={OTHER}\na={KEY}\n"
+
+
+async def test_many_secrets_in_a_long_file_are_put_back_in_time(file: File) -> None:
+    lines = [f"key{number}: {KEY[:-5]}{number:05}" for number in range(20_000)]
+    await file.read("\n".join(lines))
+    seen = [f"key{number}: {NAMED}" for number in range(20_000)]
+    await file.write("\n".join(["first", *seen[1:10_000], "middle", *seen[10_000:]]))
+    assert file.now == "\n".join(["first", *lines[1:10_000], "middle", *lines[10_000:]])
+
+
+async def test_old_words_with_an_unknown_stand_in_are_told_as_such(file: File) -> None:
+    await file.read("KEY=$TOKEN\n")
+    with pytest.raises(ToolError, match=r"old_text contains \[redacted: GitHub token\], which stands for a secret"):
+        await file.edit(f"KEY={NAMED}", "KEY=1")
+
+
+async def test_a_secret_that_is_known_by_the_words_before_it_does_not_lose_them(file: File) -> None:
+    line, secret = SECRETS["bearer"]
+    await file.read(line + "\n")
+    with pytest.raises(ToolError, match="would no longer be known as a secret in f"):
+        await file.edit("Authorization: Bearer", "Here it is:")
+    assert secret in file.now
+
+
+async def test_a_secret_in_a_file_that_is_not_utf8_is_not_damaged() -> None:
+    workspace = MemoryWorkspace()
+    known = Redaction({"DB_PASSWORD": "pässw\ufffdrd1X9"})
+    file = await File(PlainDesk(workspace, redaction=known), workspace).read(
+        "key: pässw\udce9rd1X9\n".encode(errors="surrogateescape")
+    )
+    with pytest.raises(ToolError, match="f is not UTF-8, and that would damage a secret"):
+        await file.write(file.seen + "more\n")
+
+
+@pytest.mark.parametrize("half", ["\ud800", "a\udfff"])
+@pytest.mark.parametrize("name", ["content", "old_text", "new_text"])
+async def test_half_a_surrogate_pair_is_no_text_for_a_file(file: File, name: str, half: str) -> None:
+    await file.read(f"KEY={KEY}\n")
+    tool = "write_file" if name == "content" else "edit_file"
+    texts = {"old_text": "KEY", "new_text": "K"} if name != "content" else {}
+    with pytest.raises(ValidationError, match=r"half a surrogate pair|valid string"):
+        await file.desk.use(tool, path="f", **{**texts, name: half})
+
+
+COMMANDS = [
+    f"cat > config.py <<'EOF'\nKEY = '{NAMED}'\nEOF",
+    f"sed -i 's/KEY=.*/KEY={NAMED}/' .env",
+    f'python3 - <<EOF\nopen(".env", "w").write("KEY={NAMED}")\nEOF',
+    f"curl -H 'Authorization: Bearer {NAMED}' http://localhost",
+    "sed -i 's/\\[redacted: GitHub token\\]/x/' log",
+    "echo \"[redacted: \"'API key]' > .env",
+]
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_a_command_with_a_stand_in_is_not_run(
+    desk: PlainDesk, workspace: MemoryWorkspace, command: str, background: bool
+) -> None:
+    with pytest.raises(ValidationError, match="in the place of a secret, and would use or write these very words"):
+        await desk.use("bash", command=command, run_in_background=background)
+    assert workspace.asked == []
+
+
+@pytest.mark.parametrize("command", ["grep -rn '\\[redacted' .", "grep 'redacted: API key' log", "echo '[redacted]'"])
+async def test_a_command_that_looks_for_stand_ins_is_run(
+    desk: PlainDesk, workspace: MemoryWorkspace, command: str
+) -> None:
+    await desk.use("bash", command=command)
+    assert len(workspace.asked) == 1
+
+
+# -- every format ---------------------------------------------------------------------------------
+
+SURROUNDINGS = {
+    "alone": "{}\n",
+    "between lines": "a: 1\n{}\nb: 2\n",
+    "CRLF": "a: 1\r\n{}\r\nb: 2\r\n",
+    "BOM": "\ufeffa: 1\n{}\nb: 2\n",
+    "twice": "a: 1\n{}\nmiddle\n{}\nb: 2\n",
+    "with others": f"x: {KEY}\n{{}}\ny: {OTHER}\nz: {KEY}\n",
+    "with the words of a stand-in": f"x: {NAMED}\n{{}}\ny: {KEY}\nlog {NAMED}\n",
+}
+
+
+def files(around: str) -> dict[str, str]:
+    """Return files with each format of secrets in these surroundings."""
+    made = {name: SURROUNDINGS[around].replace("{}", text) for name, (text, _) in SECRETS.items()}
+    return {name: re.sub("\r?\n", "\r\n", text) if "\r" in text else text for name, text in made.items()}
+
+
+def changes(seen: str) -> tuple[str, ...]:
+    """Return a text as it is, with a line before it, and with one behind it."""
+    return seen, f"first\n{seen}", f"{seen}last\n"
+
+
+@pytest.mark.parametrize("around", SURROUNDINGS)
+async def test_writing_back_what_was_read_changes_no_secret(file: File, around: str) -> None:
+    wrong = []
+    for name, whole in files(around).items():
+        wanted = changes(whole.removeprefix("\ufeff").replace("\r\n", "\n"))
+        for at, after in enumerate(wanted):
+            await file.read(whole)
+            await file.write(changes(file.seen)[at])
+            # A key of many lines keeps its line ends; all others are as the model writes them.
+            wrong += [name] if file.now.replace("\r\n", "\n") != after else []
+    assert wrong == []
+
+
+@pytest.mark.parametrize("around", SURROUNDINGS)
+async def test_an_edit_changes_no_secret(file: File, around: str) -> None:
+    wrong = []
+    for name, whole in files(around).items():
+        await file.read(whole)
+        first = file.seen.splitlines()[0]
+        mine = "mine\r\n" if "\r" in whole else "mine\n"
+        bom = "\ufeff" if whole.startswith("\ufeff") else ""
+        wanted = bom + mine + whole.removeprefix(bom)
+        try:
+            await file.edit(first, f"mine\n{first}")
+        except ToolError as error:
+            wanted = whole if "times in f" in str(error) else ""
+        wrong += [name] if file.now != wanted else []
+    assert wrong == []
+
+
+async def test_what_is_read_of_a_file_is_what_redaction_makes_of_it(file: File) -> None:
+    for around in SURROUNDINGS:
+        for whole in files(around).values():
+            await file.read(whole)
+            assert file.seen == SHAPES.text(whole.removeprefix("\ufeff")).replace("\r\n", "\n")
