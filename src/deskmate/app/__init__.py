@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
     from deskmate.runtime.lines import to_line
     from deskmate.tools.described import Arguments, Described
+    from deskmate.workspaces.private import read_regular
 
 # What one message holds, with some room for how it is written.
 GOAL_CAP = BODY_CAP - 1024
@@ -88,6 +89,7 @@ __all__ = [
     "colour_of",
     "load",
     "play",
+    "read_regular",
     "redaction_of",
     "resume",
     "run",
@@ -135,6 +137,7 @@ _WHERE = {
     "ToolError": "errors",
     "Arguments": "tools.described",
     "Described": "tools.described",
+    "read_regular": "workspaces.private",
 }
 
 
