@@ -69,30 +69,31 @@ async def test_commands_that_overlap_share_what_stands_in_and_none_makes_a_repos
 
 async def test_a_workspace_cannot_be_made_a_folder_of_git_itself(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
-    await run(workspace, f"{MAKE.format('')}; mv HEAD x; rm -rf HEAD; {MAKE.format('')}")
+    await run(workspace, f"{MAKE.format('')}; mv refs x; rm -rf refs commondir; {MAKE.format('')}; echo x > commondir")
     environ = {**on.environ(), "GIT_CEILING_DIRECTORIES": str(on.top)}
     outside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=bare, env=environ, capture_output=True, check=False)
     assert b"not a git repository" in outside.stderr
-    assert not (bare / "HEAD").exists()
+    assert not (bare / "refs").exists()
+    assert not (bare / "commondir").exists()
 
 
 async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
-    for path in ("HEAD", "head", "./HEAD", "HEAD/x"):
+    for path in ("refs/heads/x", "REFS/x", "./refs", "commondir"):
         with pytest.raises(ToolError, match="git or agents obey"):
-            await workspace.write(path, b"ref: refs/heads/x\n", known=None)
-    for path in ("config", "sub/HEAD"):
+            await workspace.write(path, b"x\n", known=None)
+    for path in ("HEAD", "config", "objects/x", "sub/refs/x"):
         await workspace.write(path, b"mine", known=None)
-    assert {"config", "sub"} <= set(os.listdir(bare))
-    assert not (bare / "HEAD").exists()
+    assert not (bare / "refs").exists()
 
 
-async def test_what_stands_in_for_a_head_keeps_no_file_tool_from_other_names(
-    on: Ground, bare: Path, bubblewrap: Sandbox
+async def test_with_placeholders_at_the_top_git_tells_head_from_a_file_and_shows_none_of_them(
+    on: Ground, bubblewrap: Sandbox
 ) -> None:
-    (bare / "HEAD").mkdir()
-    await confined(on, bare, bubblewrap).write("config", b"mine", known=None)
-    assert (bare / "config").read_bytes() == b"mine"
+    told = await run(
+        confined(on, on.workspace, bubblewrap), "git diff HEAD; git status --short; git add -An; ls -d refs"
+    )
+    assert told == Ran(0, "refs\n")
 
 
 async def test_in_a_repository_a_file_may_be_called_as_git_calls_its_own(on: Ground, bubblewrap: Sandbox) -> None:
@@ -117,7 +118,7 @@ async def test_glob_and_grep_do_not_show_what_stands_in(on: Ground, bare: Path, 
     (bare / "a.txt").write_text("word\n")
     workspace = confined(on, bare, bubblewrap)
     assert await workspace.find("**") == ["a.txt"]
-    assert "HEAD" not in (await workspace.search(".", ".", "")).output
+    assert "refs" not in (await workspace.search(".", ".", "")).output
 
 
 @pytest.mark.parametrize("there", [True, False])
