@@ -16,6 +16,10 @@
     sandbox       what a confined command sees of the machine
     masks         what it does not: tables of names
     guards        what it must not change in its workspace
+    git_config    the paths that git's settings name
+    git_index     the names in git's index
+    git_entries   links, special files and locks in git's folder
+    git_watch     what a command leaves there, removed or told
     placeholders  what stands where something guarded is missing
     limits        what it may take of the machine
     filters       the system calls it may not make

@@ -28,6 +28,9 @@ from anyio import to_thread
 from deskmate.errors import ToolError
 from deskmate.workspaces.confined import Cage, NotBegun, Start, inmate
 from deskmate.workspaces.fenced import fenced
+from deskmate.workspaces.git_entries import scan
+from deskmate.workspaces.git_watch import Watch
+from deskmate.workspaces.guards import git_folder
 from deskmate.workspaces.processes import Toll, end, mark_of
 from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
@@ -35,6 +38,7 @@ from deskmate.workspaces.sweep import Groups
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
+_WATCH_SECONDS, _WATCH_SHARE = 1.0, 20
 
 
 class Sink(Protocol):
@@ -51,6 +55,7 @@ class Why(StrEnum):
     TIME = "time"
     FLOOD = "flood"
     CANCEL = "cancel"
+    PLANT = "plant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class End:
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
     `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
-    that it wanted to reach and may not.
+    that it wanted to reach and may not. `told`: what it left in git's folder, a sentence each.
     """
 
     why: Why
@@ -68,6 +73,7 @@ class End:
     left: tuple[int, ...]
     begun: bool = True
     refused: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +153,21 @@ class Command:
                 order, start = self._order, partial(self._start, output)
                 if order.cage:
                     return self._run_in(order.cage, start)
-                return self._run_free(start(order.words, order.environ))
+                return self._run_free(start)
         finally:
             self._hang_up()
 
-    def _run_free(self, process: subprocess.Popen[bytes]) -> End:
-        with self._groups.listing(process.pid):
-            mark = mark_of(process.pid, self._order.environ)
-            return self._serve(process, lambda _: end(mark, self._order.grace_seconds, self._pause))
+    def _run_free(self, start: Start) -> End:
+        order, git = self._order, git_folder(self._order.folder)
+        watch = Watch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
+        process = start(order.words, order.environ, (), subprocess.DEVNULL)
+        try:
+            with self._groups.listing(process.pid):
+                mark = mark_of(process.pid, order.environ)
+                over = self._serve(process, lambda _: end(mark, order.grace_seconds, self._pause), watch)
+        finally:
+            watch.finish()
+        return replace(over, told=watch.told)
 
     def _run_in(self, cage: Cage, start: Start) -> End:
         order = self._order
@@ -162,10 +175,13 @@ class Command:
         try:
             with begin(cage, order.words, order.environ, start) as one, self._groups.listing(one.process.pid):
                 over = self._serve(
-                    one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
+                    one.process,
+                    lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself),
+                    one.watch,
                 )
                 failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-                return replace(over, begun=not failed, refused=tuple(one.refused))
+                one.watch.finish()
+                return replace(over, begun=not failed, refused=tuple(one.refused), told=one.watch.told)
         except NotBegun as error:
             self._drain(_LAST_WORDS_SECONDS)
             self._sink.add(f"{error}\n".encode())
@@ -198,13 +214,13 @@ class Command:
             onward = "put it into a file and run that" if too_long else "try again, and tell the user if it stays so"
             raise ToolError(f"the command could not be started: {error.strerror}; {onward}") from error
 
-    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll]) -> End:
+    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:
         """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
         status: int | None = None
         why = Why.CANCEL
         try:
-            why = self._listen()
+            why = self._listen(watch)
             if why is Why.EXIT:
                 self._drain(_LAST_WORDS_SECONDS)
         finally:
@@ -215,9 +231,9 @@ class Command:
                 status = process.wait(_LAST_WORDS_SECONDS)
         return End(why, status, toll.ended, toll.left)
 
-    def _listen(self) -> Why:
+    def _listen(self, watch: Watch) -> Why:
         """Take what is printed until something brings the command to its end; return what."""
-        deadline = time.monotonic() + self._order.timeout_seconds
+        deadline, look_at = time.monotonic() + self._order.timeout_seconds, time.monotonic() + _WATCH_SECONDS
         while True:
             if self._cancelled.is_set():
                 return Why.CANCEL
@@ -225,10 +241,15 @@ class Command:
                 return Why.FLOOD
             if self._exited.is_set():
                 return Why.EXIT
-            left = deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= deadline:
                 return Why.TIME
-            self._hear(left)
+            if now >= look_at:
+                if watch.look():
+                    return Why.PLANT
+                # A folder that is slow to look through must not keep the command from being served.
+                look_at = time.monotonic() + max(_WATCH_SECONDS, _WATCH_SHARE * (time.monotonic() - now))
+            self._hear(min(deadline, look_at) - now)
 
     def _drain(self, seconds: float) -> None:
         """Take what is still printed, until nobody can print any more or the time is over."""
