@@ -5,6 +5,7 @@ checks the same once more at the very moment of writing.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from anyio import to_thread
 from pydantic import Field, field_validator
@@ -73,6 +74,15 @@ class FileTool(Described):
         return Attempt(self.name, (path,), inside)
 
 
+class EditingTool(FileTool):
+    """A tool that changes one file."""
+
+    async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
+        """Return the file a call would change."""
+        autorun = await desk.workspace.is_autorun(arguments.path)
+        return replace(await super().attempt(arguments, desk), autorun=autorun)
+
+
 class ReadFile(FileTool):
     """Reads a file, or a part of it."""
 
@@ -125,7 +135,7 @@ def _notes(shown: list[str], first: int, total: int) -> list[str]:
     return notes
 
 
-class WriteFile(FileTool):
+class WriteFile(EditingTool):
     """Creates a file, or replaces all of it."""
 
     async def run(self, arguments: WriteArguments, desk: Desk) -> Result:
@@ -172,7 +182,7 @@ def _refuse_stand_ins(path: str, old: str, new: str) -> None:
         )
 
 
-class EditFile(FileTool):
+class EditFile(EditingTool):
     """Replaces a text in a file."""
 
     async def run(self, arguments: EditArguments, desk: Desk) -> Result:
