@@ -16,6 +16,7 @@ from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox
 from tests.workspaces.conftest import open_folder
+from tests.workspaces.escapes import submodule
 from tests.workspaces.ground import PWNED, Ground, ground
 
 pytestmark = pytest.mark.anyio
@@ -136,6 +137,28 @@ async def test_from_a_worktree_no_submodule_of_its_repository_is_written(
     found = {str(path.relative_to(modules)): path.is_file() and path.read_text() for path in modules.rglob("*")}
     assert found == ({"sub": False, "sub/config": "mine\n"} if there else {})
     assert modules.exists() is there
+
+
+async def test_in_a_submodule_a_commit_works_and_its_settings_stay(on: Ground, bubblewrap: Sandbox) -> None:
+    submodule(on)
+    settings = on.workspace / ".git/modules/sub/config"
+    before = settings.read_bytes()
+    who = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b"
+    steps = (
+        "cd sub",
+        "git switch -qc x",
+        "echo c > c",
+        "git add c",
+        "git commit -qm c",
+        "git gc -q",
+        "git log --format=%s -1",
+    )
+    told = await run(
+        confined(on, on.workspace, bubblewrap), " && ".join([who, *steps, "! git config a.b c 2>/dev/null"])
+    )
+    assert told == Ran(0, "c\n")
+    assert settings.read_bytes() == before
+    assert {"config.worktree", "commondir", "worktrees"}.isdisjoint(os.listdir(settings.parent))
 
 
 async def test_in_a_worktree_what_is_stashed_comes_back_and_a_branch_goes(on: Ground, bubblewrap: Sandbox) -> None:
