@@ -149,6 +149,9 @@ class Workspace(Protocol):
         What does not exist yet is resolved as far as it does.
         """
 
+    async def is_autorun(self, path: str) -> bool:
+        """Tell whether a program of the user's runs commands that a file at this path names, without asking."""
+
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file; raise ToolError for none, a folder, or one above the cap for files."""
 

@@ -1,5 +1,7 @@
 """A team is worked in only where this user began it in this very folder, whatever its records say."""
 
+import os
+import stat
 import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
@@ -15,7 +17,7 @@ from deskmate.app.running import Wanted, run
 from deskmate.app.session import attended
 from deskmate.app.signing import KEY, Signing
 from deskmate.core.names import LEAD
-from deskmate.errors import Refused
+from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.streams import Pen
 from deskmate.stores.archive import SIGNATURE
@@ -205,6 +207,31 @@ async def test_a_named_team_that_git_has_files_of_is_not_gone_to(tmp_path: Path)
     with pytest.raises(Refused, match="git has"):
         signing.check("web")
     signing.check("main")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "endless", "huge", "folder", "socket"])
+def test_an_index_that_is_no_ordinary_file_is_refused_in_a_sentence_and_read_by_nobody(
+    tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / ".teams/main").mkdir(parents=True)
+    signing = Signing(tmp_path / "state", tmp_path)
+    signing.sign("main")
+    git(tmp_path, "init", "-q")
+    index = tmp_path / ".git/index"
+    match kind:
+        case "pipe":
+            os.mkfifo(index)
+        case "endless":
+            index.symlink_to("/dev/zero")
+        case "huge":
+            with index.open("wb") as file:
+                file.truncate(7_000_000_000)
+        case "folder":
+            index.mkdir()
+        case _:
+            os.mknod(index, stat.S_IFSOCK | 0o600)
+    with pytest.raises(StoreUnavailable, match=rf"{index} cannot be read: it is .*git reset"):
+        signing.check("main")
 
 
 def test_a_team_can_be_given_up_and_is_a_strangers_then(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from deskmate.core.policy import Effect, Mode, Rule, judge
+from deskmate.core.roles import TOOLS
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import is_guarded
+from deskmate.workspaces.guards import AUTORUN, is_guarded
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox
 from tests.tools import PlainDesk
@@ -198,6 +200,91 @@ async def test_a_hard_link_is_replaced_and_what_it_shared_stays(tmp_path: Path) 
         await desk.use("write_file", path=name, content=HOOK)
         assert (target.read_text(), target.stat().st_nlink) == ("mine\n", 1)
         assert (root / name).read_text() == HOOK
+
+
+AUTORUN_PATHS = [
+    ".vscode/tasks.json",
+    ".VSCode/tasks.json",
+    ".vscode./settings.json",
+    "src/../.vscode/launch.json",
+    "{root}/.vscode/tasks.json",
+    "to-vscode/tasks.json",
+    "to-tasks",
+    "hard-tasks",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks/x.sh",
+    ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".codex/config.toml",
+    ".devcontainer/devcontainer.json",
+    ".devcontainer.json",
+    ".envrc",
+    ".ENVRC",
+    ".en\u200cvrc",
+    ".idea/workspace.xml",
+    ".zed/tasks.json",
+    ".husky/pre-commit",
+    ".githooks/pre-push",
+    "to-githooks/new",
+    "conf/gitconfig",
+    "tools/strip.py",
+]
+
+
+@pytest.fixture(scope="module")
+def obeying(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose settings name files of the workspace, with links to what tools run."""
+    root = tmp_path_factory.mktemp("autorun") / "ws"
+    for name in (".vscode/tasks.json", ".githooks/pre-commit", "tools/strip.py", "src/a.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("mine\n")
+    git("init", "-q", ".", at=root)
+    git("config", "core.hooksPath", ".githooks", at=root)
+    git("config", "include.path", "../conf/gitconfig", at=root)
+    git("config", "filter.x.clean", "python tools/strip.py", at=root)
+    (root / "to-vscode").symlink_to(".vscode")
+    (root / "to-tasks").symlink_to(".vscode/tasks.json")
+    (root / "to-githooks").symlink_to(".githooks")
+    os.link(root / "tools/strip.py", root / "hard-tasks")
+    return root
+
+
+@pytest.mark.parametrize("path", AUTORUN_PATHS, ids=ascii)
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+async def test_an_edit_of_what_tools_run_unasked_asks_a_person_behind_every_disguise(
+    obeying: Path, path: str, tool: str
+) -> None:
+    desk = PlainDesk(LocalWorkspace(obeying, "main", "lead"))
+    more = {"content": HOOK} if tool == "write_file" else {"old_text": "mine", "new_text": HOOK}
+    attempt = await desk.attempt(tool, path=path.format(root=obeying), **more)
+    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS):
+        rules = [Rule(Effect.ALLOW, tool), Rule(Effect.ALLOW, tool, "**")]
+        verdict = judge(attempt, mode=mode, rules=rules, traits=TOOLS, confined=True, attended=True)
+        assert (verdict.effect, "run commands unasked" in verdict.reason) == (Effect.ASK, True)
+    assert (await desk.attempt("read_file", path=path.format(root=obeying))).autorun is False
+
+
+@pytest.mark.parametrize("path", ["src/a.py", "vscode/x", "a/.vscode/x", ".vscodeignore", ".env", "tools/other.py"])
+async def test_an_edit_of_anything_else_does_not(obeying: Path, path: str) -> None:
+    desk = PlainDesk(LocalWorkspace(obeying, "main", "lead"))
+    assert not (await desk.attempt("write_file", path=path, content="x")).autorun
+
+
+async def test_no_confined_command_writes_what_tools_run_unasked(ground: Ground, bubblewrap: Sandbox) -> None:
+    root = ground.top / "tools"
+    (root / ".vscode").mkdir(parents=True)
+    (root / ".vscode/tasks.json").write_text("mine\n")
+    workspace = LocalWorkspace(root, "main", "lead", sandbox=bubblewrap, grace_seconds=0.3)
+    names = " ".join(AUTORUN)
+    command = (
+        f"for n in {names}; do rm -rf $n; mv $n x; mkdir -p $n; echo pwned > $n; echo pwned > $n/x; done; "
+        "echo pwned > .vscode/tasks.json; ln -sf /etc .claude; cat .vscode/tasks.json"
+    )
+    ran = await workspace.run(command, timeout_seconds=30, blob="lead-1-0.txt")
+    assert ran.output.endswith("mine\n")
+    assert sorted(os.listdir(root)) == [".tasks", ".teams", ".vscode"]
+    assert state(root / ".vscode") == {str(root / ".vscode/tasks.json"): b"mine\n"}
 
 
 @pytest.mark.parametrize("path", [".gitignore", "git/config", ".github/x", "mcp.json", "a/.mcp.json", "a/.deskmate/x"])

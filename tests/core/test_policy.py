@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, Verdict, judge
+from deskmate.core.policy import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
 from deskmate.core.roles import PLANNING, TOOLS, ToolTraits
 from deskmate.errors import BadInput
 
@@ -268,6 +268,44 @@ def test_no_rule_lets_an_edit_outside_the_workspace_pass_unasked(case: Case, pat
 
 
 # --- what a rule looks like
+
+
+AUTORUN = Attempt("write_file", (".vscode/tasks.json",), True, autorun=True)
+
+
+@pytest.mark.behaviour("permission")
+@pytest.mark.parametrize(
+    ("mode", "texts", "effect"),
+    [
+        (Mode.DEFAULT, (), ASK),
+        (Mode.ACCEPT_EDITS, (), ASK),
+        (Mode.ACCEPT_EDITS, ("allow write_file",), ASK),
+        (Mode.ACCEPT_EDITS, ("allow write_file(**)", "allow write_file(.vscode/*)"), ASK),
+        (Mode.ACCEPT_EDITS, ("allow edit_file(.vscode/tasks.json)",), ASK),
+        (Mode.ACCEPT_EDITS, ("allow write_file(.vscode/tasks.json)",), ALLOW),
+        (Mode.DEFAULT, ("allow write_file(.vscode/tasks.json)",), ALLOW),
+        (Mode.DEFAULT, ("allow write_file(.vscode/tasks.json)", "ask write_file(.vscode/**)"), ASK),
+        (Mode.DEFAULT, ("allow write_file(.vscode/tasks.json)", "deny write_file(.vscode/**)"), DENY),
+        (Mode.DONT_ASK, (), DENY),
+        (Mode.DONT_ASK, ("allow write_file(**)",), DENY),
+        (Mode.DONT_ASK, ("allow write_file(.vscode/tasks.json)",), ALLOW),
+        (Mode.BYPASS, (), ALLOW),
+        (Mode.PLAN, ("allow write_file(.vscode/tasks.json)",), DENY),
+    ],
+)
+def test_a_file_from_which_tools_run_commands_is_edited_only_where_a_person_named_it(
+    mode: Mode, texts: tuple[str, ...], effect: Effect
+) -> None:
+    assert judged(AUTORUN, *rules(*texts), mode=mode, confined=True).effect is effect
+    unattended = judged(AUTORUN, *rules(*texts), mode=mode, confined=True, attended=False)
+    assert unattended.effect is (DENY if effect is ASK else effect)
+
+
+@pytest.mark.behaviour("permission")
+@pytest.mark.parametrize("texts", [(), ("allow write_file(**)",)])
+def test_for_a_file_from_which_tools_run_commands_always_means_that_file_alone(texts: tuple[str, ...]) -> None:
+    found = standing_rule(AUTORUN, mode=Mode.ACCEPT_EDITS, rules=rules(*texts), traits=TOOLS, confined=True)
+    assert str(found) == "write_file(.vscode/tasks.json)"
 
 
 @pytest.mark.behaviour("permission")

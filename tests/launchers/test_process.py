@@ -91,6 +91,17 @@ async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(
     assert "I build." in [entry.text for entry in entries if isinstance(entry, Said)]
 
 
+async def test_what_a_teammates_process_warns_of_is_told_where_the_lead_plays(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    subprocess.run(["git", "init", "-q", str(room.place)], check=True)
+    async with FakeProvider(story(builds("ln -s /etc/passwd .git/FETCH_HEAD"))) as provider:
+        await room.run(provider, "anthropic", launcher="process")
+    link = room.place / ".git/FETCH_HEAD"
+    told = f"'{ALICE}': A command in {room.place}: in git's folder, removed the symbolic link {link} to /etc/passwd. "
+    assert told in caplog.text
+
+
 async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: Room) -> None:
     essay = "word " * 20_000
     async with FakeProvider([Say(essay)]) as provider, floor(room, provider) as team:

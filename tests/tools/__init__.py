@@ -34,6 +34,9 @@ class MemoryWorkspace:
         inside = whole.startswith(f"{self.root}/")
         return whole.removeprefix(f"{self.root}/"), inside
 
+    async def is_autorun(self, path: str) -> bool:
+        return False
+
     async def read(self, path: str) -> bytes:
         name = await self._inside(path)
         if name not in self.files:

@@ -90,6 +90,19 @@ def ran(ground: Ground) -> bool:
     return (ground.outside / "ran").exists()
 
 
+def led_out(ground: Ground) -> bool:
+    """The user's own git wrote to a place outside, or waits at something, or a link is left for it to follow."""
+    # By a program: some lie deeper than a path can tell.
+    words = ["find", str(ground.workspace / ".git"), "-not", "-type", "f", "-not", "-type", "d"]
+    left = subprocess.run(words, capture_output=True, check=True).stdout
+    for folder in ("ws", "other"):
+        for words in (("commit", "-qm", PWNED, "--allow-empty"), ("switch", "-qc", PWNED), ("fetch", "-q", ".")):
+            ground.git(folder, *words)
+    ground.git("ws", "status")
+    new = {path.name for path in ground.outside.iterdir()} - {"victim", "secret"}
+    return bool(left) or victim(ground) or bool(new)
+
+
 def heard(ground: Ground) -> bool:
     return PWNED in ground.listen()
 
@@ -159,6 +172,30 @@ def hostile(ground: Ground) -> None:
     with (ground.workspace / ".git/config").open("a") as config:
         config.write(ground.fill(HOSTILE) + ground.fill('[filter "x"]\n\tclean = touch <outside>/ran\n'))
     (ground.workspace / ".gitattributes").write_text("* filter=x\n")
+
+
+def submodule(ground: Ground) -> None:
+    """A repository with a submodule."""
+    ground.git("ws", "clone", "-q", "--bare", ".", "../bare.git")
+    ground.git("ws", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../bare.git", "sub")
+    ground.git("ws", "commit", "-qm", "with a submodule")
+
+
+def including(ground: Ground) -> None:
+    """A repository whose settings include a file of the workspace that is not there."""
+    ground.git("ws", "config", "include.path", "../.gitconfig")
+
+
+def hooks_within(ground: Ground) -> None:
+    """A repository whose hooks lie in the workspace."""
+    ground.git("ws", "config", "core.hooksPath", ".husky")
+    (ground.workspace / ".husky").mkdir()
+
+
+def filtering(ground: Ground) -> None:
+    """A repository in which git runs a script of the workspace."""
+    ground.git("ws", "config", "core.fsmonitor", "sh src/watch.sh")
+    (ground.workspace / "src/watch.sh").write_text("exit 1\n")
 
 
 def daemon(ground: Ground) -> None:
@@ -288,6 +325,69 @@ GIT = [
         before=no_repository,
     ),
 ]
+GIT += [
+    planted("settings of a submodule", "cat evil >> .git/modules/sub/config", before=submodule),
+    planted(
+        "hooks of a submodule",
+        "cp src/pre-commit .git/modules/sub/hooks/post-index-change; rm -rf .git/modules/sub/hooks; "
+        "mkdir .git/modules/sub/hooks; cp src/pre-commit .git/modules/sub/hooks/post-index-change; touch sub/*",
+        before=submodule,
+    ),
+    planted("settings that others include", "mv evil .gitconfig", before=including),
+    planted("hooks in the workspace", "rm -rf .husky; mkdir .husky; cp src/pre-commit .husky", before=hooks_within),
+    planted("a script that git runs", "echo 'touch <outside>/ran' > src/watch.sh", before=filtering),
+    planted(
+        "the workspace as git's own folder",
+        "mkdir -p refs objects; echo 'ref: refs/heads/x' > HEAD; rm .git/HEAD; "
+        "printf '[core]\\n repositoryformatversion = 0\\n worktree = .\\n' > config; cat evil >> config",
+    ),
+]
+# What git, its helpers and editors open in place in git's folder.
+OPENED = (
+    "COMMIT_EDITMSG FETCH_HEAD MERGE_MSG SQUASH_MSG ORIG_HEAD MERGE_HEAD MERGE_MODE MERGE_RR AUTO_MERGE "
+    "CHERRY_PICK_HEAD REVERT_HEAD BISECT_LOG BISECT_START TAG_EDITMSG NOTES_EDITMSG EDIT_DESCRIPTION addp- "
+    "hunk-edit.diff description packed-refs shallow gc.log gc.pid index.lock HEAD.lock info/exclude "
+    "info/attributes info/refs info/sparse-checkout logs/HEAD logs/refs/heads/master logs/refs/stash "
+    "refs/stash refs/heads/x rebase-merge/git-rebase-todo rebase-merge/message rebase-apply/patch "
+    "sequencer/todo rr-cache/x objects/info/packs objects/info/alternates objects/pack/x.idx objects/ab/cd "
+    "lfs/tmp/x lfs/logs/x modules/x/logs/HEAD modules/x/COMMIT_EDITMSG NOTES_MERGE_WORKTREE/x "
+    ".COMMIT_EDITMSG.swp"
+)
+EACH = "cd .git; for n in " + OPENED + "; do mkdir -p $(dirname $n); rm -rf $n; {} $n; done"
+
+
+def linked(name: str, command: str, **more: object) -> Attempt:
+    """Something in git's folder by which the user's own git would write elsewhere."""
+    return Attempt(name, command, led_out, **more)  # type: ignore[arg-type]
+
+
+# None of these may stay, in a sandbox or not.
+LINKS = [
+    linked("link in place of a message", "ln -sf <outside>/victim .git/COMMIT_EDITMSG"),
+    linked("link in place of a log", "rm .git/logs/HEAD; ln -s <outside>/victim .git/logs/HEAD"),
+    linked("link in place of what was fetched", "ln -sf <outside>/victim .git/FETCH_HEAD"),
+    linked("links for all that git opens", EACH.format("ln -s <outside>/victim")),
+    linked("pipes for all that git opens", EACH.format("mkfifo")),
+    linked("links to a folder outside", EACH.format("ln -s <outside>")),
+    linked("links to git's own settings", EACH.format("ln -s <workspace>/.git/config")),
+    linked("links to a hook that is not there", EACH.format("ln -s <workspace>/.git/hooks/post-commit")),
+    linked("hard links", "for n in COMMIT_EDITMSG FETCH_HEAD logs/HEAD; do ln -f <outside>/victim .git/$n; done"),
+    linked(
+        "a folder of git as a link", "for n in logs info refs objects; do rm -rf .git/$n; ln -s <outside> .git/$n; done"
+    ),
+    linked("a folder that cannot be listed", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0311 .git/logs"),
+    linked("a folder that cannot be written", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0555 .git/logs"),
+    linked(
+        "deep down",
+        "cd .git/logs; for n in $(seq 90); do mkdir a; cd a; done; ln -s <outside>/victim x",
+    ),
+    linked("long names", "cd .git/logs; n=$(printf %0200d 0); for i in $(seq 30); do mkdir $n; cd $n; done; ln -s / x"),
+    linked(
+        "a socket",
+        "cd .git; rm FETCH_HEAD; <python> -c \"import socket; socket.socket(socket.AF_UNIX).bind('FETCH_HEAD')\"",
+    ),
+    linked("left at the end of its time", "ln -sf <outside>/victim .git/COMMIT_EDITMSG; sleep 60"),
+]
 MACHINE = [
     Attempt("daemon", "<python> <workspace>/daemon.py", lives, daemon),
     Attempt("daemon without a trace", "<python> <workspace>/daemon.py x y", lives, daemon),
@@ -345,4 +445,4 @@ LATER = [
     ),
     Attempt("a hostile repository", "true", there("<outside>/ran"), hostile),
 ]
-ATTEMPTS = [*FILES, *HOME, *RECORDS, *GIT, *MACHINE, *LATER]
+ATTEMPTS = [*FILES, *HOME, *RECORDS, *GIT, *LINKS, *MACHINE, *LATER]

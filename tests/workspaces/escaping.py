@@ -16,7 +16,7 @@ from deskmate.errors import ToolError
 from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
-from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, Attempt
+from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, LINKS, Attempt
 from tests.workspaces.ground import Ground, become, ground
 
 
@@ -31,7 +31,7 @@ async def attempt(one: Attempt, on: Ground, sandbox: Sandbox | None) -> bool:
             ran = await workspace.run(f"echo tried\n{on.fill(one.command)}", timeout_seconds=20, blob="lead-1-0.txt")
             if not ran.output.startswith("tried"):
                 sys.exit(f"{one.name} was not tried: {ran}")
-            if one in (*GIT, *LATER):
+            if one in (*GIT, *LINKS, *LATER):
                 await look(workspace)
     finally:
         os.close(left_open)
@@ -55,7 +55,7 @@ async def main(folder: Path, level: Level) -> None:
     results = {}
     for one in ATTEMPTS:
         if found or not one.wild:
-            with ground(folder, repository=one in (*GIT, *LATER)) as on:
+            with ground(folder, repository=one in (*GIT, *LINKS, *LATER)) as on:
                 results[one.name] = await attempt(one, on, replace(found, state=on.state) if found else None)
     print(json.dumps(results))
 

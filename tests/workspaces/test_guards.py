@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import Guard, guarded
+from deskmate.workspaces.guards import AUTORUN, Guard, guarded
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Mount, Way
 
@@ -50,7 +50,18 @@ def repository(git: Path) -> list[Guard]:
         Guard(f"{git}/hooks"),
         Guard(f"{git}/commondir", b".\n"),
         Guard(f"{git}/worktrees"),
+        Guard(f"{git}/remotes", b""),
+        Guard(f"{git}/branches", b""),
     ]
+
+
+def top(root: Path) -> list[Guard]:
+    """Return what keeps a workspace from becoming git's own folder."""
+    return [Guard(f"{root}/refs"), Guard(f"{root}/commondir")]
+
+
+def autorun(root: Path) -> list[Guard]:
+    return [Guard(f"{root}/{name}") for name in AUTORUN]
 
 
 def own(root: Path) -> tuple[list[Mount], list[Guard]]:
@@ -59,22 +70,36 @@ def own(root: Path) -> tuple[list[Mount], list[Guard]]:
     return mounts, [Guard(f"{root}/.deskmate"), Guard(f"{root}/.mcp.json")]
 
 
-@pytest.mark.parametrize("made", [(), (".git", "HEAD")])
+@pytest.mark.parametrize("made", [(), (".git", "refs", "commondir"), ("HEAD",)])
 def test_a_folder_without_a_repository_must_not_get_one_nor_become_one(root: Path, made: tuple[str, ...]) -> None:
     # What stands in for it, by a command that runs already, is none.
     for name in made:
         (root / name).mkdir()
     mounts, guards = own(root)
     found = guarded(root)
-    assert (list(found.mounts), list(found.guards)) == (mounts, [*guards, Guard(f"{root}/.git"), Guard(f"{root}/HEAD")])
+    assert list(found.mounts) == mounts
+    assert list(found.guards) == [*guards, Guard(f"{root}/.git"), *top(root), *autorun(root)]
+
+
+def test_where_a_folder_refs_is_in_use_another_that_git_needs_must_not_be_made(root: Path) -> None:
+    (root / "refs").mkdir()
+    (root / "refs/a.bib").touch()
+    guards = [*own(root)[1], Guard(f"{root}/.git"), Guard(f"{root}/objects"), Guard(f"{root}/commondir")]
+    assert list(guarded(root).guards) == [*guards, *autorun(root)]
+    (root / "objects").mkdir()
+    (root / "objects/a.obj").touch()
+    guards = [*own(root)[1], Guard(f"{root}/.git"), Guard(f"{root}/commondir"), Guard(f"{root}/HEAD")]
+    assert list(guarded(root).guards) == [*guards, *autorun(root)]
 
 
 def test_a_workspace_that_is_a_folder_of_git_itself_is_guarded_as_one(root: Path) -> None:
     (root / "HEAD").touch()
+    for name in ("refs", "objects"):
+        (root / name).mkdir()
     mounts, guards = own(root)
     found = guarded(root)
     assert list(found.mounts) == mounts
-    assert list(found.guards) == [*guards, Guard(f"{root}/.git"), *repository(root)]
+    assert list(found.guards) == [*guards, Guard(f"{root}/.git"), *repository(root), *autorun(root)]
 
 
 def test_the_folder_of_git_stays_where_it_is_and_writable(root: Path) -> None:
@@ -83,7 +108,88 @@ def test_the_folder_of_git_stays_where_it_is_and_writable(root: Path) -> None:
     mounts, guards = own(root)
     found = guarded(root)
     assert list(found.mounts) == [*mounts, Mount(f"{root}/.git", Way.WRITE)]
-    assert list(found.guards) == [*guards, *repository(root / ".git")]
+    assert list(found.guards) == [*guards, *repository(root / ".git"), *top(root), *autorun(root)]
+
+
+def test_of_submodules_and_theirs_the_settings_and_hooks_are_guarded(root: Path) -> None:
+    git = root / ".git"
+    modules = [git / "modules/a", git / "modules/a/modules/lib/b", git / "modules/lib/c"]
+    for folder in (git, *modules):
+        folder.mkdir(parents=True)
+        (folder / "HEAD").touch()
+    paths = {guard.path for guard in guarded(root).guards}
+    assert {f"{module}/{name}" for module in modules for name in ("config", "hooks", "commondir")} <= paths
+
+
+def test_of_very_many_submodules_the_folder_as_a_whole_is_guarded(root: Path) -> None:
+    git = root / ".git"
+    for number in range(40):
+        (git / f"modules/{number}").mkdir(parents=True)
+        (git / f"modules/{number}/HEAD").touch()
+    (git / "HEAD").touch()
+    paths = [guard.path for guard in guarded(root).guards if "/modules" in guard.path]
+    assert paths == [f"{git}/modules"]
+
+
+SETTINGS = """
+; a comment
+[include] path = "../conf/git config" ; another
+[includeIf "gitdir:~/work/"]
+\tpath = ~/elsewhere
+[core]
+\thooksPath = tools/\\
+hooks
+\tfsmonitor = sh scripts/watch.sh --fast
+\tpager = less
+[alias]
+\tst = status
+\trun = "!sh run.sh"
+[filter "x"] clean = python strip.py %f
+[credential] helper = cache
+[remote "origin"]
+\turl = ./vendor/other
+"""
+
+
+def test_what_settings_have_git_run_in_the_workspace_is_guarded(root: Path) -> None:
+    for name in ("scripts/watch.sh", "run.sh", "strip.py", "cache/x", "vendor/other/x", "less", "status", "tools/x"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    (root / ".git").mkdir()
+    (root / ".git/HEAD").touch()
+    (root / ".git/config").write_text(SETTINGS)
+    found = [guard for guard in guarded(root).guards if guard not in (*own(root)[1], *top(root), *autorun(root))]
+    assert [guard for guard in found if "/.git/" not in guard.path] == [
+        # For a file whose folder is missing, too, one folder stands in.
+        Guard(f"{root}/conf"),
+        Guard(f"{root}/tools/hooks"),
+        Guard(f"{root}/scripts/watch.sh", b""),
+        Guard(f"{root}/run.sh", b""),
+        Guard(f"{root}/strip.py", b""),
+    ]
+
+
+def test_what_an_included_file_names_is_guarded_too_and_circles_end(root: Path) -> None:
+    (root / ".git").mkdir()
+    (root / ".git/HEAD").touch()
+    (root / ".git/config").write_text("[include]\npath = ../a\n")
+    (root / "a").write_text("[include]\npath = b\n[core]\nhooksPath = h\n")
+    (root / "b").write_text("[include]\npath = a\n")
+    paths = {guard.path for guard in guarded(root).guards}
+    assert {f"{root}/{name}" for name in "abh"} <= paths
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_tools_run_and_is_a_link_is_guarded_where_it_lies_and_the_link_is_compared(
+    root: Path, inside: bool
+) -> None:
+    target = root / "conf" if inside else root.parent / "outside"
+    target.mkdir(exist_ok=True)
+    (root / ".vscode").symlink_to(target)
+    found = guarded(root)
+    assert found.links == (f"{root}/.vscode",)
+    assert (Guard(str(target)) in found.guards) is inside
+    assert Guard(f"{root}/.vscode") not in found.guards
 
 
 @pytest.fixture
@@ -110,6 +216,8 @@ def test_of_a_worktree_the_repository_is_writable_and_guarded(root: Path, common
         *(Guard(f"{mine}/{name}") for name in ("commondir", "gitdir")),
         Guard(f"{mine}/config.worktree", b""),
         Guard(f"{common}/modules"),
+        *top(root),
+        *autorun(root),
     ]
 
 
@@ -131,7 +239,8 @@ def test_a_worktree_that_its_repository_does_not_know_opens_nothing(
         (common / name).write_text(content)
     mounts, guards = own(root)
     found = guarded(root)
-    assert (list(found.mounts), list(found.guards)) == (mounts, [*guards, Guard(f"{root}/.git")])
+    assert list(found.mounts) == mounts
+    assert list(found.guards) == [*guards, Guard(f"{root}/.git"), *top(root), *autorun(root)]
 
 
 @pytest.mark.parametrize("pointer", ["gitdir: /", "gitdir: ..", "gitdir: ", "nonsense", "gitdir: " + "../" * 2000, ""])
@@ -153,3 +262,14 @@ def test_a_link_cannot_be_guarded(root: Path, name: str) -> None:
     (root / name).symlink_to("elsewhere")
     with pytest.raises(ToolError, match="is a link, which a sandbox cannot guard"):
         guarded(root)
+
+
+def test_hooks_behind_a_link_are_guarded_where_they_lie_and_the_link_is_compared(root: Path) -> None:
+    (root / ".git").mkdir()
+    (root / ".git/HEAD").touch()
+    (root / ".git/config").write_text("[core]\nhooksPath = conf/hooks\n")
+    (root / "real/hooks").mkdir(parents=True)
+    (root / "conf").symlink_to(root / "real")
+    found = guarded(root)
+    assert Guard(f"{root}/real/hooks") in found.guards
+    assert found.links == (f"{root}/conf",)

@@ -24,6 +24,7 @@ DAMAGED = [
     b"\xff\xfe",
     b'{"made": [], "needed": {}}',
     b'{"made": {}, "needed": {"x": 1}}',
+    b'{"made": {}, "needed": {}, "git": {"/x": {"y": 1}}}',
 ]
 HOLDER = """
 import sys
@@ -63,7 +64,7 @@ if os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
 (top / 'ws/.deskmate').mkdir(parents=True)
 (top / 'ws/.deskmate').chmod(0o300)
-with Cage(Sandbox(Level.BUBBLEWRAP, state=top / 'state'), top / 'ws').around({}) as words:
+with Cage(Sandbox(Level.BUBBLEWRAP, state=top / 'state'), top / 'ws').around({}) as (words, _):
     at = words.index(str(top / 'ws/.deskmate'))
     print(words[at - 1])
 """

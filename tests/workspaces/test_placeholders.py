@@ -165,7 +165,7 @@ def test_a_kill_between_listing_and_making_or_in_the_middle_of_it_leaves_nothing
     (folder / "c").touch()
     placeholders.sweep()
     assert os.listdir(folder) == []
-    assert json.loads((tmp_path / "state/placeholders.json").read_text()) == {"made": {}, "needed": {}}
+    assert json.loads((tmp_path / "state/placeholders.json").read_text()) == {"made": {}, "needed": {}, "git": {}}
 
 
 def test_where_nothing_can_be_made_no_command_runs(folder: Path, placeholders: Placeholders) -> None:

@@ -16,6 +16,7 @@ from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox
 from tests.workspaces.conftest import open_folder
+from tests.workspaces.escapes import submodule
 from tests.workspaces.ground import PWNED, Ground, ground
 
 pytestmark = pytest.mark.anyio
@@ -69,30 +70,31 @@ async def test_commands_that_overlap_share_what_stands_in_and_none_makes_a_repos
 
 async def test_a_workspace_cannot_be_made_a_folder_of_git_itself(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
-    await run(workspace, f"{MAKE.format('')}; mv HEAD x; rm -rf HEAD; {MAKE.format('')}")
+    await run(workspace, f"{MAKE.format('')}; mv refs x; rm -rf refs commondir; {MAKE.format('')}; echo x > commondir")
     environ = {**on.environ(), "GIT_CEILING_DIRECTORIES": str(on.top)}
     outside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=bare, env=environ, capture_output=True, check=False)
     assert b"not a git repository" in outside.stderr
-    assert not (bare / "HEAD").exists()
+    assert not (bare / "refs").exists()
+    assert not (bare / "commondir").exists()
 
 
 async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
-    for path in ("HEAD", "head", "./HEAD", "HEAD/x"):
+    for path in ("refs/heads/x", "REFS/x", "./refs", "commondir"):
         with pytest.raises(ToolError, match="git or agents obey"):
-            await workspace.write(path, b"ref: refs/heads/x\n", known=None)
-    for path in ("config", "sub/HEAD"):
+            await workspace.write(path, b"x\n", known=None)
+    for path in ("HEAD", "config", "objects/x", "sub/refs/x"):
         await workspace.write(path, b"mine", known=None)
-    assert {"config", "sub"} <= set(os.listdir(bare))
-    assert not (bare / "HEAD").exists()
+    assert not (bare / "refs").exists()
 
 
-async def test_what_stands_in_for_a_head_keeps_no_file_tool_from_other_names(
-    on: Ground, bare: Path, bubblewrap: Sandbox
+async def test_with_placeholders_at_the_top_git_tells_head_from_a_file_and_shows_none_of_them(
+    on: Ground, bubblewrap: Sandbox
 ) -> None:
-    (bare / "HEAD").mkdir()
-    await confined(on, bare, bubblewrap).write("config", b"mine", known=None)
-    assert (bare / "config").read_bytes() == b"mine"
+    told = await run(
+        confined(on, on.workspace, bubblewrap), "git diff HEAD; git status --short; git add -An; ls -d refs"
+    )
+    assert told == Ran(0, "refs\n")
 
 
 async def test_in_a_repository_a_file_may_be_called_as_git_calls_its_own(on: Ground, bubblewrap: Sandbox) -> None:
@@ -117,7 +119,7 @@ async def test_glob_and_grep_do_not_show_what_stands_in(on: Ground, bare: Path, 
     (bare / "a.txt").write_text("word\n")
     workspace = confined(on, bare, bubblewrap)
     assert await workspace.find("**") == ["a.txt"]
-    assert "HEAD" not in (await workspace.search(".", ".", "")).output
+    assert "refs" not in (await workspace.search(".", ".", "")).output
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -135,6 +137,28 @@ async def test_from_a_worktree_no_submodule_of_its_repository_is_written(
     found = {str(path.relative_to(modules)): path.is_file() and path.read_text() for path in modules.rglob("*")}
     assert found == ({"sub": False, "sub/config": "mine\n"} if there else {})
     assert modules.exists() is there
+
+
+async def test_in_a_submodule_a_commit_works_and_its_settings_stay(on: Ground, bubblewrap: Sandbox) -> None:
+    submodule(on)
+    settings = on.workspace / ".git/modules/sub/config"
+    before = settings.read_bytes()
+    who = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b"
+    steps = (
+        "cd sub",
+        "git switch -qc x",
+        "echo c > c",
+        "git add c",
+        "git commit -qm c",
+        "git gc -q",
+        "git log --format=%s -1",
+    )
+    told = await run(
+        confined(on, on.workspace, bubblewrap), " && ".join([who, *steps, "! git config a.b c 2>/dev/null"])
+    )
+    assert told == Ran(0, "c\n")
+    assert settings.read_bytes() == before
+    assert {"config.worktree", "commondir", "worktrees"}.isdisjoint(os.listdir(settings.parent))
 
 
 async def test_in_a_worktree_what_is_stashed_comes_back_and_a_branch_goes(on: Ground, bubblewrap: Sandbox) -> None:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from deskmate.runtime.lines import to_line
     from deskmate.tools.described import Arguments, Described
     from deskmate.workspaces.descriptors import raise_open_files
+    from deskmate.workspaces.private import read_regular
 
 # What one message holds, with some room for how it is written.
 GOAL_CAP = BODY_CAP - 1024
@@ -90,6 +91,7 @@ __all__ = [
     "load",
     "play",
     "raise_open_files",
+    "read_regular",
     "redaction_of",
     "resume",
     "run",
@@ -138,6 +140,7 @@ _WHERE = {
     "Arguments": "tools.described",
     "Described": "tools.described",
     "raise_open_files": "workspaces.descriptors",
+    "read_regular": "workspaces.private",
 }
 
 

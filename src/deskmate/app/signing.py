@@ -8,8 +8,6 @@ worked in that git has files of: a pull writes over what git ignores without a w
 import logging
 import os
 import secrets
-import struct
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +18,11 @@ from deskmate.core.trust import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl import TASKS, TEAMS
+from deskmate.workspaces.git_index import names, read_index
 from deskmate.workspaces.private import private_folder, replace_file
 
 KEY = "teams.key"
 _KEY_BYTES = 32
-# Of an entry in git's index: what stands before its hash, how long that may be, the flag that says that two bytes more
-# stand before its name, and the length of the name, as far as it is told.
-_BEFORE_HASH, _HASHES, _EXTENDED, _LENGTH = 40, (20, 32), 0x4000, 0xFFF
 _LOG = logging.getLogger(__name__)
 
 
@@ -150,7 +146,7 @@ def _in_git(workspace: Path, team: str) -> str | None:
         folders = tuple(os.fsencode(inner / part).lower() + b"/" for part in (TASKS, TEAMS))
         wanted = tuple(folder + team.encode() + b"/" for folder in folders)
         index = _index_of(top / ".git")
-        for name in (name for size in _HASHES for name in _indexed(index, size, wanted[-1] + b"\xff")):
+        for name in names(index, last=wanted[-1] + b"\xff"):
             # A repository within bears the name of its folder.
             own = name.lower() + b"/"
             if own in folders or own.startswith(wanted):
@@ -159,42 +155,14 @@ def _in_git(workspace: Path, team: str) -> str | None:
 
 
 def _index_of(git: Path) -> bytes:
-    """Return the index of a repository, nothing where there is none; no git is run, as it obeys the repository."""
+    """Return the index of a repository, nothing where there is none."""
     link = small_file(git)
     if link.startswith(b"gitdir: "):
         git = git.parent / os.fsdecode(link.removeprefix(b"gitdir: ").rstrip(b"\n"))
     try:
-        return (git / "index").read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return b""
+        return read_index(git)
     except OSError as error:
-        raise StoreUnavailable(f"{git / 'index'}: {error.strerror}; mend that, then try again") from error
-
-
-def _indexed(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
-    """Yield the names up to `last` in an index of version 2 to 4, none where its hashes are of another size."""
-    # Cut off, or of another size.
-    with suppress(struct.error, ValueError, IndexError):
-        _, version, entries = struct.unpack_from(">4sII", index)
-        at, name = 12, b""
-        for _ in range(entries):
-            (flags,) = struct.unpack_from(">H", index, at + _BEFORE_HASH + size)
-            start, kept = at + _BEFORE_HASH + size + (4 if flags & _EXTENDED else 2), 0
-            if version == 4:
-                cut, start = _varint(index, start)
-                kept = len(name) - cut
-            end = index.index(b"\0", start)
-            name = name[:kept] + index[start:end]
-            if flags & _LENGTH != min(len(name), _LENGTH) or name > last:
-                return
-            yield name
-            at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number as git writes it, and where it ends."""
-    value = data[at] & 0x7F
-    while data[at] & 0x80:
-        at += 1
-        value = ((value + 1) << 7) | (data[at] & 0x7F)
-    return value, at + 1
+        raise StoreUnavailable(
+            f"Cannot tell which files git tracks: {git / 'index'} cannot be read: {error.strerror}. "
+            f"Look at it, then remove it and run: git reset"
+        ) from error

@@ -105,7 +105,8 @@ class Attempt:
     only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
     the workspace. `flawed`: its arguments cannot be read, so that it does nothing. `command`: what it would run, where
     its arguments do not say so. `hints`: further commands that rules that ask or deny are held against, such as those
-    that are plain to see although not all can be told; no rule allows by them.
+    that are plain to see although not all can be told; no rule allows by them. `autorun`: it edits a file
+    from which a program of the user's runs commands by itself.
     """
 
     tool: str
@@ -114,6 +115,7 @@ class Attempt:
     flawed: bool = False
     command: str | None = None
     hints: tuple[str, ...] = ()
+    autorun: bool = False
 
     @classmethod
     def untold(cls, tool: str) -> "Attempt":
@@ -163,7 +165,8 @@ def standing_rule(
 ) -> Rule | None:
     """Return the rule that would allow a call that asks and little else; None where a person must be asked.
 
-    Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there.
+    Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there;
+    of a file from which programs run commands, that file alone.
     """
     rules = tuple(rules)
     rule = _narrow_rule(attempt, rules, traits.get(attempt.tool))
@@ -178,15 +181,20 @@ def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | 
         # Nothing is known of what it touches that a pattern could be about.
         return Rule(Effect.ALLOW, attempt.tool)
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
-    asking = [one for one in set(attempt.subjects or ()) if not _fitting(allowing, one, is_path=not known.runs)]
+    asking = [
+        one
+        for one in set(attempt.subjects or ())
+        if attempt.autorun or not _fitting(allowing, one, is_path=not known.runs)
+    ]
     if len(asking) != 1:
         return None
     (subject,) = asking
-    literal = subject if known.runs else subject.rpartition("/")[0]
+    is_whole = known.runs or attempt.autorun
+    literal = subject if is_whole else subject.rpartition("/")[0]
     # A rule is one line that a person can read, and there is no way to write a `*` that is meant as such.
     if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
         return None
-    if known.runs:
+    if is_whole:
         return Rule(Effect.ALLOW, attempt.tool, subject)
     return Rule(Effect.ALLOW, attempt.tool, f"{literal}/**" if literal else "*")
 
@@ -201,8 +209,7 @@ def _judge(
     """Return the verdict as it stands where a person can be asked."""
     if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
         return Verdict(Effect.DENY, f"{attempt.tool} does not work in plan mode; submit a plan first")
-    if mode is Mode.BYPASS:
-        rules = [rule for rule in rules if rule.effect is Effect.DENY]
+    rules = [rule for rule in rules if mode is not Mode.BYPASS or rule.effect is Effect.DENY]
     ruling = _by_rules(attempt, rules, known)
     if ruling and ruling.effect is not Effect.ALLOW:
         return ruling
@@ -211,7 +218,15 @@ def _judge(
     # No rule stands in for the person here: a pattern written for the workspace must not reach out of it.
     if known and known.edits and not attempt.inside:
         return Verdict(Effect.ASK, f"{attempt.tool} would edit outside the workspace")
+    if known and known.edits and attempt.autorun and not _is_named(attempt, rules):
+        return Verdict(Effect.ASK, f"{attempt.tool} would edit a file from which your own tools run commands unasked")
     return ruling or _by_mode(attempt.tool, mode, known, confined)
+
+
+def _is_named(attempt: Attempt, rules: Iterable[Rule]) -> bool:
+    """Tell whether a rule allows exactly the file that a call edits; one with a `*` says nothing of such a file."""
+    named = {rule.pattern for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)}
+    return attempt.subjects is not None and named.issuperset(attempt.subjects)
 
 
 def _may_plan(tool: str, known: ToolTraits | None) -> bool:

@@ -4,6 +4,7 @@
 The process itself is `deskmate play`. It ends at once when its stdin does, so that no killed lead leaves one behind.
 """
 
+import logging
 import os
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from anyio.abc import ByteReceiveStream, Process
 from deskmate.errors import PlayerFailed, StoreCorrupt
 from deskmate.ports import Clock
 
+log = logging.getLogger(__name__)
+
 SILENCE_SECONDS = 60.0
 GRACE_SECONDS = 5.0
 # Safe path: the folder worked in must not bring modules of its own along.
@@ -28,6 +31,8 @@ LINE_CAP = 4 * 2**20
 COMPLAINTS_CAP = 4096
 # How a process ends that found the records of its member cut or changed. No other failure ends with this.
 CORRUPT_EXIT = 4
+# How `deskmate play` begins a line on its stderr that a person is to read.
+_WARNING = b"deskmate: warning: "
 _LOOKS = 6
 
 
@@ -58,7 +63,7 @@ class ProcessLauncher:
         """
         with anyio.CancelScope(shield=True):
             process = await self._start(name)
-        player = _Player(process, self.hear)
+        player = _Player(name, process, self.hear)
         try:
             silent = await player.follow(self.order(), self.silence_seconds, self.clock)
         finally:
@@ -110,8 +115,8 @@ class ProcessLauncher:
 class _Player:
     """One process that plays, while it runs."""
 
-    def __init__(self, process: Process, hear: Callable[[bytes], None]) -> None:
-        self._process, self._hear = process, hear
+    def __init__(self, name: str, process: Process, hear: Callable[[bytes], None]) -> None:
+        self._name, self._process, self._hear = name, process, hear
         self._complaints = b""
         self._spoke = False
 
@@ -163,8 +168,15 @@ class _Player:
             rest = rest[:LINE_CAP]
 
     async def _note(self, stderr: ByteReceiveStream) -> None:
+        rest = b""
         async for data in stderr:
             self._complaints = (self._complaints + data)[-COMPLAINTS_CAP:]
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                if line.startswith(_WARNING):
+                    # Nobody else reads what it warns of.
+                    log.warning("'%s': %s", self._name, line.removeprefix(_WARNING).decode(errors="replace"))
+            rest = rest[:LINE_CAP]
 
 
 def _signal(process: Process, number: signal.Signals) -> None:

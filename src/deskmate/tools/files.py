@@ -10,6 +10,7 @@ is not clear which one, nothing is written.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, NamedTuple
 
 from anyio import to_thread
@@ -93,6 +94,15 @@ class FileTool(Described):
         return Attempt(self.name, (path,), inside)
 
 
+class EditingTool(FileTool):
+    """A tool that changes one file."""
+
+    async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
+        """Return the file a call would change."""
+        autorun = await desk.workspace.is_autorun(arguments.path)
+        return replace(await super().attempt(arguments, desk), autorun=autorun)
+
+
 class ReadFile(FileTool):
     """Reads a file, or a part of it."""
 
@@ -165,7 +175,7 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
     return notes
 
 
-class WriteFile(FileTool):
+class WriteFile(EditingTool):
     """Creates a file, or replaces all of it."""
 
     async def run(self, arguments: WriteArguments, desk: Desk) -> Result:
@@ -249,7 +259,7 @@ def _unclear(path: str, error: Unclear) -> str:
     return f"nothing was written: in {path} {error}. Leave lines with stand-ins as they are and edit around them"
 
 
-class EditFile(FileTool):
+class EditFile(EditingTool):
     """Replaces a text in a file."""
 
     async def run(self, arguments: EditArguments, desk: Desk) -> Result:

@@ -18,6 +18,10 @@
     masks         what it does not: tables of names
     sockets       where others on this machine listen
     guards        what it must not change in its workspace
+    git_config    the paths that git's settings name
+    git_index     the names in git's index
+    git_entries   links, special files and locks in git's folder
+    git_watch     what a command leaves there, removed or told
     placeholders  what stands where something guarded is missing
     limits        what it may take of the machine
     descriptors   how many files may be open, and so how much runs at once

@@ -27,6 +27,9 @@ from anyio import to_thread
 from deskmate.errors import ToolError
 from deskmate.workspaces.confined import Cage, Inmate, NotBegun, Start, inmate
 from deskmate.workspaces.fenced import Fenced, fenced
+from deskmate.workspaces.git_entries import scan
+from deskmate.workspaces.git_watch import Watch
+from deskmate.workspaces.guards import git_folder
 from deskmate.workspaces.processes import Toll, end, mark_of
 from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
@@ -38,6 +41,7 @@ _LAST_WORDS_SECONDS = 0.5
 _TRIES, _TRY_SECONDS = 5, 5.0
 # So many at once: each has to be set up within seconds.
 _STARTING = threading.BoundedSemaphore(8)
+_WATCH_SECONDS, _WATCH_SHARE = 1.0, 20
 
 # A command behind one wall or the other, begun.
 Begin: TypeAlias = Callable[
@@ -59,6 +63,7 @@ class Why(StrEnum):
     TIME = "time"
     FLOOD = "flood"
     CANCEL = "cancel"
+    PLANT = "plant"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class End:
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
     `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
-    that it wanted to reach and may not.
+    that it wanted to reach and may not. `told`: what it left in git's folder, a sentence each.
     """
 
     why: Why
@@ -76,6 +81,7 @@ class End:
     left: tuple[int, ...]
     begun: bool = True
     refused: tuple[str, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +158,7 @@ class Command:
         order = self._order
         if order.cage is None:
             with self._listening() as start:
-                return self._run_free(start(order.words, order.environ, (), subprocess.DEVNULL))
+                return self._run_free(start)
         deadline = time.monotonic() + _TRY_SECONDS
         for left in reversed(range(_TRIES)):
             with self._listening() as start:
@@ -178,10 +184,17 @@ class Command:
         finally:
             self._hang_up()
 
-    def _run_free(self, process: subprocess.Popen[bytes]) -> End:
-        with self._groups.listing(process.pid):
-            mark = mark_of(process.pid, self._order.environ)
-            return self._serve(process, lambda _: end(mark, self._order.grace_seconds, self._pause))
+    def _run_free(self, start: Start) -> End:
+        order, git = self._order, git_folder(self._order.folder)
+        watch = Watch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
+        process = start(order.words, order.environ, (), subprocess.DEVNULL)
+        try:
+            with self._groups.listing(process.pid):
+                mark = mark_of(process.pid, order.environ)
+                over = self._serve(process, lambda _: end(mark, order.grace_seconds, self._pause), watch)
+        finally:
+            watch.finish()
+        return replace(over, told=watch.told)
 
     def _run_in(self, cage: Cage, start: Start) -> End:
         order = self._order
@@ -191,10 +204,13 @@ class Command:
                 one = stack.enter_context(begin(cage, order.words, order.environ, start))
             stack.enter_context(self._groups.listing(one.process.pid))
             over = self._serve(
-                one.process, lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself)
+                one.process,
+                lambda by_itself: one.end(order.grace_seconds, self._pause, by_itself=by_itself),
+                one.watch,
             )
             failed = over.why is Why.EXIT and over.status is not None and over.status > 0 and not one.begun()
-            return replace(over, begun=not failed, refused=tuple(one.refused))
+            one.watch.finish()
+            return replace(over, begun=not failed, refused=tuple(one.refused), told=one.watch.told)
 
     def _start(
         self,
@@ -223,13 +239,13 @@ class Command:
                 f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
             ) from error
 
-    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll]) -> End:
+    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:
         """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
         status: int | None = None
         why = Why.CANCEL
         try:
-            why = self._listen()
+            why = self._listen(watch)
             if why is Why.EXIT:
                 self._drain(_LAST_WORDS_SECONDS)
         finally:
@@ -240,9 +256,9 @@ class Command:
                 status = process.wait(_LAST_WORDS_SECONDS)
         return End(why, status, toll.ended, toll.left)
 
-    def _listen(self) -> Why:
+    def _listen(self, watch: Watch) -> Why:
         """Take what is printed until something brings the command to its end; return what."""
-        deadline = time.monotonic() + self._order.timeout_seconds
+        deadline, look_at = time.monotonic() + self._order.timeout_seconds, time.monotonic() + _WATCH_SECONDS
         while True:
             if self._cancelled.is_set():
                 return Why.CANCEL
@@ -250,10 +266,15 @@ class Command:
                 return Why.FLOOD
             if self._exited.is_set():
                 return Why.EXIT
-            left = deadline - time.monotonic()
-            if left <= 0:
+            now = time.monotonic()
+            if now >= deadline:
                 return Why.TIME
-            self._hear(left)
+            if now >= look_at:
+                if watch.look():
+                    return Why.PLANT
+                # A folder that is slow to look through must not keep the command from being served.
+                look_at = time.monotonic() + max(_WATCH_SECONDS, _WATCH_SHARE * (time.monotonic() - now))
+            self._hear(min(deadline, look_at) - now)
 
     def _drain(self, seconds: float) -> None:
         """Take what is still printed, until nobody can print any more or the time is over."""

@@ -22,7 +22,8 @@ from typing import TypeAlias
 from deskmate.errors import ToolError
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
 from deskmate.workspaces.gate import GATE, OPEN, listening_gate
-from deskmate.workspaces.guards import Guard, Guarded, guarded
+from deskmate.workspaces.git_watch import Watch
+from deskmate.workspaces.guards import Guard, Guarded, git_folder, guarded
 from deskmate.workspaces.hosts import allowed
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import TASKS, private_folder
@@ -57,18 +58,32 @@ class Cage:
     shown: tuple[Path, ...] = ()
 
     @contextlib.contextmanager
-    def around(self, environ: Mapping[str, str]) -> Iterator[list[str]]:
-        """Yield the words that go before those of a command; what they need stands meanwhile."""
+    def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], Watch]]:
+        """Yield the words that go before those of a command, and the watch on git's folder; what both need stands."""
         found = self._found()
-        with Placeholders(self.sandbox.state).standing(found.guards):
+        with self.watched(found.guards) as watch:
             mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
             mounts += (Mount(str(path), Way.READ) for path in self.shown)
-            before = {guard: _identity(guard) for guard in found.guards}
-            yield [*self.sandbox.words(mounts), "--chdir", str(self.root)]
-            for guard in found.guards:
-                if _identity(guard) != before[guard]:
+            places = [*(guard.path for guard in found.guards), *found.links]
+            before = {path: _identity(path) for path in places}
+            yield [*self.sandbox.words(mounts), "--chdir", str(self.root)], watch
+            for path in places:
+                if _identity(path) != before[path]:
                     # The kernel takes a mount away with the file under it, whoever removed that.
-                    log.warning("%s was replaced while a command ran, unguarded from then on; look at it", guard.path)
+                    log.warning("%s was replaced while a command ran, unguarded from then on; look at it", path)
+
+    @contextlib.contextmanager
+    def watched(self, guards: Sequence[Guard] = ()) -> Iterator[Watch]:
+        """Watch git's folder meanwhile, with all guards standing; raise ToolError where that cannot be."""
+        git, list_ = git_folder(self.root), Placeholders(self.sandbox.state)
+        path = str(git.path) if git else None
+        with contextlib.ExitStack() as stack:
+            known = stack.enter_context(list_.standing(guards, path)) if guards or path else {}
+            watch = Watch(self.root, git, known, lambda: path is not None and list_.is_last(path))
+            try:
+                yield watch
+            finally:
+                watch.finish()
 
     def _found(self) -> Guarded:
         try:
@@ -81,9 +96,9 @@ class Cage:
             ) from error
 
 
-def _identity(guard: Guard) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = os.lstat(guard.path)
+        found = os.lstat(path)
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
@@ -105,12 +120,13 @@ def _is_empty(path: str) -> bool:
 class Inmate:
     """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be.
 
-    `refused`: what it wanted to reach and may not, so far.
+    `refused`: what it wanted to reach and may not, so far. `watch`: what it does in git's folder.
     """
 
     process: subprocess.Popen[bytes]
     first: int
     refused: Sequence[str]
+    watch: Watch
     _life: int
     _status: io.FileIO
 
@@ -159,7 +175,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
     """
     # Of what is needed to set it up, nothing stays open while it runs: many may.
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as setup:
-        before = stack.enter_context(cage.around(environ))
+        before, watch = stack.enter_context(cage.around(environ))
         (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(setup), _pipe(setup)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(setup)
@@ -187,7 +203,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             if isinstance(error, OSError | ValueError):
                 raise NotBegun(str(error)) from error
             raise
-        yield Inmate(process, first, door.refused, life, status)
+        yield Inmate(process, first, door.refused, watch, life, status)
 
 
 class _Door:

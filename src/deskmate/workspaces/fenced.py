@@ -18,6 +18,7 @@ from pathlib import Path
 from deskmate.workspaces.confined import Cage, NotBegun, Start
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
 from deskmate.workspaces.gate import GATE, OPEN
+from deskmate.workspaces.git_watch import Watch
 from deskmate.workspaces.guards import repository
 from deskmate.workspaces.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
 from deskmate.workspaces.processes import Mark, Toll, end, mark_of, start_of
@@ -35,11 +36,12 @@ _SHARED = ("shmget", "semget", "msgget")
 class Fenced:
     """A command behind its fence, and all that it has started, as far as that can be told by its mark.
 
-    `refused`: no host, for there is no proxy.
+    `refused`: no host, for there is no proxy. `watch`: what it does in git's folder.
     """
 
     process: subprocess.Popen[bytes]
     mark: Mark
+    watch: Watch
     refused: Sequence[str] = ()
 
     def begun(self) -> bool:
@@ -58,6 +60,7 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
     Nothing of the command may be left at the end.
     """
     with contextlib.ExitStack() as stack:
+        watch = stack.enter_context(cage.watched())
         scratch = stack.enter_context(_scratch())
         reading, writing = os.pipe()
         gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
@@ -74,7 +77,7 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             if isinstance(error, OSError):
                 raise NotBegun(str(error)) from error
             raise
-        yield Fenced(process, mark_of(process.pid, environ))
+        yield Fenced(process, mark_of(process.pid, environ), watch)
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.confined import Cage
 from deskmate.workspaces.descriptors import room_to_run, room_to_search
 from deskmate.workspaces.files import content, opened, put
-from deskmate.workspaces.guards import is_guarded, obeyed, would_be_bare
+from deskmate.workspaces.guards import is_autorun, is_guarded, obeyed, would_be_bare
 from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
@@ -93,6 +93,18 @@ class LocalWorkspace:
         except Outside:
             with telling(path):
                 return os.path.realpath(self._root / path), False
+
+    async def is_autorun(self, path: str) -> bool:
+        """Tell whether a program of the user's runs commands that a file at this path names, without asking."""
+        return await _beside(lambda: self._is_autorun(path))
+
+    def _is_autorun(self, path: str) -> bool:
+        try:
+            with resolved(self._root, path) as place:
+                return is_autorun(self._root, place)
+        except Outside:
+            # Asked about for another reason, whatever it is.
+            return False
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file; raise ToolError for none, a folder, something special, or one above the cap."""
@@ -261,7 +273,7 @@ class LocalWorkspace:
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
         refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
-        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused)))
+        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told)))
         return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
 
     async def sweep(self) -> int:
@@ -273,7 +285,7 @@ class LocalWorkspace:
         try:
             ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
             await _beside(self._unfinished.sweep)
-            if self._sandbox and self._sandbox.level is Level.BUBBLEWRAP:
+            if self._sandbox:
                 await _beside(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
@@ -320,6 +332,8 @@ def _ended(end: End, timeout_seconds: float) -> str:
         return f"timed out after {timeout_seconds:g} s{stuck}"
     if end.why is Why.FLOOD:
         return f"stopped after {MAX_BLOB // 1_000_000} MB of output{stuck}"
+    if end.why is Why.PLANT:
+        return f"ended because a link or special file appeared in git's folder{stuck}"
     if end.status is not None and end.status < 0:
         return f"killed by signal {-end.status} ({_signal_name(-end.status)}){stuck}"
     return stuck.removeprefix("; ")

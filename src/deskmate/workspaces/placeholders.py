@@ -2,7 +2,9 @@
 
 A place can be guarded only if something is there. What is made for that is gone when the last command that needs it is
 over, also when Deskmate was killed meanwhile: one list for all workspaces of a user says what was made, and which
-processes need it. `confined` above has them made, and `local` has swept what is left; `guards` says which.
+processes need it. It also says which links were in a git folder before its first command, so that those which a
+command leaves there are known, whoever is killed. `confined` above has them made, and `local` has swept what is left;
+`guards` says which.
 """
 
 import contextlib
@@ -18,6 +20,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from deskmate.errors import ToolError
+from deskmate.workspaces.git_entries import Entries, Entry, scan
+from deskmate.workspaces.git_watch import refuse_outward, remove_planted
 from deskmate.workspaces.guards import Guard
 from deskmate.workspaces.paths import FOLDER, shown
 from deskmate.workspaces.private import replace_file
@@ -38,11 +42,13 @@ _NOT_OURS = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.E
 class _Listed(TypedDict):
     """What was made, by path: the content of a file, None for a folder. And who needs which paths.
 
-    For each command: the process that runs it, when that was started, the paths.
+    For each command: the process that runs it, when that was started, the paths. And by git folder what was in it
+    before the first of the commands that run there now.
     """
 
     made: dict[str, str | None]
     needed: dict[str, tuple[int, str | None, list[str]]]
+    git: dict[str, Entries]
 
 
 class Placeholders:
@@ -52,12 +58,15 @@ class Placeholders:
         self._file = folder / _LIST
 
     @contextlib.contextmanager
-    def standing(self, guards: Iterable[Guard]) -> Iterator[None]:
-        """Have something stand at each place meanwhile; raise ToolError where that cannot be."""
+    def standing(self, guards: Iterable[Guard], git: str | None = None) -> Iterator[Entries]:
+        """Have something stand at each place meanwhile; raise ToolError where that cannot be.
+
+        Yield which links and the like were in the folder `git` before any of the commands that run there now; raise
+        ToolError where one of them leads out of it.
+        """
         token = secrets.token_hex(8)
         try:
-            self._make(token, list(guards))
-            yield
+            yield self._make(token, list(guards), git)
         finally:
             try:
                 self._drop_patiently(token)
@@ -77,8 +86,15 @@ class Placeholders:
                 time.sleep(_LOOK_SECONDS)
 
     def sweep(self) -> None:
-        """Remove what nobody needs any more."""
+        """Remove what nobody needs any more, and links that a command left whose Deskmate was killed."""
         self._drop(None)
+
+    def is_last(self, git: str) -> bool:
+        """Tell whether no more than one command runs in the repository of a git folder."""
+        try:
+            return sum(git in paths for _, _, paths in self._read()["needed"].values()) <= 1
+        except OSError:
+            return False
 
     def _drop(self, token: str | None) -> None:
         """Take a command from the list, and whatever nobody needs any more from the disk."""
@@ -89,16 +105,22 @@ class Placeholders:
             _clear(listed)
             _write(folder, listed)
 
-    def _make(self, token: str, guards: list[Guard]) -> None:
+    def _make(self, token: str, guards: list[Guard], git: str | None) -> Entries:
         try:
             with self._held() as folder:
-                listed, missing = self._read(), [guard for guard in guards if not os.path.lexists(guard.path)]
-                listed["needed"][token] = (os.getpid(), start_of(os.getpid()), [guard.path for guard in guards])
+                listed = self._read()
+                _clear(listed)
+                if git is not None and git not in listed["git"]:
+                    listed["git"][git] = refuse_outward(git, scan(git))
+                missing = [guard for guard in guards if not os.path.lexists(guard.path)]
+                paths = [*(guard.path for guard in guards), *([git] if git else [])]
+                listed["needed"][token] = (os.getpid(), start_of(os.getpid()), paths)
                 listed["made"] |= {guard.path: _text(guard.content) for guard in missing}
                 # Before anything is made: what a kill cuts off here is found by whoever comes next.
                 _write(folder, listed)
                 for guard in missing:
                     _stand_in(guard)
+                return listed["git"][git] if git else {}
         except OSError as error:
             raise ToolError(
                 f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}; "
@@ -127,7 +149,8 @@ class Placeholders:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise OSError(
                 errno.EINVAL,
-                "it is damaged; remove it, and the empty .git, .deskmate, .mcp.json and HEAD left in your workspaces",
+                "it is damaged; remove it, and the empty folders that are left in your workspaces, such as .git, "
+                ".mcp.json, .vscode and refs",
                 str(self._file),
             ) from error
 
@@ -141,7 +164,12 @@ def _listed(text: str) -> _Listed:
     # The rest of a longer list may stand behind one of an earlier version, where a kill came before it was cut off.
     found = json.JSONDecoder().raw_decode(text)[0] if text else {"made": {}, "needed": {}}
     needed = {token: (int(pid), start, [*paths]) for token, (pid, start, paths) in found["needed"].items()}
-    return {"made": dict(found["made"].items()), "needed": needed}
+    # A list of version 0.1 has no such part.
+    git = {
+        folder: {path: Entry(kind, target) for path, (kind, target) in entries.items()}
+        for folder, entries in found.get("git", {}).items()
+    }
+    return {"made": dict(found["made"].items()), "needed": needed, "git": git}
 
 
 def _write(folder: int, listed: _Listed) -> None:
@@ -163,6 +191,11 @@ def _clear(listed: _Listed) -> None:
     """Take from the list, and from the disk, what no living process needs."""
     living = {token: one for token, one in listed["needed"].items() if is_living(one[0], one[1])}
     needed = {path for _, _, paths in living.values() for path in paths}
+    cut_off = {path for token, (_, _, paths) in listed["needed"].items() if token not in living for path in paths}
+    for folder in listed["git"].keys() & cut_off:
+        for told in remove_planted(folder, listed["git"][folder]):
+            log.warning("A command that was cut off when Deskmate was killed left something in git's folder: %s", told)
+    listed["git"] = {folder: entries for folder, entries in listed["git"].items() if folder in needed}
     # What lies deeper first, or a folder would not be empty.
     for path in sorted(listed["made"].keys() - needed, reverse=True):
         try:

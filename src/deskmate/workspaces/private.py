@@ -4,9 +4,11 @@ Private: nobody but this user reads them, and no link is followed on the way. `l
 """
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from deskmate.errors import BadName
 from deskmate.workspaces.paths import FOLDER
 
 TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # What follows the name of its member: the numbers of a call, what ran in the background, or a word with an ending.
 _BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6}|-[a-z]{1,32}(?=\.))(?:\.[a-z]{1,9})?")
@@ -47,6 +50,34 @@ def private_folder(root: Path, *parts: str) -> Iterator[int]:
         yield fd
     finally:
         os.close(fd)
+
+
+def read_regular(path: str | Path, most: int, folder: int | None = None) -> bytes:
+    """Return all of an ordinary file of at most `most` bytes, by its path or by its name in an open folder.
+
+    Raises OSError, with words for the user, for a link, a pipe, a device, a folder or a longer file. Never blocks.
+    """
+    try:
+        fd = os.open(path, _READ, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise OSError(errno.EINVAL, "it is a link or a socket, not an ordinary file", str(path)) from error
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not an ordinary file", str(path))
+        data = _read(fd, most + 1) if found.st_size <= most else b""
+    finally:
+        os.close(fd)
+    if max(found.st_size, len(data)) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most:,} bytes", str(path))
+    return data
+
+
+def _read(fd: int, most: int) -> bytes:
+    with open(fd, "rb", closefd=False) as file:
+        return file.read(most)
 
 
 def new_file(folder: int, name: str) -> int:

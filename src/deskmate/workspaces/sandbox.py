@@ -167,10 +167,13 @@ def _anchored(ways: dict[str, Way]) -> dict[str, Way]:
     """
     anchored = dict(ways)
     for path in ways:
-        folders = [str(folder) for folder in Path(path).parents]
-        above = next((number for number, folder in enumerate(folders) if folder in anchored), None)
-        if above is not None and anchored[folders[above]] is Way.WRITE:
-            anchored |= dict.fromkeys(folders[:above], Way.WRITE)
+        between = list[str]()
+        above = path.rpartition("/")[0]
+        while above and above not in anchored:
+            between.append(above)
+            above = above.rpartition("/")[0]
+        if anchored.get(above) is Way.WRITE:
+            anchored |= dict.fromkeys(between, Way.WRITE)
     return anchored
 
 

@@ -15,12 +15,12 @@ from urllib.parse import quote, unquote
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.paths import resolved
-from deskmate.workspaces.private import TEAMS, private_folder, replace_file
+from deskmate.workspaces.private import TEAMS, private_folder, read_regular, replace_file
 from deskmate.workspaces.processes import Mark, end, start_of
 
 log = logging.getLogger(__name__)
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_BYTES = 16_000_000
 _UNFINISHED = re.compile(r"\.deskmate-[0-9a-f]{16}")
 
 
@@ -58,11 +58,9 @@ class Listed:
 
     def _lines(self, folder: int) -> list[str]:
         try:
-            fd = os.open(self._name, _READ, dir_fd=folder)
+            return read_regular(self._name, _MAX_BYTES, folder).decode(errors="replace").splitlines()
         except FileNotFoundError:
             return []
-        with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
-            return file.read().splitlines()
 
     def _folder(self) -> contextlib.AbstractContextManager[int]:
         return private_folder(self._root, TEAMS, self._team)

@@ -3,9 +3,12 @@
 `questions` above reads it beside the event loop; `asked` shows the difference.
 """
 
+import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+from deskmate.app import read_regular
 
 _COMPARED_BYTES = 256 * 1024
 
@@ -27,7 +30,8 @@ def standing_at(workspace: Path, path: str) -> Standing:
             return Standing("there is something else than a file")
         if found.st_size > _COMPARED_BYTES:
             return Standing(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
-        return Standing("replaces what stands there", place.read_bytes().decode())
+        # Whatever an agent has put there since: nothing else is opened, and nothing is waited for.
+        return Standing("replaces what stands there", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
     except FileNotFoundError:
         return Standing("a new file")
     except UnicodeDecodeError:
