@@ -268,8 +268,9 @@ async def test_no_team_is_founded_on_what_somebody_else_left_in_its_folders(room
 
 
 def test_a_name_whose_board_is_there_is_not_free(tmp_path: Path) -> None:
-    (tmp_path / ".tasks/main").mkdir(parents=True)
-    (tmp_path / ".teams/main-2").mkdir(parents=True)
+    for file in (".tasks/main/board.jsonl", ".teams/main-2/roster.jsonl"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text("x")
     assert free_team(tmp_path) == "main-3"
 
 

@@ -77,10 +77,13 @@ def test_a_copy_at_another_place_is_not_trusted(place: Path, state: Path) -> Non
     assert used(other, state) == {}
 
 
-def test_notes_further_down_are_asked_about_when_one_stands_there(place: Path, state: Path) -> None:
+def test_notes_further_down_are_asked_about_when_one_stands_there(
+    place: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     trust(place, state)
-    made(place, ".git/", "a/AGENTS.md")
-    found = survey(place / "a", state, reads=False)
+    made(place, ".git/HEAD", ".git/objects/", ".git/refs/", "a/AGENTS.md")
+    monkeypatch.chdir(place / "a")
+    found = survey(None, state, reads=False)
     assert (found.workspace, found.unused) == (place, {"a/AGENTS.md": Standing.NEW})
 
 

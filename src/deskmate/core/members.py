@@ -6,7 +6,7 @@ appends what these rules allow; `core.tasks` is its twin for work.
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator
 
@@ -19,8 +19,7 @@ from deskmate.core.seen import Seen
 from deskmate.errors import BadInput, BadName
 
 Word = Literal["working", "idle", "waiting", "parked", "left"]
-_NOTES = 20
-_REPORTS = 10
+_NOTES, _REPORTS = 20, 10
 
 
 def parse_rule(text: str) -> Rule:
@@ -312,8 +311,7 @@ def fold(roster: Roster, items: Iterable[Item]) -> Roster:
     roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
     for item in items:
         if isinstance(item, Damaged):
-            if item.kind == "lost":
-                draft.damaged.add(item.number)
+            draft.damaged.update([item.number] if item.kind == "lost" else [])
             roster = replace(roster, number=item.number)
             continue
         event = read_event(item.body)
@@ -336,19 +334,16 @@ class _Draft(NamedTuple):
 
 
 def _held(roster: Roster, event: Event) -> str | None:
-    cause = event.cause if isinstance(event, Joined) else None
-    return f"a repeat of {cause}" if cause and cause in roster.causes else None
+    return f"a repeat of {event.cause}" if isinstance(event, Joined) and event.cause in roster.causes else None
 
 
 def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
     match event:
         case Founded(team=team, description=description, home=home, at=at):
-            status = Status("idle", since=at, number=number)
-            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, status)
+            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, Status("idle", since=at, number=number))
             # Whoever joined before is kept: the first founding may be a record that was lost.
-            others = dict(draft.members)
-            draft.members.clear()
-            draft.members.update({LEAD: lead, **others})
+            before = [draft.members.popitem() for _ in range(len(draft.members))]
+            draft.members.update([(LEAD, lead), *reversed(before)])
             return replace(roster, team=team, description=description, home=home, founded=at)
         case Joined():
             return _join(roster, draft, event, number)
@@ -363,13 +358,12 @@ def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
 
 
 def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
-    teammates = len(draft.members) - (LEAD in draft.members)
     draft.members[event.name] = Member(
         name=event.name,
         kind=Kind.TEAMMATE,
         agent_type=event.agent_type,
         role=event.role,
-        colour=colour_of(teammates),
+        colour=colour_of(len(draft.members) - (LEAD in draft.members)),
         joined=event,
         status=Status("working", since=event.at, number=number),
         since=number,
@@ -404,12 +398,8 @@ def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
     for rule in map(parse_rule, event.remove_rules):
         draft.rules.pop(rule, None)
     draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
-    if event.attended is not None:
-        roster = replace(roster, attended=event.attended)
-    if event.delegate is not None:
-        roster = replace(roster, delegate=event.delegate)
-    if event.sandbox is not None:
-        roster = replace(roster, sandbox=event.sandbox)
+    said: dict[str, Any] = {"attended": event.attended, "delegate": event.delegate, "sandbox": event.sandbox}
+    roster = replace(roster, **{name: value for name, value in said.items() if value is not None})
     if event.mode and event.member:
         draft.modes[event.member] = event.mode
         return roster

@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from sys import intern
 from typing import Literal, TypeAlias
 
 from deskmate.errors import BadInput, BadRecord, TooLarge
@@ -92,8 +91,7 @@ def decode(line: bytes) -> dict[str, object]:
         raise BadRecord(f"a JSON {type(value).__name__}, not an object")
     if _too_deep(line, value):
         raise BadRecord(f"nested deeper than {DEPTH_CAP} levels: no record of ours")
-    # Python's JSON makes a new text of each key in each line; thousands of records share theirs.
-    return {intern(key): item for key, item in value.items()}
+    return value
 
 
 def _no_constant(name: str) -> object:

@@ -9,10 +9,11 @@ Bytes in, values out; `stream_file` above does the reading and writing.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
-from deskmate.core.records import Damaged, Item, Record, decode
+from deskmate.core.records import KEPT_KEYS, Damaged, Item, Record, decode
 from deskmate.errors import BadRecord
 
 TORN = b" <torn>"
@@ -180,8 +181,8 @@ def _item(line: Line, file: str) -> Item:
         body = decode(line.raw)
     except BadRecord as error:
         return Damaged(line.number, "lost", f"{file}:{line.line}", str(error))
-    del body["n"], body["crc"]
-    return Record(line.number, body)
+    # Python's JSON makes a new text of each key in each line; thousands of records share theirs.
+    return Record(line.number, {intern(key): value for key, value in body.items() if key not in KEPT_KEYS})
 
 
 def _missing(line: Line, file: str) -> Damaged:
