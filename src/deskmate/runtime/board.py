@@ -111,7 +111,10 @@ class Board:
         add_blocks: Iterable[int] = (),
         cause: str | None = None,
     ) -> Task:
-        """Change of a task's words and edges what is given; an empty role or verify takes the old one away."""
+        """Change the words and edges that are given; an empty role or verify removes the old one.
+
+        Raises TaskRefused unless creator, owner, lead or user asks for it. Blocking a task counts as editing it.
+        """
         edited = Edited(
             by=by,
             at=self._now(),
@@ -188,7 +191,7 @@ class Board:
         )
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it."""
+        """Drop a task and every edge to and from it; raise TaskRefused unless owner, creator, lead or user asks."""
         return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
 
     async def accept(self, by: str, number: int) -> None:
