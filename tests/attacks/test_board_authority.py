@@ -184,13 +184,13 @@ async def test_a_forged_note_is_told_as_a_note_of_who_left_it() -> None:
         await one.nothing_came_of_it()
 
 
-# -- who only reads -----------------------------------------------------------------------------------
+# -- read-only members -----------------------------------------------------------------------------------
 
 
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 @pytest.mark.parametrize("aims", [{}, {"role": "alice"}, {"role": ""}, {"role": "backend"}, {"role": LEAD}])
-async def test_who_only_reads_puts_up_nothing_that_others_take(agent_type: AgentType, aims: dict[str, str]) -> None:
+async def test_a_read_only_member_creates_nothing_that_others_take(agent_type: AgentType, aims: dict[str, str]) -> None:
     async with crime(agent_type) as one:
         why = await one.ann.refused("TaskCreate", subject=FORGED, **aims)
         assert why == (
@@ -202,7 +202,7 @@ async def test_who_only_reads_puts_up_nothing_that_others_take(agent_type: Agent
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 @pytest.mark.parametrize("mine", [{"owner": "ann"}, {"role": "ann"}, {"owner": "ann", "role": "ann"}])
-async def test_what_who_only_reads_puts_up_for_itself_stays_its_own(
+async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
     agent_type: AgentType, mine: dict[str, str]
 ) -> None:
     async with crime(agent_type) as one:
@@ -224,7 +224,7 @@ async def test_what_who_only_reads_puts_up_for_itself_stays_its_own(
 
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
-async def test_who_only_reads_rewrites_not_even_what_it_has_taken(agent_type: AgentType) -> None:
+async def test_a_read_only_member_does_not_even_rewrite_what_it_has_claimed(agent_type: AgentType) -> None:
     async with crime(agent_type) as one:
         await one.floor.office.board.create(LEAD, "tidy", role="ann")
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)

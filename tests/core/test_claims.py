@@ -437,7 +437,7 @@ def test_who_may_change_what_does_not_change_what_was_recorded_before_the_rule()
 
 
 READ_ONLY = "you are read-only: create and change tasks only for yourself (owner 'ann'), or ask the lead by SendMessage"
-# #5 is what ann, who only reads, put up for herself; #6 is for her by the lead.
+# #5 is what ann, who is read-only, created for herself; #6 the lead created for her.
 READER = then(OWNED, created(5, by="ann", role="ann"), created(6, role="ann"))
 
 
@@ -460,7 +460,7 @@ READER = then(OWNED, created(5, by="ann", role="ann"), created(6, role="ann"))
         deleted(4, "ann"),
     ],
 )
-def test_a_read_only_member_puts_up_and_changes_nothing_that_others_take(event: BoardEvent) -> None:
+def test_a_read_only_member_creates_and_changes_nothing_that_others_take(event: BoardEvent) -> None:
     assert refusal(READER, event, reads_only=True) == READ_ONLY
 
 

@@ -90,6 +90,7 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
             Changed("lead", "waiting", "permission"),
             Recorded("alice", 2, Said(text="Done; the parser stands.")),
             Recorded("alice", 3, Took(task=3, epoch=1, text="Task #3 is yours now: parse")),
+            Recorded("alice", 4, Took(task=4, epoch=1, text="lex\nall of it", created_by="lead")),
             Changed("alice", "left", "agreed to a shutdown request"),
             said(5, text="The answer, for stdout."),
         )
@@ -100,6 +101,7 @@ def test_the_rest_worth_a_line_is_one_line_each() -> None:
 [lead@main] waiting: permission
 [alice@main] Done; the parser stands.
 [alice@main] Task #3 is yours now: parse
+[alice@main] Task #4 is yours now: lex … all of it
 [alice@main] left: agreed to a shutdown request
 """
     )

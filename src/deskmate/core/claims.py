@@ -191,7 +191,7 @@ def _accepting(board: Board, event: Accepted) -> str | None:
 
 
 def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None:
-    """Return why the author of `event` may not put up, change or delete these tasks, or nothing if it may."""
+    """Return why the author of `event` may not create, edit or delete these tasks, or nothing if it may."""
     match event:
         case Created(by=by, role=role):
             return _read_only(by) if reads_only and role != by else None

@@ -18,10 +18,10 @@ RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
 _LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
-# What is read as one and the same: digits that stand for letters, i for l, and letters that run together.
+# Characters that are easily read as others: digits as letters, i as l, and pairs of letters as one.
 _LOOK_ALIKES = str.maketrans("0134578i_", "oleastbl-")
 _RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
-# A first name that looks like a reserved word in which nobody speaks.
+# A common first name. It looks like "all", but no message comes from "all".
 _ALLOWED = frozenset({"ali"})
 _RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
 
@@ -39,9 +39,9 @@ def new_name(name: str, what: str = "member") -> str:
 
 
 def confusion(name: str, members: Iterable[str]) -> str | None:
-    """Return why a new member's name could be taken for a reserved one or another member's, with one that is free.
+    """Return why a new member's name could be mistaken for a reserved or an existing one, or nothing.
 
-    Asked when somebody joins: names that are on a roster already stay as they are.
+    The answer proposes a name that is free. Only those who join are checked: names on a roster stay as they are.
     """
     taken = {_as_seen(other): other for other in (*members, *RESERVED)}
     like = taken.get(_as_seen(name))
@@ -52,7 +52,7 @@ def confusion(name: str, members: Iterable[str]) -> str | None:
 
 
 def _as_seen(name: str) -> str:
-    """Return a name as a hasty reader sees it: two names that give the same are look-alikes."""
+    """Return a name with look-alike characters mapped: names that become equal are easily confused."""
     name = re.sub("-+", "-", name.translate(_LOOK_ALIKES)).rstrip("-")
     for letters, letter in _RUN_TOGETHER:
         name = name.replace(letters, letter)

@@ -113,9 +113,10 @@ class Board:
         add_blocks: Iterable[int] = (),
         cause: str | None = None,
     ) -> Task:
-        """Change of a task's words and edges what is given; an empty role or verify takes the old one away.
+        """Change the words and edges that are given; an empty role or verify removes the old one.
 
-        Raises TaskRefused for a `verify` with a secret in it: only what is recorded can be run.
+        Raises TaskRefused unless creator, owner, lead or user asks for it. Blocking a task counts as editing it.
+        Also for a `verify` with a secret in it: only what is recorded can be run.
         """
         edited = Edited(
             by=by,
@@ -193,7 +194,7 @@ class Board:
         )
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it."""
+        """Drop a task and every edge to and from it; raise TaskRefused unless owner, creator, lead or user asks."""
         return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
 
     async def accept(self, by: str, number: int) -> None:

@@ -141,6 +141,11 @@ def test_what_was_heard_is_known_by_its_id() -> None:
         (Started(name="alice", prompt="You know APIs."), "began: You know APIs.", ""),
         (Started(name="alice", prompt="You\nknow"), "began", "You\nknow"),
         (Took(task=1, epoch=1, text="#1 read\nthe API"), "took a task", "#1 read\nthe API"),
+        (
+            Took(task=1, epoch=1, text="read\nthe API", created_by="lead", edited_by=("ann", "bob")),
+            "took a task by lead, edited by ann, bob",
+            "Task #1 is yours now: read\nthe API",
+        ),
         (Nudged(task=1, epoch=1, text="#1 is open"), "was reminded: #1 is open", ""),
         (Noticed(text="bob left"), "was told: bob left", ""),
         (Reported(task=3, epoch=1), "rests on task #3; the lead was told", ""),
