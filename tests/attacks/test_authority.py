@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deskmate
-from deskmate.core import members
+from deskmate.core import members, rosters
 from deskmate.core.actions import Act, Rest, Settle
 from deskmate.core.claims import refusal
 from deskmate.core.decide import View, decide
@@ -46,7 +46,7 @@ SUBJECTS = [None, (), ("a",), ("src/b",), ("ls",), ("rm x", "ls"), ("../out",)]
 def roster(*events: object) -> Roster:
     found: list[object] = [members.Founded(team="t", at=0), Joined(name="alice", at=0), *events]
     bodies = [event.body() for event in found]  # type: ignore[attr-defined]
-    return members.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
+    return rosters.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
 
 
 @st.composite

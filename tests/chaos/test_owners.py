@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core import boards, members
+from deskmate.core import boards, members, rosters
 from deskmate.core.actions import Rest, Take
 from deskmate.core.decide import View, decide
 from deskmate.core.entries import Did, Said, Took
@@ -165,7 +165,7 @@ def _post(board: boards.Board, event: boards.BoardEvent) -> boards.Board:
 
 def _roster(roles: dict[str, str]) -> members.Roster:
     events = [members.Founded(team="t", at=0), *(Joined(name=name, role=role, at=0) for name, role in roles.items())]
-    return members.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return rosters.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 if __name__ == "__main__":

@@ -9,13 +9,14 @@ from deskmate.core.decide import View, decide
 from deskmate.core.entries import Asked, Did, Heard, Noticed, Nudged, Opened, Reported, Said, Started, Took
 from deskmate.core.handshakes import Request, Shake
 from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Founded, Joined, Roster, fold
+from deskmate.core.members import Founded, Joined, Roster
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest
 from deskmate.core.names import box
 from deskmate.core.news import moved_text
 from deskmate.core.prompts import Usage
 from deskmate.core.records import Record
+from deskmate.core.rosters import fold
 from deskmate.core.seen import Seen
 from deskmate.core.spending import Spending, Sum, together
 from deskmate.core.tasks import EMPTY as NO_TASKS

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core import members
+from deskmate.core import members, rosters
 from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
 from deskmate.core.decide import TOGETHER, WORDS, decide, quiet
 from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
@@ -390,7 +390,7 @@ class TestTheLead:
             world.note(members.Idle(name=name, at=0))
         assert not quiet(replace(world.view, unheard=frozenset({"bob"})))
         waiting = members.Waiting(name="bob", on="permission", at=0)
-        other = members.fold(world.roster, [])
+        other = rosters.fold(world.roster, [])
         world.note(waiting)
         assert not quiet(world.view)
         world.roster = other

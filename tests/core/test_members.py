@@ -21,7 +21,6 @@ from deskmate.core.members import (
     Status,
     Waiting,
     Working,
-    fold,
     parse_rule,
     read_event,
     recipient_refusal,
@@ -31,6 +30,7 @@ from deskmate.core.members import (
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Damaged, Item, Record
 from deskmate.core.roles import AgentType, Kind
+from deskmate.core.rosters import fold
 from deskmate.core.seen import Seen
 from deskmate.errors import BadInput
 

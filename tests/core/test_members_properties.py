@@ -22,7 +22,6 @@ from deskmate.core.members import (
     Roster,
     Waiting,
     Working,
-    fold,
     read_event,
     refusal,
 )
@@ -30,6 +29,7 @@ from deskmate.core.names import RESERVED
 from deskmate.core.policy import Mode
 from deskmate.core.records import Damaged, Item, Record
 from deskmate.core.roles import COLOURS
+from deskmate.core.rosters import fold
 
 names = st.sampled_from(["alice", "bob", "carol", "user", "lead", "all"])
 numbers = st.integers(0, 30)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core import boards, members, tasks
+from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.entries import Took
 from deskmate.core.facts import Fact
 from deskmate.core.members import Idle, Joined, Left, Parked, Roster, Waiting
@@ -14,7 +14,7 @@ from deskmate.core.tasks import Board, Claimed, Created, Deleted, Edited, Note, 
 
 def roster(*events: Fact) -> Roster:
     founded = members.Founded(team="t", at=0)
-    return members.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
+    return rosters.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
 def board(*events: Fact) -> Board:

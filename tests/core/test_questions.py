@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deskmate.core import members, questions
+from deskmate.core import members, questions, rosters
 from deskmate.core.entries import Began, Did
 from deskmate.core.facts import Fact
 from deskmate.core.handshakes import Shake
@@ -38,7 +38,7 @@ def noted(*facts: Fact) -> list[Item]:
 
 def roster(*events: Fact) -> members.Roster:
     first = (Founded(team="main", at=0.0), Joined(name="bob", at=1.0), *events)
-    return members.fold(members.EMPTY, noted(*first))
+    return rosters.fold(members.EMPTY, noted(*first))
 
 
 def asked(*messages: tuple[str, str, Message], **fields: Any) -> Questions:
@@ -77,12 +77,12 @@ def test_a_call_that_began_or_ended_asks_no_more_and_a_plan_outlives_its_call() 
 def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_another() -> None:
     state = asked(("bob", USER, ASKS))
     assert state.open(roster(Left(name="bob", at=6.0))) == ()
-    assert state.open(members.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
+    assert state.open(rosters.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
     assert asked((LEAD, USER, ASKS)).open(roster()) != ()
 
 
 def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after_a_crash_asks_once() -> None:
-    now = members.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
+    now = rosters.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
     other = ASKS.model_copy(update={"arguments": {"command": "rm"}})
     mail = [
         *posted("bob", USER, ASKS),

@@ -7,7 +7,7 @@ and events alone, so that thousands of lives can be played in seconds.
 import random
 from dataclasses import dataclass, field
 
-from deskmate.core import boards, members, tasks
+from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.actions import (
     Act,
     Action,
@@ -100,7 +100,7 @@ class World:
         self.memory = remember(self.memory, number, entry)
 
     def note(self, event: Fact) -> None:
-        self.roster = members.fold(self.roster, [Record(self.roster.number + 1, event.body())])
+        self.roster = rosters.fold(self.roster, [Record(self.roster.number + 1, event.body())])
 
     def post(self, event: tasks.BoardEvent) -> bool:
         if refusal(self.board, event):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deskmate.core import boards, members, tasks
+from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.entries import (
     Agreed,
     Answered,
@@ -308,7 +308,7 @@ def files() -> dict[str, bytes]:
 
 def projections(streams: dict[str, bytes]) -> dict[str, bytes]:
     """Return the readable copies that today's code makes of roster and board."""
-    roster = members.fold(members.EMPTY, items(Position(), streams["teams/demo/roster.jsonl"], 0, "roster.jsonl"))
+    roster = rosters.fold(members.EMPTY, items(Position(), streams["teams/demo/roster.jsonl"], 0, "roster.jsonl"))
     board = boards.fold(tasks.EMPTY, items(Position(), streams["tasks/demo/board.jsonl"], 0, "board.jsonl"))
     with tempfile.TemporaryDirectory() as folder:
         store = JsonlStore.open(Path(folder), "demo", create=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.core import boards, entries, members, messages, spending, tasks
+from deskmate.core import boards, entries, members, messages, rosters, spending, tasks
 from deskmate.core.facts import Fact, Foreign
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, remember
@@ -127,7 +127,7 @@ async def test_every_fact_is_understood_and_written_again_with_all_its_fields(st
 
 
 async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
-    roster = members.fold(members.EMPTY, await store.read("roster"))
+    roster = rosters.fold(members.EMPTY, await store.read("roster"))
     joined = {
         number: members.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number)) for number in (2, 3)
     }
@@ -306,7 +306,7 @@ async def test_readable_copies_are_made_again_from_the_streams(harm: str, worksp
     assert [path.name for path in copies] == ["1.json", "2.json", "3.json", "4.json", "config.json"]
     for path in copies:
         path.unlink() if harm == "deleted" else path.write_text("{")
-    roster = members.fold(members.EMPTY, await store.read("roster"))
+    roster = rosters.fold(members.EMPTY, await store.read("roster"))
     board = boards.fold(tasks.EMPTY, await store.read("board"))
     store.projections().write(roster, board)
     assert [path.read_bytes() for path in copies] == kept

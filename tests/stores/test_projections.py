@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core import boards, members
+from deskmate.core import boards, members, rosters
 from deskmate.core.members import Founded, Idle, Joined, Left, Waiting
 from deskmate.core.records import Record
 from deskmate.core.roles import AgentType
@@ -46,7 +46,7 @@ BOARD_EVENTS: tuple[BoardEvent, ...] = (
 
 
 def roster_of(*events: members.Event) -> members.Roster:
-    return members.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return rosters.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 def board_of(*events: BoardEvent) -> Board:

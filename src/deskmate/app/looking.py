@@ -9,7 +9,7 @@ from pathlib import Path
 
 from deskmate.app.places import written
 from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, workspace_at
-from deskmate.core import boards, members, spending, tasks
+from deskmate.core import boards, members, rosters, spending, tasks
 from deskmate.core.members import Member
 from deskmate.core.names import BOARD, ROSTER, SPEND
 from deskmate.core.records import Record
@@ -152,7 +152,7 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
     roster = [
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
-    colours = colours_of(members.fold(members.EMPTY, roster))
+    colours = colours_of(rosters.fold(members.EMPTY, roster))
     return SeenBoard(reading.team, see_tasks(board), colours, reading.damage)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from deskmate.app.checking import Check
 from deskmate.app.cuts import ENDS
 from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
-from deskmate.core import boards, members, tasks
+from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
@@ -182,7 +182,7 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
 def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
     """Return the numbers that stop the work, None where nothing in a stream does."""
     if stream == ROSTER:
-        return members.fold(members.EMPTY, items).damaged
+        return rosters.fold(members.EMPTY, items).damaged
     return boards.fold(tasks.EMPTY, items).damaged if stream == BOARD else None
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from deskmate.app.cuts import Evidence, cut_of, evidence_of, missing_end
 from deskmate.app.places import known_team, latest_team, workspace_of
-from deskmate.core.members import EMPTY, Roster, fold
+from deskmate.core.members import EMPTY, Roster
 from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
 from deskmate.core.records import Damaged, Item
+from deskmate.core.rosters import fold
 from deskmate.errors import BadName, StoreError, StoreUnavailable
 from deskmate.stores.archive import teams_in
 from deskmate.stores.files import Files

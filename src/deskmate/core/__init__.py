@@ -8,7 +8,8 @@ messages     the kinds of mail and their envelope
 tasks        the board: what is on it and what can happen to it
 claims       which of that the rules allow
 boards       what the records make of it
-members      the roster: events, their rules and fold, status
+members      the roster: events, their rules, status
+rosters      what the records make of it
 entries      what a transcript holds
 memory       the fold of a transcript
 handshakes   requests and their one response, as a table

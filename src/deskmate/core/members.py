@@ -4,22 +4,21 @@ Status is a record here, never mail: seen by every face at once, costing nobody 
 appends what these rules allow; `core.tasks` is its twin for work.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
 from deskmate.core.facts import Fact, Foreign, reader
-from deskmate.core.names import IN_CHARGE, LEAD, USER, confusion, known_name, new_name
+from deskmate.core.names import IN_CHARGE, USER, confusion, known_name, new_name
 from deskmate.core.policy import Effect, Mode, Rule
-from deskmate.core.records import Damaged, Item, Json
-from deskmate.core.roles import AgentType, Kind, colour_of
+from deskmate.core.records import Json
+from deskmate.core.roles import AgentType, Kind
 from deskmate.core.seen import Seen
 from deskmate.errors import BadInput, BadName
 
 Word = Literal["working", "idle", "waiting", "parked", "left"]
-_NOTES, _REPORTS = 20, 10
 
 
 def parse_rule(text: str) -> Rule:
@@ -303,104 +302,3 @@ def recipient_refusal(roster: Roster, name: str) -> str | None:
         return None
     what = "has left" if name in roster.members else "is not on this team"
     return f"'{name[:80]}' {what}; {who_is_here(roster)}"
-
-
-def fold(roster: Roster, items: Iterable[Item]) -> Roster:
-    """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
-    draft = _Draft(dict(roster.members), dict(roster.modes), dict.fromkeys(roster.rules), set(roster.damaged))
-    roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
-    for item in items:
-        if isinstance(item, Damaged):
-            draft.damaged.update([item.number] if item.kind == "lost" else [])
-            roster = replace(roster, number=item.number)
-            continue
-        event = read_event(item.body)
-        why = event.reason if isinstance(event, Foreign) else _held(roster, event) or refusal(roster, event)
-        if why or isinstance(event, Foreign):
-            notes = (*roster.skipped, f"record {item.number}: {why}")[-_NOTES:]
-            roster = replace(roster, number=item.number, skipped=notes)
-        else:
-            roster = replace(_apply(roster, draft, event, item.number), number=item.number)
-    return replace(roster, rules=tuple(draft.rules), damaged=frozenset(draft.damaged))
-
-
-class _Draft(NamedTuple):
-    """The parts of a roster that grow. A fold changes them in place: no record costs a copy of all before it."""
-
-    members: dict[str, Member]
-    modes: dict[str, Mode]
-    rules: dict[Rule, None]
-    damaged: set[int]
-
-
-def _held(roster: Roster, event: Event) -> str | None:
-    return f"a repeat of {event.cause}" if isinstance(event, Joined) and event.cause in roster.causes else None
-
-
-def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
-    match event:
-        case Founded(team=team, description=description, home=home, at=at):
-            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, Status("idle", since=at, number=number))
-            # Whoever joined before is kept: the first founding may be a record that was lost.
-            before = [draft.members.popitem() for _ in range(len(draft.members))]
-            draft.members.update([(LEAD, lead), *reversed(before)])
-            return replace(roster, team=team, description=description, home=home, founded=at)
-        case Joined():
-            return _join(roster, draft, event, number)
-        case PolicySet():
-            return _permit(roster, draft, event)
-        case Accepted(number=accepted):
-            draft.damaged.discard(accepted)
-            return roster
-        case _:
-            draft.members[event.name] = _with_status(draft.members[event.name], event, number)
-            return roster
-
-
-def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
-    draft.members[event.name] = Member(
-        name=event.name,
-        kind=Kind.TEAMMATE,
-        agent_type=event.agent_type,
-        role=event.role,
-        colour=colour_of(len(draft.members) - (LEAD in draft.members)),
-        joined=event,
-        status=Status("working", since=event.at, number=number),
-        since=number,
-    )
-    if event.mode:
-        draft.modes[event.name] = event.mode
-    return replace(roster, causes=roster.causes.put(event.cause, number)) if event.cause else roster
-
-
-def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
-    match event:
-        case Working(at=at):
-            return replace(member, status=Status("working", "", at, number, member.status.heard))
-        case Idle(at=at, heard=heard, words=words, peers=peers):
-            status = Status("idle", "", at, number, heard)
-            reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports
-            rests_on, held = event.rests_on or (), bool(event.held)
-            return replace(
-                member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on, held=held
-            )
-        case Waiting(at=at, heard=heard, on=on):
-            return replace(member, status=Status("waiting", on, at, number, heard))
-        case Parked(at=at, heard=heard, reason=reason):
-            status = Status("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
-            return replace(member, status=status)
-        case Left(at=at, heard=heard, reason=reason):
-            status = Status("left", reason, at, number, heard)
-            return replace(member, status=status, agreed=event.agreed)
-
-
-def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
-    for rule in map(parse_rule, event.remove_rules):
-        draft.rules.pop(rule, None)
-    draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
-    said: dict[str, Any] = {"attended": event.attended, "delegate": event.delegate, "sandbox": event.sandbox}
-    roster = replace(roster, **{name: value for name, value in said.items() if value is not None})
-    if event.mode and event.member:
-        draft.modes[event.member] = event.mode
-        return roster
-    return replace(roster, mode=event.mode) if event.mode else roster

@@ -6,7 +6,7 @@ Joins, leaves and policy are decided on what was read and synced; status is appe
 from collections.abc import Mapping
 from typing import Any
 
-from deskmate.core import members
+from deskmate.core import members, rosters
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
 from deskmate.core.names import LEAD, ROSTER, confusion, log, mail
 from deskmate.core.spending import Caps, crowded
@@ -19,7 +19,7 @@ class Roster:
 
     def __init__(self, pen: Pen) -> None:
         self._pen = pen
-        self._folded = Folded(pen.store, ROSTER, EMPTY, members.fold)
+        self._folded = Folded(pen.store, ROSTER, EMPTY, rosters.fold)
 
     @property
     def state(self) -> members.Roster:

@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
 # How often, and for how long, setting up a sandbox is tried again.
-_TRIES, _TRY_SECONDS = 5, 5.0
+_TRIES, _TRY_SECONDS = 3, 5.0
 # So many at once: each has to be set up within seconds.
 _STARTING = threading.BoundedSemaphore(8)
 _WATCH_SECONDS, _WATCH_SHARE = 1.0, 20
@@ -159,17 +159,18 @@ class Command:
         if order.cage is None:
             with self._listening() as start:
                 return self._run_free(start)
-        deadline = time.monotonic() + _TRY_SECONDS
+        cage, deadline = order.cage, time.monotonic() + _TRY_SECONDS
         for left in reversed(range(_TRIES)):
             with self._listening() as start:
                 try:
-                    return self._run_in(order.cage, start)
+                    return self._run_in(cage, start)
                 except NotBegun as error:
-                    # What was to be masked may have gone in the meantime, as sockets do: then it is not the next time.
                     if not left or self._cancelled.is_set() or time.monotonic() > deadline:
                         self._drain(_LAST_WORDS_SECONDS)
                         self._sink.add(f"{error}\n".encode())
                         break
+            # What was to be masked may have gone in the meantime, as sockets that are used for a moment do.
+            cage = replace(cage, sandbox=replace(cage.sandbox, settled=True))
         return End(Why.EXIT, None, 0, (), begun=False)
 
     @contextlib.contextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deskmate.workspaces.limits import Limits
 from deskmate.workspaces.masks import HOME_SECRETS, KERNEL, MOVED, NAMED, PROGRAMS, SOCKETS, SPEAKING, SYSTEM_SECRETS
-from deskmate.workspaces.sockets import Sockets, is_channel
+from deskmate.workspaces.sockets import Sockets, is_channel, is_new
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _RESOLVER = "/etc/resolv.conf"
@@ -64,7 +64,8 @@ class Sandbox:
     `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
     hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
     besides the tables. `writable`: folders outside the workspace that commands may write. `state`: the folder in which
-    is listed what must not be left behind. `sockets`: what knows where others listen.
+    is listed what must not be left behind. `sockets`: what knows where others listen. `settled`: leave out those that
+    were made seconds ago, which may be gone before they are masked.
     """
 
     level: Level
@@ -76,6 +77,7 @@ class Sandbox:
     state: Path = Path()
     limits: Limits = field(default_factory=Limits)
     sockets: Sockets | None = field(default=None, compare=False)
+    settled: bool = False
 
     def confines(self, root: Path) -> bool:
         """Tell whether commands in this workspace are kept from all else; one that holds a home is no confinement."""
@@ -123,7 +125,9 @@ class Sandbox:
         # Those in folders that are hidden as a whole need no mask of their own: that is where most of them are.
         inside = tuple(f"{path}/" for path in (*own, *SOCKETS, *_TEMPORARY))
         for path in set(self.sockets.paths(at_home, own)):
-            if not path.startswith(inside) and is_channel(path) and not os.path.realpath(path).startswith(inside):
+            if path.startswith(inside) or not is_channel(path) or (self.settled and is_new(path)):
+                continue
+            if not os.path.realpath(path).startswith(inside):
                 yield path
 
     def _mounting(self, mounts: Iterable[Mount]) -> Iterator[str]:

@@ -27,6 +27,7 @@ _MAX_ENTRIES = 100_000
 _MAX_IN_FOLDER = 2_000
 _WALK_SECONDS = 0.1
 _STALE_SECONDS = 60.0
+_NEW_SECONDS = 5.0
 
 
 class Sockets:
@@ -97,6 +98,14 @@ def _mount_points() -> frozenset[str]:
     # Blanks and the like are written as numbers there.
     points = (_WRITTEN.sub(lambda byte: bytes([int(byte[1], 8)]), line.split()[_MOUNT_FIELD]) for line in lines)
     return frozenset(map(os.fsdecode, points))
+
+
+def is_new(path: str) -> bool:
+    """Tell whether something was made, or changed, seconds ago, or is gone by now."""
+    try:
+        return time.time() - os.stat(path).st_ctime < _NEW_SECONDS
+    except OSError:
+        return True
 
 
 def is_channel(path: str) -> bool:

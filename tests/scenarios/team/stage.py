@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from deskmate.app import Feed, Listener, Outcome, Wanted, load, resume, run
-from deskmate.core import boards, members, tasks
+from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.entries import Did, Entry, Heard, Noticed, Said, read_entry
 from deskmate.core.facts import Foreign
 from deskmate.core.messages import Broadcast, Envelope, Message, Plain, envelope_in
@@ -103,7 +103,7 @@ class Stage:
         """
         with closing(JsonlStore.open(self.place, team)) as store, closing(JsonlStore.open(self.place, TEAM)) as home:
             roster, board = await store.read(ROSTER), await store.read(BOARD)
-            names = members.fold(members.EMPTY, roster).members
+            names = rosters.fold(members.EMPTY, roster).members
             logs = {name: await _log(home if name == LEAD else store, name) for name in names}
         return Streams(tuple(roster), tuple(board), {name: tuple(items) for name, items in logs.items()})
 
@@ -153,11 +153,11 @@ class Streams:
     @property
     def roster(self) -> members.Roster:
         """The roster as it is at the end."""
-        return members.fold(members.EMPTY, self.roster_items)
+        return rosters.fold(members.EMPTY, self.roster_items)
 
     def roster_at(self, number: int) -> members.Roster:
         """Return the roster as it was after a record."""
-        return members.fold(members.EMPTY, [item for item in self.roster_items if item.number <= number])
+        return rosters.fold(members.EMPTY, [item for item in self.roster_items if item.number <= number])
 
     @property
     def board(self) -> tasks.Board:
