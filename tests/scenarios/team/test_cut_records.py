@@ -152,3 +152,20 @@ async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(sta
 def task_done(asked: Asked) -> bool:
     """Tell whether the lead was told of a quiet team, which is once the task is done."""
     return was_told(asked, "Since you last looked") and was_told(asked, "bob is idle")
+
+
+# -- what is shared ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "file",
+    [".teams/main/bob_inbox.jsonl", ".teams/main/spend.jsonl", ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"],
+)
+@pytest.mark.parametrize("how", ["rm", "truncate -s 0"])
+async def test_a_run_whose_other_records_are_cut_ends_with_an_error_and_did_nothing_twice(
+    stage: Stage, file: str, how: str
+) -> None:
+    lead = in_turn(Say(calls=[task("one"), spawn("bob")]), Say(calls=[mail("bob", "hello")]))
+    with pytest.raises(StoreCorrupt, match="put the whole file back"):
+        await stage.play({"lead": lead, "bob": bob(f"{how} {file}")})
+    assert stage.file("effects") == "done\n"
