@@ -145,8 +145,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
     for member in roster.members.values():
         if member.here and not (member.name == LEAD and roster.home):
             stream = log(member.name)
-            with telling(reading.workspace):
-                number = reading.ends_before(stream)
+            number = reading.ends_before(stream)
             if number or member.status.only_user:
                 found.append(Lost(stream, number, f"{where / member.name}{SUFFIX['log']}", _CUT, accepted=False))
     return found

@@ -155,9 +155,9 @@ class Reading:
     def ends_before(self, stream: str) -> int:
         """Return the number of a record that was written and that a stream now ends before, 0 if none is known.
 
-        Raises OSError or StoreError if the stream cannot be read.
+        Raises StoreError if the stream cannot be read.
         """
-        with self._opened(stream) as (folder, name):
+        with telling(self.workspace), self._opened(stream) as (folder, name):
             evidence, file = evidence_of(stream, folder, name), StreamFile(stream, folder, name)
             file.last()
             return missing_end(evidence, file)

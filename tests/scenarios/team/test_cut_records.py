@@ -1,6 +1,8 @@
 """A teammate whose records are cut or changed while it works does nothing twice, unless the user lets it go on."""
 
+import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -138,6 +140,8 @@ async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(
 @pytest.mark.parametrize("way", ["removed", "cut"])
 async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(stage: Stage, way: str) -> None:
     await stage.play(parts("true"), faults=lambda _, asked: Status(400) if task_done(asked) else None)
+    keep_mark(stage.place / FILE)
+    await stage.read()
     subprocess.run(["bash", "-c", WAYS[way]], cwd=stage.place, check=True)
     played = await stage.resume({"lead": in_turn()}, faults=ends_when_told, goal="Go on.")
     assert (stage.file("effects"), played.calls("bob")) == ("done\n", [])
@@ -147,6 +151,19 @@ async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(sta
     played = await stage.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")
     assert was_told(played.calls("bob")[0], "is lost, and the user knows")
     assert (played.outcome.end, played.everyone_left, stage.file("effects")) == ("answered", True, "done\n")
+
+
+def keep_mark(file: Path) -> None:
+    """Move a file to an inode whose mark in the lock file no other file overwrites: of two the last is remembered."""
+    taken = {other.stat().st_ino % 128 for other in file.parent.iterdir() if other != file}
+    for number in range(200):
+        if file.stat().st_ino % 128 not in taken:
+            return
+        copy = Path(shutil.copy(file, file.with_name(f"copy{number}")))
+        # Both are kept until then, so that the inode is another one.
+        copy.replace(file)
+        (file.parent / f"spare{number}").touch()
+    raise AssertionError("inodes are not given by chance")
 
 
 def task_done(asked: Asked) -> bool:
