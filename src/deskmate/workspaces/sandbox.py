@@ -9,6 +9,7 @@ import glob
 import os
 import pwd
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -103,7 +104,7 @@ class Sandbox:
         for folder in {os.path.realpath(path) for path in _TEMPORARY}:
             yield Mount(folder, Way.SCRATCH)
         yield from _there(SOCKETS)
-        yield from (Mount(path, Way.READ) for path in PROGRAMS if os.path.exists(path))
+        yield from (Mount(path, Way.READ) for path in (*PROGRAMS, *_toolchains(environ, root)) if os.path.exists(path))
         yield from _there(path for pattern in SYSTEM_SECRETS for path in glob.glob(pattern) if os.access(path, os.R_OK))
         yield from _there(f"{home}/{name}" for home in homes(environ) for name in HOME_SECRETS)
         yield from _there(map(str, (*self.hidden, self.state)))
@@ -203,6 +204,21 @@ def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
             by_name = name in NAMED or SPEAKING.search(name)
             named = [Path(os.path.realpath(place)) for place in places if by_name or is_channel(str(place))]
             yield from (place for place in named if not any(one.is_relative_to(place) for one in kept))
+
+
+def _toolchains(environ: Mapping[str, str], root: Path | None) -> Iterator[str]:
+    """Yield the programs on PATH that are in a temporary folder, outside the workspace `root`.
+
+    Temporary folders are hidden, so without this a virtual environment in one of them would be missing. Of such an
+    environment all is shown, of any other folder on PATH only the folder itself.
+    """
+    temporary = tuple(f"{os.path.realpath(path)}/" for path in _TEMPORARY)
+    folders = filter(None, [environ.get("VIRTUAL_ENV"), sys.prefix, *environ.get("PATH", "").split(":")])
+    for folder in map(os.path.realpath, folders):
+        above = os.path.dirname(folder)
+        place = above if os.path.exists(f"{above}/pyvenv.cfg") else folder
+        if place.startswith(temporary) and not (root and Path(place).is_relative_to(root)):
+            yield place
 
 
 def _there(paths: Iterable[str]) -> Iterator[Mount]:
