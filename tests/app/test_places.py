@@ -254,6 +254,11 @@ def test_an_empty_folder_of_another_user_is_left_alone(tmp_path: Path) -> None:
     assert free_team(tmp_path) == "main-2"
 
 
+def test_where_nobody_can_tell_which_names_are_free_the_first_is_tried(tmp_path: Path) -> None:
+    made(tmp_path, ".teams")
+    assert free_team(tmp_path) == "main"
+
+
 def test_a_name_that_a_broken_link_has_taken_is_not_free(tmp_path: Path) -> None:
     made(tmp_path, ".teams/")
     (tmp_path / ".teams/main").symlink_to(tmp_path / "gone")

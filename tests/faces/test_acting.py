@@ -75,13 +75,16 @@ def test_what_is_done_or_dropped_frees_what_waited_for_it(place: Path, env: Env)
     assert [task.status.value for task in tasks_of(place).values()] == ["completed", "deleted", "pending"]
 
 
-def test_a_task_is_done_once_its_verification_succeeds_where_it_was_typed(place: Path, env: Env) -> None:
+def test_a_task_is_done_once_its_verification_succeeds_where_it_was_typed(
+    place: Path, env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
     below = place / "it's below"
     below.mkdir()
     (below / "schema.txt").write_text("x")
     verify = "ls; test -f schema.txt"
     at(place, "board", "add", "write it", "--verify", verify, env=env)
-    ended = at(below, "board", "done", "1", env=env)
+    monkeypatch.chdir(below)
+    ended = typed("board", "done", "1", env=env)
     assert (ended.code, ended.stdout) == (0, "#1 done: write it\n")
     assert ended.stderr == f"in {below}: {verify}\nschema.txt\n"
     receipt = Receipt(command=verify, workspace=str(below), exit=0, output="schema.txt")

@@ -64,12 +64,14 @@ def is_unused(workspace: Path, team: str) -> bool:
 def _is_bare(folder: Path) -> bool:
     try:
         found = folder.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            return False
+    except OSError:
+        # Nothing is there, or nobody can tell: who opens it is told why.
+        return True
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    try:
         with os.scandir(folder) as entries:
             return all(map(_is_made_before_records, entries))
-    except FileNotFoundError:
-        return True
     except OSError:
         return False
 
