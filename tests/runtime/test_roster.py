@@ -73,14 +73,24 @@ async def test_a_name_is_never_used_twice_and_another_is_proposed(team: Process,
 
 
 @pytest.mark.behaviour("look-alikes")
-@pytest.mark.parametrize(("name", "like"), [("1ead", "lead"), ("user_", "user"), ("b0b", "bob"), ("bob-", "bob")])
-async def test_nobody_joins_under_a_name_that_can_be_read_as_anothers(team: Process, name: str, like: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "like", "free"),
+    [
+        ("1ead", "lead", "teammate-2"),
+        ("user_", "user", "teammate-2"),
+        ("b0b", "bob", "bob-2"),
+        ("bob-", "bob", "bob-2"),
+    ],
+)
+async def test_nobody_joins_under_a_name_that_can_be_read_as_anothers(
+    team: Process, name: str, like: str, free: str
+) -> None:
     assert await refused(team.join(name)) == (
-        f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as 'teammate-1'"
+        f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
     )
     await team.leave("bob")
     assert "looks like" in await refused(team.another().join(name))
-    await team.join("teammate-1")
+    await team.join(free)
 
 
 @pytest.mark.behaviour("look-alikes", "S4")

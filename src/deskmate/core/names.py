@@ -20,6 +20,7 @@ _CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9
 _LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
 # Characters that are easily read as others: digits as letters, i as l, and pairs of letters as one.
 _LOOK_ALIKES = str.maketrans("0134578i_", "oleastbl-")
+_NUMBER = re.compile(r"[_-][0-9]+\Z")
 _RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
 # A common first name. It looks like "all", but no message comes from "all".
 _ALLOWED = frozenset({"ali"})
@@ -47,16 +48,21 @@ def confusion(name: str, members: Iterable[str]) -> str | None:
     like = taken.get(_as_seen(name))
     if like in (None, name) or name in _ALLOWED:
         return None
-    free = next(other for n in count(1) if _as_seen(other := f"teammate-{n}") not in taken)
+    stem = "teammate" if like in RESERVED else like
+    free = next(other for n in count(2) if _as_seen(other := f"{stem[:56]}-{n}") not in taken)
     return f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
 
 
 def _as_seen(name: str) -> str:
-    """Return a name with look-alike characters mapped: names that become equal are easily confused."""
-    name = re.sub("-+", "-", name.translate(_LOOK_ALIKES)).rstrip("-")
+    """Return a name with look-alike characters mapped: names that become equal are easily confused.
+
+    A number after a separator stays one: nobody takes `worker-4` for `worker-a`.
+    """
+    words, number = _NUMBER.sub("", name), "".join(_NUMBER.findall(name))
+    words = re.sub("-+", "-", words.translate(_LOOK_ALIKES)).rstrip("-")
     for letters, letter in _RUN_TOGETHER:
-        name = name.replace(letters, letter)
-    return name
+        words = words.replace(letters, letter)
+    return words + number.replace("_", "-")
 
 
 def known_name(name: str, what: str = "member") -> str:

@@ -234,7 +234,7 @@ class Command:
                     pass_fds=(*fds, *self._order.fds),
                 )
         except ValueError as error:
-            raise ToolError("the command holds a character that no command can; leave it out") from error
+            raise ToolError("The command contains a NUL or an invalid character. Remove it.") from error
         except OSError as error:
             raise ToolError(
                 f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"

@@ -42,8 +42,10 @@ def raise_open_files() -> None:
 
 def inherited_limit() -> int | None:
     """Return how many files Deskmate might have open when it was started, if it has raised that since."""
-    noted = os.environ.get(_INHERITED, "")
-    return int(noted) if noted.isdecimal() else None
+    noted, (_, hard) = os.environ.get(_INHERITED, ""), resource.getrlimit(resource.RLIMIT_NOFILE)
+    if not noted.isdecimal():
+        return None
+    return int(noted) if hard == resource.RLIM_INFINITY else min(int(noted), hard)
 
 
 def give_back(pid: int) -> None:

@@ -1,7 +1,7 @@
 """A script: the text of a command, handed over by a descriptor.
 
-Every user of a machine sees the words of all its processes, as `ps` does. What an agent runs and searches for is nobody
-else's business, so that none of it is among them. `local` above hands it over.
+Every user of a machine can read the arguments of all processes, for example with `ps`. What an agent runs and searches
+for is nobody else's business, so it is not passed as an argument. `local` above hands it over.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ def handed_over(text: str) -> Iterator[int]:
     except ValueError:
         data = b"\0"
     if b"\0" in data:
-        raise ToolError("the command holds a character that no command can; leave it out")
+        raise ToolError("The command contains a NUL or an invalid character. Remove it.")
     with contextlib.ExitStack() as stack:
         if hasattr(os, "memfd_create"):
             fd = os.memfd_create("command")
