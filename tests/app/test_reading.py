@@ -84,6 +84,14 @@ def test_of_much_damage_the_first_twenty_are_told_and_the_rest_counted(
     assert [words for words in told if "980" in words] == told
 
 
+@pytest.mark.parametrize("copy", [".teams/main/config.json", ".tasks/main/1.json"])
+def test_a_copy_without_end_is_not_read_to_its_end(tmp_path: Path, copy: str) -> None:
+    place = team(tmp_path, "board", b"", 0)
+    with (place / copy).open("wb") as file:
+        file.truncate(2**40)
+    assert look_at_teams(place)[0].damage == ()
+
+
 class Words(str):
     """A text that counts how often it is compared."""
 

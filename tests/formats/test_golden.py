@@ -230,7 +230,7 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
 async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: JsonlStore) -> None:
     transcript = await Transcript.load(Pen(store, FakeClock()), "alice")
     lines = list(enumerate(STREAMS["log/alice"][1], start=1))
-    # What is remembered is what was said; who wrote the record, and as which of its own, only the store needs.
+    # Without the stamps: those are only of use to the store.
     assert transcript.entries == [
         (number, type(line).model_validate(line.body())) for number, line in lines if isinstance(line, Fact)
     ]
@@ -239,6 +239,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
     ]
     assert transcript.damage == [damaged(workspace, "log/alice", 6, "torn")]
     parked = STREAMS["log/alice"][1][20]
+    assert isinstance(parked, entries.Parked)
     assert transcript.memory == Memory(
         name="alice",
         number=22,

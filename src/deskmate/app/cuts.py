@@ -21,6 +21,8 @@ from deskmate.stores.stream_file import StreamFile
 ENDS = "it ends before record"
 _TASK_FILE = re.compile(r"([1-9][0-9]{0,8})\.json")
 _LONGEST = RECORD_CAP + 1024
+# Far more than any copy has. What is cut there is no JSON any more, and shows nothing.
+_MOST_OF_A_COPY = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def _shown(folder: Folder, copy: str, key: str, **others: str) -> int:
     # Anybody may delete or spoil a copy, and no harm is done.
     try:
         with open(folder.open(copy, os.O_RDONLY), "rb") as file:
-            found = json.load(file)
+            found = json.loads(file.read(_MOST_OF_A_COPY))
     except (OSError, ValueError, RecursionError, StoreCorrupt):
         return 0
     if not isinstance(found, dict) or not others.items() <= found.items():
