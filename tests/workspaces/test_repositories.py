@@ -88,13 +88,22 @@ async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, ba
     assert not (bare / "refs").exists()
 
 
-async def test_with_placeholders_at_the_top_git_tells_head_from_a_file_and_shows_none_of_them(
+async def test_in_a_repository_nothing_stands_in_that_build_tools_take_for_a_part_of_the_project(
     on: Ground, bubblewrap: Sandbox
 ) -> None:
-    told = await run(
-        confined(on, on.workspace, bubblewrap), "git diff HEAD; git status --short; git add -An; ls -d refs"
-    )
-    assert told == Ran(0, "refs\n")
+    told = await run(confined(on, on.workspace, bubblewrap), "git diff HEAD; git add -An; ls -d */ | tr -d /")
+    assert told == Ran(0, "\n".join(sorted(path.name for path in on.workspace.glob("[!.]*/"))) + "\n")
+
+
+@pytest.mark.parametrize("breaks", ["rm .git/HEAD", "echo x > .git/HEAD", "rm -rf .git/refs"])
+@pytest.mark.parametrize("makes", [MAKE.format(""), "echo x > commondir; echo 'ref: refs/heads/x' > HEAD"])
+async def test_a_repository_whose_top_becomes_a_folder_of_git_is_disarmed_and_told(
+    on: Ground, bubblewrap: Sandbox, breaks: str, makes: str
+) -> None:
+    told = await run(confined(on, on.workspace, bubblewrap), f"{breaks}; {makes}")
+    assert "renamed HEAD at the top of the workspace" in (told.ended or "")
+    assert not (on.workspace / "HEAD").exists()
+    assert (on.workspace / "HEAD.deskmate-removed").exists()
 
 
 async def test_in_a_repository_a_file_may_be_called_as_git_calls_its_own(on: Ground, bubblewrap: Sandbox) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_entries import Entries, Entry, Kind, leads_out, remove, scan, together, told
 from deskmate.workspaces.git_index import gitlinks, read_index
-from deskmate.workspaces.guards import HEAD, GitFolder, git_folder, submodules
+from deskmate.workspaces.guards import HEAD, GitFolder, disarm_top, git_folder, is_git_folder, submodules
 from deskmate.workspaces.paths import shown
 from deskmate.workspaces.private import read_regular
 
@@ -50,7 +50,19 @@ def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
 
 def remove_planted(folder: str, known: Entries) -> list[str]:
     """Remove what must not stay in git's folder; return a sentence for the user, if there was any."""
-    return _removed(folder, _planted(scan(folder), known))
+    root = Path(folder).parent
+    # Nobody has a folder of git right beside its `.git`.
+    top = [_disarmed(root)] if os.path.basename(folder) == ".git" and is_git_folder(root) else []
+    return [*_removed(folder, _planted(scan(folder), known)), *top]
+
+
+def _disarmed(root: Path) -> str:
+    """Keep git from taking the top of a workspace for its own folder; return a sentence for the user."""
+    aside = disarm_top(root)
+    return (
+        f"renamed HEAD at the top of the workspace to {shown(aside)}. With it, git could have taken the workspace for "
+        "its own folder and obeyed its config."
+    )
 
 
 def _removed(folder: str, found: Entries) -> list[str]:
@@ -105,6 +117,7 @@ class Watch:
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
         self._before = _state(root, git) if git else None
+        self._was_git_folder = is_git_folder(root)
         self._told = list[str]()
         self._finished = False
 
@@ -121,8 +134,15 @@ class Watch:
         with suppress(OSError):
             found = {path: one for path, one in _planted(scan(folder), self._known).items() if one.kind in _ENDING}
             self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, found))
-            return bool(found)
+            return self._disarm_top() or bool(found)
         return False
+
+    def _disarm_top(self) -> bool:
+        """Undo that the top of the workspace became a folder of git; tell whether it did."""
+        if self._was_git_folder or not is_git_folder(self._root):
+            return False
+        self._tell([_disarmed(self._root)])
+        return True
 
     def finish(self) -> None:
         """Look once more, when all that the command started is gone, and tell what it left. The first call does it."""
@@ -137,6 +157,7 @@ class Watch:
 
     def _check(self, folder: str) -> None:
         found = scan(folder)
+        self._disarm_top()
         self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, _planted(found, self._known)))
         if self._git and self._before:
             self._tell(_changes(self._git, self._before, _state(self._root, self._git)))

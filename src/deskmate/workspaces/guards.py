@@ -85,7 +85,7 @@ def is_guarded(parts: Sequence[str]) -> bool:
 def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
     """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
     top = {*map(plain, parts[:1])}
-    if _is_git_folder(root):
+    if is_git_folder(root):
         return not _is_found(root / GIT) and not top.isdisjoint(map(plain, (HEAD, *_SETTINGS)))
     return not top.isdisjoint(plain(Path(guard.path).name) for guard in _of_top(root))
 
@@ -131,7 +131,7 @@ def guarded(root: Path) -> Guarded:
         elif (named := _named(git)) and root in named.parents:
             mounts.append(Mount(str(named), Way.WRITE))
             guards += (*_of_repository(named), *_of_modules(named))
-    guards += _of_repository(root) if _is_git_folder(root) and not _is_found(git) else _of_top(root)
+    guards += _of_repository(root) if is_git_folder(root) and not _is_found(git) else _of_top(root)
     for guard in guards:
         if os.path.islink(guard.path):
             raise ToolError(
@@ -151,7 +151,7 @@ def git_folder(root: Path) -> GitFolder | None:
         return GitFolder(worktree.common, worktree.own)
     if (named := _named(git)) and root in named.parents:
         return GitFolder(named, named)
-    return GitFolder(root, root) if named is None and _is_git_folder(root) else None
+    return GitFolder(root, root) if named is None and is_git_folder(root) else None
 
 
 def _of_repository(git: Path) -> Iterator[Guard]:
@@ -197,17 +197,27 @@ def submodules(git: Path) -> list[Path] | None:
 
 
 def _of_top(root: Path) -> Iterator[Guard]:
-    """Yield what keeps a workspace from becoming a folder of git itself, also with its `.git` broken.
+    """Yield what keeps a workspace without a repository from becoming a folder of git itself.
 
     Git takes a folder with HEAD, refs and objects for one. A folder in the place of its commondir makes git stop at
-    once while a command runs, and keeps commands from naming another folder there.
+    once while a command runs, and keeps commands from naming another folder there. In a repository nothing stands at
+    the top, because build tools would take it for a part of the project: `disarm_top` looks afterwards.
     """
+    if _is_found(root / GIT):
+        return
     missing = [name for name in _NEEDED if not _is_there(root / name)]
     yield from (Guard(str(root / name)) for name in missing[:1])
     if not _is_there(root / _COMMON):
         yield Guard(str(root / _COMMON))
-    if not missing and not _is_found(root / GIT):
+    if not missing:
         yield Guard(str(root / HEAD))
+
+
+def disarm_top(root: Path) -> str:
+    """Rename the HEAD that makes the top of a workspace a folder of git itself; return the new name."""
+    aside = root / f"{HEAD}.deskmate-removed"
+    os.replace(root / HEAD, aside)
+    return str(aside)
 
 
 def _is_there(path: str | Path) -> bool:
@@ -313,8 +323,8 @@ def _is_repository(git: Path) -> bool:
     return git.is_dir() and not git.is_symlink() and os.path.lexists(git / HEAD)
 
 
-def _is_git_folder(folder: Path) -> bool:
-    """Tell whether git may take a folder for its own, or for one that says where the rest of it is."""
+def is_git_folder(folder: Path) -> bool:
+    """Tell whether git may take a folder for its own, if it finds no `.git` that works there."""
     head = folder / HEAD
     is_head = os.path.lexists(head) and (head.is_symlink() or not head.is_dir())
     return is_head and ((folder / _COMMON).is_file() or all((folder / name).is_dir() for name in _NEEDED))
