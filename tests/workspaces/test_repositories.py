@@ -204,3 +204,16 @@ async def test_a_folder_that_holds_something_hidden_cannot_be_moved(
         assert "canary" not in told.output
     assert (top / "conf/deep/z").read_text() == "z\n"
     assert subprocess.run(["cat", top / "conf/deep/secrets/k"], capture_output=True, check=True).stdout == b"canary"
+
+
+async def test_an_agent_is_told_why_git_cannot_change_a_file_that_other_tools_run(
+    on: Ground, bubblewrap: Sandbox
+) -> None:
+    tasks = on.workspace / ".vscode/tasks.json"
+    tasks.parent.mkdir()
+    tasks.write_text("{}\n")
+    on.git(on.workspace.name, "add", "-f", ".vscode")
+    on.git(on.workspace.name, "commit", "-qm", "tasks")
+    told = await run(confined(on, on.workspace, bubblewrap), "git checkout -q HEAD~1; git status --short")
+    assert (told.ended or "").startswith(".vscode: read-only for commands, because the user's own tools run")
+    assert tasks.read_text() == "{}\n"

@@ -5,6 +5,7 @@ Above stand the tools, which see `ports.Workspace`; `app` makes one for each mem
 """
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -26,7 +27,7 @@ from deskmate.workspaces.command import End, Order, Sink, Why, execute
 from deskmate.workspaces.confined import Cage
 from deskmate.workspaces.descriptors import room_to_run, room_to_search
 from deskmate.workspaces.files import content, opened, put
-from deskmate.workspaces.guards import is_autorun, is_guarded, obeyed, would_be_bare
+from deskmate.workspaces.guards import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
 from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
@@ -273,7 +274,7 @@ class LocalWorkspace:
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
         refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
-        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told)))
+        ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told, _protected(text))))
         return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
 
     async def sweep(self) -> int:
@@ -323,6 +324,18 @@ def _allowed(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _ours(place: Place) -> ToolError:
     return ToolError(f"{place.path} belongs to the team's own records; use the task and message tools for those")
+
+
+def _protected(output: str) -> str:
+    """Return which auto-run files a command could not change, told by what it printed: git itself may go on."""
+    failed = [line for line in output.splitlines() if "Read-only file system" in line]
+    names = [name for name in AUTORUN if any(re.search(rf"(?<![\w.]){re.escape(name)}\b", line) for line in failed)]
+    if not names:
+        return ""
+    return (
+        f"{', '.join(names)}: read-only for commands, because the user's own tools run commands from there. Git may "
+        "have left these files as they were: check with git status, and ask the user to run such a git command"
+    )
 
 
 def _ended(end: End, timeout_seconds: float) -> str:
