@@ -291,14 +291,17 @@ def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
 
     A parked teammate acts only upon a word that lets it go on.
     """
-    if number <= member.status.heard or not calls_for_action(envelope.message):
+    if number <= member.status.heard:
         return False
-    return member.status.word != "parked" or lets_go_on(member, number, envelope.sender)
+    if member.status.word == "parked":
+        return lets_go_on(member, number, envelope)
+    return calls_for_action(envelope.message)
 
 
-def lets_go_on(parked: Member, number: int, sender: str) -> bool:
-    """Tell whether a message of this sender and number in its mailbox lets a parked member go on."""
-    return number > parked.status.known and sender in ({USER} if parked.status.only_user else IN_CHARGE)
+def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
+    """Tell whether the message of this number in its mailbox lets a parked member go on."""
+    asked = number > parked.status.known and calls_for_action(envelope.message)
+    return asked and envelope.sender in ({USER} if parked.status.only_user else IN_CHARGE)
 
 
 def _settled(view: View, member: Member) -> bool:
