@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from deskmate.core.claims import refusal
+from deskmate.core.claims import may_change, refusal
 from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
@@ -51,11 +51,17 @@ async def update(desk: Desk, wanted: Update) -> Result:
 
 
 def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
-    """Return what to do in which order: who takes a task may edit it, so it takes it first."""
-    if wanted.status is Status.IN_PROGRESS and wanted.owner in (None, desk.me.name):
-        return _hand_over, _set_status, _edit
+    """Return what to do in which order.
+
+    Edits come first: a task that they block is not begun. Only somebody who may not edit a task before taking it takes
+    it first, and then may not block it in the same call.
+    """
+    if may_change(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
+        return _edit, _hand_over, _set_status
     if wanted.owner == desk.me.name:
         return _hand_over, _edit, _set_status
+    if wanted.owner is None and wanted.status is Status.IN_PROGRESS:
+        return _set_status, _edit
     return _edit, _hand_over, _set_status
 
 
