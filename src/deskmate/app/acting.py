@@ -25,6 +25,7 @@ from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.app.signing import Signing
 from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
+from deskmate.core.decide import has_word
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
@@ -161,14 +162,16 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
 async def _accept_cut(desk: "_Desk", name: str) -> None:
     async with desk.pen.store.hold(name, "the user, to accept a loss"):
         await (await Transcript.load(desk.pen, name)).accept_cut()
-    if not (await desk.roster.refresh()).members[name].status.only_user:
+    member = (await desk.roster.refresh()).members[name]
+    if not member.status.only_user:
         return
     if name == LEAD:
         # It is played by who resumes the team; what is accepted no longer keeps anybody from that.
         at = desk.pen.clock.timestamp()
         await desk.roster.status(Parked(name=name, reason="the user accepted the loss of its records", at=at))
-    else:
-        await desk.mailbox.send(name, Plain(content=GO_ON_CUT))
+    elif not has_word(member, await desk.pen.store.read(mail(name))):
+        # The same id each time it was parked: of two who accept at once, it hears one.
+        await desk.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
 
 
 def _standing(folder: Path | None) -> Path:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from deskmate.core.decide import lets_go_on
+from deskmate.core.decide import has_word
 from deskmate.core.members import Member, Parked, Working
 from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import IN_CHARGE, mail
@@ -164,8 +164,7 @@ class Supervisor:
             if await self._wanted_gone(items):
                 self._overdue = self._overdue or "forced: asked to stop while nobody could play it"
                 return
-            words = ((item.number, envelope_in(item)) for item in items)
-            if any(word and lets_go_on(parked, number, word) for number, word in words):
+            if has_word(parked, items):
                 break
             last = items[-1].number if items else last
             await store.changed({box: last})
