@@ -29,16 +29,15 @@ from deskmate.core.decide import has_word
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
-from deskmate.core.tasks import Completed, Receipt, Task, freed_by, one_line, parse_id
+from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
-from deskmate.ports import Ran
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
-from deskmate.tools.updates import VERIFY_SECONDS, tail
+from deskmate.tools.updates import VERIFY_SECONDS, failure, tail
 from deskmate.workspaces.local import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
@@ -199,13 +198,8 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
     if output := ran.output.strip():
         tell(output)
     if ran.exit != 0:
-        raise TaskRefused(_failure(task, ran))
+        raise TaskRefused(failure(task, ran))
     return receipt.model_copy(update={"output": tail(ran.output)})
-
-
-def _failure(task: Task, ran: Ran) -> str:
-    how = ran.ended or f"exit status {ran.exit}"
-    return f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then try again"
 
 
 async def stop(

@@ -189,15 +189,15 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
         raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
     ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
-        raise ToolError(_failure(task, ran))
+        rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
+        raise ToolError("\n".join([failure(task, ran), tail(ran.output) or "(no output)", *rest]))
     return receipt.model_copy(update={"output": tail(ran.output)})
 
 
-def _failure(task: Task, ran: Ran) -> str:
+def failure(task: Task, ran: Ran) -> str:
+    """Return how a verify command failed, without quoting it: a member wrote it."""
     how = ran.ended or f"exit status {ran.exit}"
-    rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
-    told = f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
-    return "\n".join([told, tail(ran.output) or "(no output)", *rest])
+    return f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
 
 
 def tail(output: str) -> str:
