@@ -311,7 +311,8 @@ def test_no_damaged_record_and_no_acceptance_costs_a_copy_of_all_damage_before_i
 def test_who_may_not_claim_is_told_how_much_damage_there_is_and_not_all_of_it() -> None:
     board = fold(board_of(FIRST), map(lost, range(2, 1002)))
     assert refusal(board, CLAIM) == (
-        "nobody takes work while the board is damaged at 1000 records; a person must accept the loss"
+        "No task can be taken while the board is damaged (1000 records). "
+        "The user must accept the loss: deskmate doctor --accept"
     )
 
 

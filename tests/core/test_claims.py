@@ -335,7 +335,8 @@ def test_a_task_that_came_back_to_its_owner_refuses_what_it_wrote_for_its_first_
 @pytest.mark.behaviour("claim")
 def test_nobody_takes_work_from_a_damaged_board_until_a_person_accepts_the_loss(event: BoardEvent) -> None:
     assert refusal(DAMAGED, event) == (
-        "nobody takes work while the board is damaged at record 15; a person must accept the loss"
+        "No task can be taken while the board is damaged (record 15). "
+        "The user must accept the loss: deskmate doctor --accept"
     )
     assert refusal(then(DAMAGED, accepted(15)), event) is None
 

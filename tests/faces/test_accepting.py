@@ -15,8 +15,9 @@ import anyio
 import pytest
 
 from deskmate import Plain
-from deskmate.app.acting import accept
-from deskmate.core.members import Joined
+from deskmate.app.acting import GO_ON_CUT, accept
+from deskmate.app.losses import lost_of
+from deskmate.core.members import Joined, Parked
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, Env, environment
@@ -24,7 +25,7 @@ from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, ob
 
 ROSTER, BOARD = ".teams/main/roster.jsonl", ".tasks/main/board.jsonl"
 UNREADABLE = "no record, or its checksum does not hold"
-FREE = "accepted; team main can go on"
+FREE = "Accepted. Team main can continue."
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def test_a_loss_is_accepted_by_the_user_and_only_once(place: Path, env: Env) -> 
     before = files(place)
     ended = at(place, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == ("deskmate: nothing is lost that stops anybody of team 'main'; there is nothing to accept\n")
+    assert ended.stderr == "deskmate: Team 'main' has no losses to accept.\n"
     assert files(place) == before
 
 
@@ -158,6 +159,64 @@ def test_a_file_that_is_put_back_leaves_nothing_to_accept(place: Path, env: Env)
     file.write_bytes(whole)
     assert at(place, "doctor", "other", "--accept", "--yes", env=env).code == 2
     assert file.read_bytes() == whole
+
+
+# -- transcripts ------------------------------------------------------------------------------------
+
+
+def cut(folder: Path, *names: str) -> Path:
+    """Found a team in which the transcripts of these were cut."""
+
+    async def park(hands: Hands) -> None:
+        for name in names:
+            await hands.roster.status(Parked(name=name, reason="cut", only_user=True, at=0.0))
+
+    founded(folder, "other", "alice", "bob")
+    in_team(folder, park, "other")
+    return folder / ".teams/other"
+
+
+def mails_to_go_on(folder: Path) -> int:
+    file = folder / ".teams/other/alice_inbox.jsonl"
+    return file.read_text().count(GO_ON_CUT) if file.exists() else 0
+
+
+@pytest.mark.parametrize("name", ["lead", "alice"])
+def test_a_transcript_that_was_cut_is_bad_until_that_is_accepted(place: Path, env: Env, name: str) -> None:
+    file = cut(place, name) / f"{name}_transcript.jsonl"
+    ended = at(place, "doctor", "other", env=env)
+    why = "the transcript was cut or changed; its member stays stopped until you accept the loss"
+    advice = "put the file back from a copy, or accept the loss with: deskmate doctor other --accept"
+    assert (ended.code, f"other: the end of log/{name} is lost ({file}: {why}); {advice}" in ended.stdout) == (1, True)
+    (team,) = json.loads(at(place, "doctor", "other", "--json", env=env).stdout)["teams"]
+    assert [(one["stream"], one["stops"]) for one in team["lost"]] == [(f"log/{name}", True)]
+    assert at(place, "doctor", "other", "--accept", "--yes", env=env).code == 0
+    ended = at(place, "doctor", "other", env=env)
+    assert (ended.code, "other: not played, all of it can be read" in ended.stdout) == (0, True)
+
+
+def test_a_cut_transcript_is_accepted_once(place: Path, env: Env) -> None:
+    cut(place, "alice")
+    assert at(place, "doctor", "other", "--accept", "--yes", env=env).code == 0
+    before = files(place)
+    assert mails_to_go_on(place) == 1
+    ended = at(place, "doctor", "other", "--accept", "--yes", env=env)
+    assert (ended.code, ended.stderr) == (2, "deskmate: Team 'other' has no losses to accept.\n")
+    anyio.run(accept, place, "other", [("log/alice", 0)])
+    assert files(place) == before
+
+
+def test_a_member_that_the_user_wrote_to_has_no_loss_to_accept_but_a_lead_has(place: Path, env: Env) -> None:
+    cut(place, "lead", "alice")
+    for name in ("lead", "alice"):
+        assert at(place, "send", "--team", "other", name, "go on", env=env).code == 0
+    assert [one.stream for one in lost_of(place, "other")[1]] == ["log/lead"]
+
+
+def test_a_transcript_that_cannot_be_read_keeps_no_other_loss_from_being_accepted(place: Path, env: Env) -> None:
+    (place / ".teams/main/alice_transcript.jsonl").mkdir()
+    assert at(place, "doctor", "main", "--accept", "--yes", env=env).code == 0
+    assert damaged(place) == (frozenset(), frozenset())
 
 
 @pytest.mark.parametrize("stream", ["roster", "board"])

@@ -293,6 +293,7 @@ def test_a_lost_record_that_stops_the_work_is_bad_with_its_place_and_what_to_do(
             "where": f"{place / file}:{number}",
             "reason": UNREADABLE,
             "accepted": False,
+            "stops": True,
         }
     ]
 

@@ -420,7 +420,10 @@ async def test_nobody_takes_work_from_a_damaged_board_until_a_person_accepts_the
     board_file.write_bytes(board_file.read_bytes().replace(b'"two"', b'"TWO"'))
     process = team_on_disk.another()
     alice = await member(process, "alice")
-    words = "nobody takes work while the board is damaged at record 2; a person must accept the loss"
+    words = (
+        "No task can be taken while the board is damaged (record 2). "
+        "The user must accept the loss: deskmate doctor --accept"
+    )
     assert await process.board.claim_next(alice) is None
     assert await refused(process.board.claim(alice, 1)) == words
     assert await refused(process.board.assign("lead", 1, "alice")) == words

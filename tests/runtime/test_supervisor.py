@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.core.entries import Heard, Started
 from deskmate.core.members import Idle, Joined, Parked, Status
-from deskmate.core.messages import Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
+from deskmate.core.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.names import LEAD, USER, mail
 from deskmate.core.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
@@ -257,6 +257,45 @@ async def test_resuming_the_team_starts_nobody_that_only_the_user_may_let_go_on(
         await turns()
         assert (stage.started, again.office.starting.names) == ([], frozenset())
         await again.send(Plain(content="go on"), sender=USER, to="alice")
+        await until(lambda: stage.playing)
+
+
+@pytest.mark.parametrize("starts_late", [False, True])
+async def test_a_restart_that_fails_does_not_let_the_lead_restart_what_only_the_user_may(
+    floor: Floor, starts_late: bool
+) -> None:
+    await floor.office.roster.status(Parked(name="alice", reason="cut", known=0, only_user=True, at=0.0))
+    await floor.office.roster.refresh()
+    before = status(floor).number
+    stage = Stage() if starts_late else Stage(fails, fails, fails, fails)
+    async with kept(floor, stage):
+        if starts_late:
+            stage.feed = None
+        await floor.send(Plain(content="go on"), sender=USER, to="alice")
+        await until(lambda: stage.started)
+        await turns()
+        for _ in range(12 if starts_late else 0):
+            await pass_by(floor, 10.0)
+        await until(lambda: status(floor).number > before)
+        await turns()
+        why = "it did not start within 120 s" if starts_late else WHY
+        assert (status(floor).only_user, status(floor).detail) == (True, f"{RECORDS_CHANGED}; {why}")
+        tries = len(stage.started)
+        await floor.send(Plain(content="go on"), sender=LEAD, to="alice")
+        await turns()
+        assert len(stage.started) == tries
+        await floor.send(Plain(content="go on"), sender=USER, to="alice")
+        await until(lambda: len(stage.started) > tries)
+
+
+async def test_an_interrupt_does_not_restart_a_parked_member(floor: Floor) -> None:
+    stage = Stage(fails, fails, fails, fails)
+    async with kept(floor, stage):
+        await until_parked(floor)
+        await floor.send(Interrupt(), sender=USER, to="alice")
+        await turns()
+        assert (len(stage.started), status(floor).word) == (4, "parked")
+        await floor.send(Plain(content="go on"), sender=USER, to="alice")
         await until(lambda: stage.playing)
 
 

@@ -139,6 +139,28 @@ async def test_what_is_blocked_or_for_others_or_a_second_one_cannot_be_taken(des
     assert second == refused("'alice' has #1 in progress; complete or release it before claiming #4")
 
 
+@pytest.mark.behaviour("claim", "task-deps")
+@pytest.mark.parametrize("extra", [{}, {"owner": "bob"}])
+@pytest.mark.parametrize("creator", ["bob", "lead"])
+async def test_nobody_begins_a_task_in_the_call_that_blocks_it(
+    desks: Desks, creator: str, extra: dict[str, str]
+) -> None:
+    await desks["bob"].use("TaskCreate", subject="one")
+    await desks[creator].use("TaskCreate", subject="two")
+    told = await desks["bob"].use("TaskUpdate", taskId=2, status="in_progress", addBlockedBy=[1], **extra)
+    blocked = "edited; the rest was refused: task #2 is blocked by #1; wait until nothing blocks it or pick another"
+    not_theirs = "only lead and user may edit task #2; ask lead by SendMessage"
+    assert (told.ok, (blocked if creator == "bob" else not_theirs) in told.text) == (False, True)
+    assert desks.task(2).status is Status.PENDING
+
+
+@pytest.mark.behaviour("claim", "task-deps")
+async def test_a_lead_begins_no_task_in_the_call_that_blocks_it(desks: Desks) -> None:
+    await add(desks, "one", "two")
+    told = await desks["lead"].use("TaskUpdate", taskId=2, status="in_progress", addBlockedBy=[1])
+    assert (told.ok, desks.task(2).status, desks.task(2).blocked_by) == (False, Status.PENDING, {1})
+
+
 async def test_beginning_what_is_under_way_is_no_error(desks: Desks) -> None:
     await add(desks, "parse")
     await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
@@ -260,8 +282,8 @@ async def test_a_repeated_update_does_nothing_twice(desks: Desks) -> None:
     assert [event["cause"] for event in before[3:]] == ["alice:2.0/owner", "alice:2.0/edit", "alice:2.0/status"]
     again = await desks["alice"].use_again("TaskUpdate", **wanted)
     assert first == Result("#1 [completed] all @alice\nclaimed, edited, completed, which unblocked #3", tasks={1: None})
-    # What it unblocked has gone on since; the rest is as it was.
-    assert again == Result("#1 [completed] all @alice\nclaimed, edited, completed", tasks={1: None})
+    # What it unblocked has gone on since, and an owner edits first; the rest is as it was.
+    assert again == Result("#1 [completed] all @alice\nedited, claimed, completed", tasks={1: None})
     assert await desks.events() == before
 
 

@@ -25,19 +25,19 @@ from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.app.signing import Signing
 from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
+from deskmate.core.decide import has_word
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
-from deskmate.core.tasks import Completed, Receipt, Task, freed_by, one_line, parse_id
+from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
-from deskmate.ports import Ran
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
-from deskmate.tools.updates import VERIFY_SECONDS, tail
+from deskmate.tools.updates import VERIFY_SECONDS, failure, tail
 from deskmate.workspaces.local import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
@@ -161,14 +161,16 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
 async def _accept_cut(desk: "_Desk", name: str) -> None:
     async with desk.pen.store.hold(name, "the user, to accept a loss"):
         await (await Transcript.load(desk.pen, name)).accept_cut()
-    if not (await desk.roster.refresh()).members[name].status.only_user:
+    member = (await desk.roster.refresh()).members[name]
+    if not member.status.only_user:
         return
     if name == LEAD:
         # It is played by who resumes the team; what is accepted no longer keeps anybody from that.
         at = desk.pen.clock.timestamp()
         await desk.roster.status(Parked(name=name, reason="the user accepted the loss of its records", at=at))
-    else:
-        await desk.mailbox.send(name, Plain(content=GO_ON_CUT))
+    elif not has_word(member, await desk.pen.store.read(mail(name))):
+        # The same id each time it was parked: of two who accept at once, it hears one.
+        await desk.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
 
 
 def _standing(folder: Path | None) -> Path:
@@ -196,13 +198,8 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
     if output := ran.output.strip():
         tell(output)
     if ran.exit != 0:
-        raise TaskRefused(_failure(task, ran))
+        raise TaskRefused(failure(task, ran))
     return receipt.model_copy(update={"output": tail(ran.output)})
-
-
-def _failure(task: Task, ran: Ran) -> str:
-    how = ran.ended or f"exit status {ran.exit}"
-    return f"task #{task.id} is not done: `{one_line(task.verify or '')}` failed with {how}; mend it, then try again"
 
 
 async def stop(

@@ -256,7 +256,7 @@ def _writable(place: Path) -> Check:
 def _beyond(place: Path) -> Iterator[Check]:
     """Yield that there are teams in another folder upwards."""
     if found := teams_beyond(place):
-        yield Check("workspace", "warn", f"{found[0]}, which is not the workspace here", f"continue with: {found[1]}")
+        yield Check("workspace", "warn", f"{found[0]}, outside this workspace", f"continue with: {found[1]}")
 
 
 def _file_system(kind: str) -> Check:

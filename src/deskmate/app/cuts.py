@@ -55,7 +55,7 @@ def missing_end(evidence: Evidence, file: StreamFile) -> int:
 
 
 def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
-    """Return in words that a file ends too early, nothing where no evidence speaks against it."""
+    """Return in words that a file ends too early, None if nothing shows that it was cut."""
     if written := missing_end(evidence, file):
         return f"{ENDS} {written}, which was written; put it back from a copy, if there is one"
     # Where a record is known to be lost, it may be the one that made the task, and that may be accepted.

@@ -100,8 +100,8 @@ class Furniture:
     async def play(self, name: str, *, wait: bool = True) -> None:
         """Play a teammate in this process until it leaves, having ended what the one before left running.
 
-        Where another process plays it, stands in line, or without `wait` raises Held. Raises StoreCorrupt if the end of
-        its transcript is lost, unless the user has let it go on.
+        If another process runs it, wait, or without `wait` raise Held. Raises StoreCorrupt if the end of its transcript
+        is lost, unless the user has let it go on.
         """
         office = self.office
         async with office.pen.store.hold(name, f"process {os.getpid()}", wait=wait):
@@ -121,8 +121,8 @@ class Furniture:
         if written or changed:
             why = f"ends before record {written}, which was written" if written else "was cut or changed during a run"
             raise StoreCorrupt(
-                f"the transcript of '{name}' {why}; put it back from a copy, if there is one; "
-                f"then, or to go on without what is lost: deskmate doctor {team} --accept"
+                f"the transcript of '{name}' {why}. Restore the file from a copy if you have one. "
+                f"To continue, run: deskmate doctor {team} --accept"
             )
 
     async def sweep(self, name: str) -> None:

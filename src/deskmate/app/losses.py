@@ -11,6 +11,7 @@ from deskmate.app.checking import Check
 from deskmate.app.cuts import ENDS
 from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
 from deskmate.core import boards, members, rosters, tasks
+from deskmate.core.decide import has_word
 from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
@@ -18,24 +19,24 @@ from deskmate.stores.archive import strays_in, teams_in
 from deskmate.stores.jsonl import SUFFIX, TEAMS
 
 _UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
-_CUT = "the transcript was cut or changed, and nobody plays its member before that is accepted"
+_CUT = "the transcript was cut or changed; its member stays stopped until you accept the loss"
+_SHARED = (ROSTER, BOARD)
 _BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmate run"
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A record that is lost. `accepted`: whether a person said so; only losses of roster and board stop anybody."""
+    """A record that is lost. `accepted`: whether the user said so. `stops`: whether it stops anybody until then.
+
+    A lost record of roster or board stops everybody from taking tasks, the lost end of a transcript stops its member.
+    """
 
     stream: str
     number: int
     where: str
     reason: str
     accepted: bool
-
-    @property
-    def stops(self) -> bool:
-        """Whether nobody takes tasks because of it."""
-        return self.stream in (ROSTER, BOARD) and not self.accepted
+    stops: bool
 
     def __str__(self) -> str:
         what = f"record {self.number}" if self.number else "the end"
@@ -94,11 +95,12 @@ class CheckedTeam:
         if one.accepted:
             return Check("team", "ok", f"{self.name}: {one}, and that was accepted")
         if one.stops:
-            return Check("team", "bad", f"{self.name}: {one}")
+            # Of roster and board one line for all of them says what to do.
+            return Check("team", "bad", f"{self.name}: {one}", "" if one.stream in _SHARED else self._accept)
         return Check("team", "warn", f"{self.name}: {one}", "put the file back from a copy, if there is one")
 
     def _stopped(self) -> Iterator[Check]:
-        stopping = [one for one in self.lost if one.stops]
+        stopping = [one for one in self.lost if one.stops and one.stream in _SHARED]
         if self.lost and not self.founded:
             yield Check("team", "bad", f"{self.name}: {_UNFOUNDED}", _BEGIN)
         elif stopping:
@@ -107,8 +109,12 @@ class CheckedTeam:
                 "team",
                 "bad",
                 f"{self.name}: nobody takes tasks because of what is lost of {streams}",
-                f"put the file back from a copy, or accept the loss with: deskmate doctor {self.name} --accept",
+                self._accept,
             )
+
+    @property
+    def _accept(self) -> str:
+        return f"put the file back from a copy, or accept the loss with: deskmate doctor {self.name} --accept"
 
 
 def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
@@ -127,28 +133,43 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
     """
     reading = reading_of(folder, team)
     founded = reading.roster().team
-    found = [one for stream in (ROSTER, BOARD) for one in _lost(stream, reading.items(stream)) if one.stops]
+    found = [one for stream in _SHARED for one in _lost(stream, reading.items(stream)) if one.stops]
     found += _cut_transcripts(reading)
     if not found and (cut := next((words for words in reading.damage if ENDS in words), None)):
         raise Refused(f"{cut}; what is missing there can be accepted once a record was added behind it")
     if not found:
-        raise Refused(f"nothing is lost that stops anybody of team '{reading.team}'; there is nothing to accept")
+        raise Refused(f"Team '{reading.team}' has no losses to accept.")
     if not founded:
         raise Refused(f"team '{reading.team}': {_UNFOUNDED}, accepted or not; {_BEGIN}")
     return reading.team, tuple(found)
 
 
 def _cut_transcripts(reading: Reading) -> list[Lost]:
-    """Return what is missing of transcripts, so that nobody plays their members. A lead's is at its home."""
+    """Return what is missing of transcripts, so that their members stay stopped. A lead's is at its home."""
     roster, found = reading.roster(), list[Lost]()
     where = reading.workspace / TEAMS / reading.team
     for member in roster.members.values():
-        if member.here and not (member.name == LEAD and roster.home):
-            stream = log(member.name)
-            number = reading.ends_before(stream)
+        if member.here and not (member.name == LEAD and roster.home) and not _let_go_on(reading, member):
+            number = _ends_before(reading, log(member.name))
             if number or member.status.only_user:
-                found.append(Lost(stream, number, f"{where / member.name}{SUFFIX['log']}", _CUT, accepted=False))
+                file = f"{where / member.name}{SUFFIX['log']}"
+                found.append(Lost(log(member.name), number, file, _CUT, accepted=False, stops=True))
     return found
+
+
+def _let_go_on(reading: Reading, member: members.Member) -> bool:
+    """Tell whether the user has written to a stopped teammate: it goes on once the team is resumed."""
+    stopped = member.name != LEAD and member.status.only_user
+    return stopped and has_word(member, reading.items(mail(member.name)))
+
+
+def _ends_before(reading: Reading, stream: str) -> int:
+    try:
+        return reading.ends_before(stream)
+    except StoreError as error:
+        # That one transcript cannot be read keeps nobody from accepting other losses.
+        reading.note(str(error))
+        return 0
 
 
 def _checked(reading: Reading) -> CheckedTeam:
@@ -156,7 +177,7 @@ def _checked(reading: Reading) -> CheckedTeam:
     # Those of members too that have no file: somebody may have removed it.
     theirs = (kind(name) for name in roster.members for kind in (mail, log))
     streams = dict.fromkeys([*reading.streams(), *theirs])
-    lost = [one for stream in streams for one in _lost(stream, reading.items(stream))]
+    lost = [one for stream in streams for one in _lost(stream, reading.items(stream))] + _cut_transcripts(reading)
     seats = _seats(reading)
     told_already = {f"{one.where}: {one.reason}" for one in lost}
     others = (words for words in reading.damage if words not in told_already)
@@ -175,7 +196,8 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
     for item in items:
         if isinstance(item, Damaged) and item.kind == "lost":
             accepted = waiting is not None and item.number not in waiting
-            yield Lost(stream, item.number, item.where, item.reason, accepted)
+            stops = stream in _SHARED and not accepted
+            yield Lost(stream, item.number, item.where, item.reason, accepted, stops)
 
 
 def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:

@@ -222,10 +222,15 @@ def _is_private(task: Task, name: str) -> bool:
     return task.created_by == task.role == name
 
 
+def may_change(task: Task, name: str) -> bool:
+    """Tell whether somebody may edit or delete a task: its creator, its owner, lead and user."""
+    return name in IN_CHARGE or name in (task.created_by, task.owner)
+
+
 def _may_not(by: str, verb: str, task: Task) -> str | None:
-    allowed = [name for name in dict.fromkeys((task.created_by, task.owner)) if name and name not in IN_CHARGE]
-    if by in IN_CHARGE or by in allowed:
+    if may_change(task, by):
         return None
+    allowed = [name for name in dict.fromkeys((task.created_by, task.owner)) if name and name not in IN_CHARGE]
     names = ", ".join([*allowed, "lead"])
     return f"only {names} and user may {verb} task #{task.id}; ask {allowed[0] if allowed else LEAD} by SendMessage"
 
@@ -245,7 +250,10 @@ def _not_now(board: Board, event: BoardEvent) -> str | None:
         # Not all of them by number: a board may have thousands, and each claim is judged.
         many = len(board.damaged)
         where = f"record {next(iter(board.damaged))}" if many == 1 else f"{many} records"
-        return f"nobody takes work while the board is damaged at {where}; a person must accept the loss"
+        return (
+            f"No task can be taken while the board is damaged ({where}). "
+            "The user must accept the loss: deskmate doctor --accept"
+        )
     return None
 
 

@@ -5,7 +5,7 @@ not code in a loop. Each rule looks at the view and returns an action or passes;
 The runtime above carries out what comes back, records it, and asks again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from deskmate.core.actions import (
@@ -26,9 +26,10 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import CALLS_CAP, Memory, OpenCall
-from deskmate.core.messages import Envelope, calls_for_action
+from deskmate.core.messages import Envelope, calls_for_action, envelope_in
 from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.policy import Attempt, Effect, Rule
+from deskmate.core.records import Item
 from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
 from deskmate.core.verdicts import asking, verdict_on
@@ -291,14 +292,23 @@ def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
 
     A parked teammate acts only upon a word that lets it go on.
     """
-    if number <= member.status.heard or not calls_for_action(envelope.message):
+    if number <= member.status.heard:
         return False
-    return member.status.word != "parked" or lets_go_on(member, number, envelope.sender)
+    if member.status.word == "parked":
+        return lets_go_on(member, number, envelope)
+    return calls_for_action(envelope.message)
 
 
-def lets_go_on(parked: Member, number: int, sender: str) -> bool:
-    """Tell whether a message of this sender and number in its mailbox lets a parked member go on."""
-    return number > parked.status.known and sender in ({USER} if parked.status.only_user else IN_CHARGE)
+def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
+    """Tell whether the message of this number in its mailbox lets a parked member go on."""
+    asked = number > parked.status.known and calls_for_action(envelope.message)
+    return asked and envelope.sender in ({USER} if parked.status.only_user else IN_CHARGE)
+
+
+def has_word(parked: Member, items: Iterable[Item]) -> bool:
+    """Tell whether there is a message among these of its mailbox that lets a parked member go on."""
+    found = ((item.number, envelope_in(item)) for item in items)
+    return any(envelope and lets_go_on(parked, number, envelope) for number, envelope in found)
 
 
 def _settled(view: View, member: Member) -> bool:

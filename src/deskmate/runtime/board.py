@@ -194,7 +194,10 @@ class Board:
         )
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it; raise TaskRefused unless owner, creator, lead or user asks."""
+        """Drop a task and every edge to and from it.
+
+        Raises TaskRefused unless its owner, lead or user asks for it, or its creator while no other member owns it.
+        """
         return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
 
     async def accept(self, by: str, number: int) -> None:

@@ -60,7 +60,7 @@ class Roster:
                 raise Refused(f"there is {what} of '{name}', who never joined; choose another name")
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
-        """Say what a member is doing. That only the user may let it go on outlives a power loss."""
+        """Say what a member is doing. A Parked record with only_user is synced to disk."""
         await self._folded.append(self._pen, event.body(), sync=isinstance(event, Parked) and bool(event.only_user))
 
     async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:

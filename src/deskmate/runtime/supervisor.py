@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from deskmate.core.decide import lets_go_on
+from deskmate.core.decide import has_word
 from deskmate.core.members import Member, Parked, Working
 from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import IN_CHARGE, mail
@@ -31,7 +31,7 @@ SHUTDOWN_SECONDS = 185.0
 # A process is up within a second, with twenty others within many, and may wait 15 seconds for the one before to end.
 START_SECONDS = 120.0
 _START_LOOKS = 12
-RECORDS_CHANGED = "its records were cut or changed, and only the user can let it go on without them"
+RECORDS_CHANGED = "its records were cut or changed; only the user can restart it"
 _LOG = logging.getLogger(__name__)
 
 
@@ -137,13 +137,17 @@ class Supervisor:
     async def _park(self, failure: _Failure) -> None:
         office, name, reason = self._office, self._name, failure.reason
         letters = await office.pen.store.read(mail(name))
+        before = (await office.roster.refresh()).members[name].status
+        if before.only_user and not failure.only_user:
+            # It failed before it could record that its records were cut: that is still the user's to decide.
+            reason = f"{RECORDS_CHANGED}; {reason}"
         parked = Parked(
             name=name,
             reason=reason,
-            heard=(await office.roster.refresh()).members[name].status.heard,
+            heard=before.heard,
             # What it was told before did not keep it from failing: only a later word starts it again.
             known=letters[-1].number if letters else None,
-            only_user=failure.only_user or None,
+            only_user=failure.only_user or before.only_user or None,
             at=office.pen.clock.timestamp(),
         )
         await office.roster.status(parked)
@@ -151,7 +155,7 @@ class Supervisor:
         office.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
-        """Return once a parked member is told something that lets it go on, or is wanted gone."""
+        """Return once a parked member is told something that lets it go on, or is asked to stop."""
         box, store, last = mail(self._name), self._office.pen.store, 0
         parked = (await self._office.roster.refresh()).members[self._name]
         while True:
@@ -160,8 +164,7 @@ class Supervisor:
             if await self._wanted_gone(items):
                 self._overdue = self._overdue or "forced: asked to stop while nobody could play it"
                 return
-            words = ((item.number, envelope_in(item)) for item in items)
-            if any(word and lets_go_on(parked, number, word.sender) for number, word in words):
+            if has_word(parked, items):
                 break
             last = items[-1].number if items else last
             await store.changed({box: last})

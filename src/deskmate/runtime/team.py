@@ -30,7 +30,7 @@ class Team:
         self._ended = anyio.Event()
 
     async def keep(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> NoReturn:
-        """Have whoever joins played, for as long as this runs; `started` once those who are here are being started."""
+        """Run every member that joins. Calls `started` once present members are starting."""
         roster = self._office.roster
         await self._start_members()
         task_status.started()
@@ -41,7 +41,7 @@ class Team:
     async def _start_members(self) -> None:
         roster = await self._office.roster.refresh()
         if roster.team != self._team:
-            # Another team: those who bear a name again are others.
+            # Another team: the same name is a different member.
             self._team, self._kept = roster.team, set()
             self._finishing = True
             gone = [member.name for member in roster.teammates if not member.here]

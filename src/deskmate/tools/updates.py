@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from deskmate.core.claims import refusal
+from deskmate.core.claims import may_change, refusal
 from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
@@ -51,11 +51,17 @@ async def update(desk: Desk, wanted: Update) -> Result:
 
 
 def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
-    """Return what to do in which order: who takes a task may edit it, so it takes it first."""
-    if wanted.status is Status.IN_PROGRESS and wanted.owner in (None, desk.me.name):
-        return _hand_over, _set_status, _edit
+    """Return what to do in which order.
+
+    Edits come first: a task that they block is not begun. Only somebody who may not edit a task before taking it takes
+    it first, and then may not block it in the same call.
+    """
+    if may_change(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
+        return _edit, _hand_over, _set_status
     if wanted.owner == desk.me.name:
         return _hand_over, _edit, _set_status
+    if wanted.owner is None and wanted.status is Status.IN_PROGRESS:
+        return _set_status, _edit
     return _edit, _hand_over, _set_status
 
 
@@ -183,15 +189,15 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
         raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
     ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
-        raise ToolError(_failure(task, ran))
+        rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
+        raise ToolError("\n".join([failure(task, ran), tail(ran.output) or "(no output)", *rest]))
     return receipt.model_copy(update={"output": tail(ran.output)})
 
 
-def _failure(task: Task, ran: Ran) -> str:
+def failure(task: Task, ran: Ran) -> str:
+    """Return how a verify command failed, without quoting it: a member wrote it."""
     how = ran.ended or f"exit status {ran.exit}"
-    rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
-    told = f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
-    return "\n".join([told, tail(ran.output) or "(no output)", *rest])
+    return f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
 
 
 def tail(output: str) -> str:

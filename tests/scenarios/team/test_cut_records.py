@@ -131,7 +131,7 @@ async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(
     name, lost = lost_of(stage.place, None)
     assert [one.stream for one in lost] == ["log/lead"]
     await accept(stage.place, name, [(one.stream, one.number) for one in lost])
-    with pytest.raises(Refused, match="nothing to accept"):
+    with pytest.raises(Refused, match="no losses to accept"):
         lost_of(stage.place, None)
     played = await stage.resume({"lead": cuts_itself(way)})
     assert (played.outcome.text, stage.file("effects")) == ("That was all.", "done\n")

@@ -82,7 +82,7 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
         note("nothing was accepted")
         return BAD
     _accept(folder, name, lost)
-    return put([f"accepted; team {name} can go on"])
+    return put([f"Accepted. Team {name} can continue."])
 
 
 def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:
