@@ -4,8 +4,10 @@ import errno
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,23 +21,21 @@ from deskmate.workspaces.levels import PROGRAMS, find_sandbox
 from deskmate.workspaces.limits import Limits
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Mount, Sandbox, Way
+from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 LONG = 60
+# What a temporary folder shows: nothing, unless this Python itself is installed there.
+IN_TMP = f"{Path(sys.prefix).parts[2]}\n" if sys.prefix.startswith("/tmp/") else ""
 
 
 @pytest.fixture
 def on() -> Iterator[Ground]:
     """A ground outside the temporary folders."""
-    parent = ROOT / ".bench"
-    parent.mkdir(exist_ok=True)
-    with ground(parent) as laid:
+    with open_folder() as parent, ground(parent) as laid:
         yield laid
-    with suppress(OSError):
-        parent.rmdir()
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ async def test_a_command_leaves_nothing_in_the_workspace_but_what_it_wrote(
     [
         ("echo $HOME; cat ~/.bashrc", "<home>\n# mine\n"),
         ("cat ~/.netrc && ls -A ~/.ssh && wc -c < ~/.bash_history", "0\n"),
-        ("ls -A /run /tmp /var/tmp .teams .tasks | grep -v -e : -e '^$'", ""),
+        ("ls -A /run /tmp /var/tmp .teams .tasks | grep -v -e : -e '^$'", IN_TMP),
         (
             "echo x > /tmp/x && echo y > /var/tmp/y && cat /tmp/x /var/tmp/y && echo z > /dev/shm/z && cat /dev/shm/z",
             "x\ny\nz\n",
@@ -301,3 +301,18 @@ def test_what_lies_deeper_is_laid_over_what_lies_above_and_the_last_word_counts(
         *("--bind", "/a/b", "/a/b"),
         *("--ro-bind", "/s/blank", "/a/b/c"),
     ]
+
+
+async def test_a_virtual_environment_in_a_temporary_folder_is_there_to_read(on: Ground, bubblewrap: Sandbox) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        made = Path(folder, "env")
+        (made / "bin").mkdir(parents=True)
+        (made / "pyvenv.cfg").touch()
+        (made / "bin/tool").write_text("#!/bin/sh\necho found\n")
+        (made / "bin/tool").chmod(0o755)
+        Path(folder, "other").write_text("mine")
+        environ = {**on.environ(), "PATH": f"{made}/bin:{on.environ()['PATH']}"}
+        sandbox = replace(bubblewrap, state=on.state)
+        workspace = LocalWorkspace(on.workspace, "main", "lead", environ=environ, sandbox=sandbox)
+        told = await run(workspace, f"tool; ls -A {folder} {made}; touch {made}/x 2>/dev/null || echo no")
+        assert told == Ran(0, f"found\n{folder}:\nenv\n\n{made}:\nbin\npyvenv.cfg\nno\n")
