@@ -11,10 +11,10 @@ no secret reaches another file or a second place through a model that cannot see
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from deskmate.core.redaction import Redaction
 
@@ -150,6 +150,10 @@ class _Spot(NamedTuple):
     before: str
     line: str
 
+    @property
+    def after(self) -> str:
+        return self.line[len(self.before) + 1 :]
+
 
 def restore(old: Concealed, new: str) -> list[str]:
     """Return what each mark in a new text stands for, in order. `old` is the text that the new one replaces.
@@ -170,7 +174,8 @@ def restore(old: Concealed, new: str) -> list[str]:
             raise Unclear(f"{old.show(mark)} would be there more often than before")
         texts: list[str] | None = hidden[mark][: len(spots)]
         if len(set(hidden[mark])) > 1 and not _same_spots(known[mark], spots, lines, new_lines):
-            texts = _told_apart(known[mark], hidden[mark], spots)
+            added = _only_added(old.body, new, mark)
+            texts = _told_apart(known[mark], hidden[mark], spots, only_added=added)
         if texts is None or Counter(texts) - Counter(hidden[mark]):
             raise Unclear(f"{old.show(mark)} stands for different secrets there, and which one is meant is not clear")
         restored[mark] = iter(texts)
@@ -203,20 +208,103 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _told_apart(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -> list[str] | None:
-    """Return what marks stand for by the lines that they are on: the same line, or one that begins in the same way.
+def _told_apart(
+    olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot], *, only_added: bool
+) -> list[str] | None:
+    """Return what marks stand for, None if that is not clear.
 
-    If only one is left on either side, that is the one. None if that does not tell them apart.
+    Secrets change their order only if every line with a mark is one of the old lines. Otherwise they stay in order, and
+    the lines must not say anything else.
     """
-    by_line, by_beginning = defaultdict[tuple[str, str], set[str]](set), defaultdict[str, set[str]](set)
-    for spot, text in zip(olds, texts, strict=True):
-        by_line[spot.before, spot.line].add(text)
-        by_beginning[spot.before].add(text)
-    candidates = [by_line.get((spot.before, spot.line)) or by_beginning.get(spot.before, set()) for spot in news]
-    found = [next(iter(one)) for one in candidates if len(one) == 1]
-    left = list((Counter(texts) - Counter(found)).elements())
-    if len(found) == len(news):
+    named = list(_named(olds, texts, news))
+    found = [text for text, _ in named if text is not None]
+    if len(found) == len(news) and (all(whole for _, whole in named) or _in_order(found, texts)):
         return found
-    if len(found) == len(news) - 1 and len(left) == 1:
-        return [next(iter(one)) if len(one) == 1 else left[0] for one in candidates]
-    return None
+    pairs = list(zip(olds, texts, news, named, strict=False))
+    if len(olds) != len(news) or any(text not in (None, own) for _, own, _, (text, _) in pairs):
+        return None
+    alike = _texts_by(lambda spot: (spot.before, spot.line), olds, texts)
+    unsure = [
+        new
+        for old, _, new, (text, _) in pairs
+        if text is None and (len(alike[old.before, old.line]) > 1 or not _kept(old, new))
+    ]
+    return list(texts) if only_added or len(unsure) <= 1 else None
+
+
+def _named(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -> Iterator[tuple[str | None, bool]]:
+    """Yield what each mark stands for by its line, None if that does not tell, and whether that line is an old one.
+
+    It is an old one also if something was added at its end. A line that only begins like an old one does not tell if it
+    ends like the line of another secret, or has lost one of several secrets.
+    """
+    by_line = _texts_by(lambda spot: (spot.before, spot.line), olds, texts)
+    by_beginning = _texts_by(lambda spot: spot.before, olds, texts)
+    by_ending = _texts_by(lambda spot: spot.after, olds, texts)
+    on_line = _texts_by(lambda spot: spot.number, olds, texts)
+    first = {spot.before: spot for spot in reversed(olds)}
+    old_marks, new_marks = (Counter(spot.number for spot in spots) for spots in (olds, news))
+    for spot in news:
+        texts_here = by_line.get((spot.before, spot.line)) or by_beginning.get(spot.before, set())
+        if len(texts_here) != 1:
+            yield None, False
+            continue
+        text, old = next(iter(texts_here)), first[spot.before]
+        if (spot.before, spot.line) in by_line:
+            yield text, True
+        elif text not in by_ending.get(spot.after, {text}) and _WORD.search(spot.after):
+            yield None, False
+        elif new_marks[spot.number] < old_marks[old.number] and len(on_line[old.number]) > 1:
+            yield None, False
+        else:
+            yield text, spot.line.startswith(old.line.rstrip(",;"))
+
+
+_Key = TypeVar("_Key")
+
+
+def _texts_by(key: Callable[[_Spot], _Key], spots: Sequence[_Spot], texts: Sequence[str]) -> dict[_Key, set[str]]:
+    found = defaultdict[_Key, set[str]](set)
+    for spot, text in zip(spots, texts, strict=True):
+        found[key(spot)].add(text)
+    return dict(found)
+
+
+def _in_order(some: Iterable[str], texts: Iterable[str]) -> bool:
+    """Tell whether some of the texts are in the order that all of them are in."""
+    rest = iter(texts)
+    return all(text in rest for text in some)
+
+
+# -- what was kept --------------------------------------------------------------------------------
+
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+# `postgres` may become `postgresql`. A shorter word is the beginning of too many others.
+_LONG_WORD = 4
+
+
+def _only_added(old: str, new: str, mark: str) -> bool:
+    """Tell whether up to the line of the last mark all words of a text are still there, in order and between the same
+    marks: then words were only added."""
+    olds, news = (_until_last(text, mark).split(mark) for text in (old, new))
+    return len(olds) == len(news) and all(map(_contains, news, olds))
+
+
+def _until_last(text: str, mark: str) -> str:
+    end = text.find("\n", text.rfind(mark))
+    return text if end < 0 else text[:end]
+
+
+def _kept(old: _Spot, new: _Spot) -> bool:
+    """Tell whether a line still has all words of the old one, in order, on the same side of its mark."""
+    return _contains(new.before, old.before) and _contains(new.after, old.after)
+
+
+def _contains(new: str, old: str) -> bool:
+    words = (word[0] for word in _TOKEN.finditer(new))
+    return all(any(_same(word, one) for one in words) for word in _TOKEN.findall(old))
+
+
+def _same(old: str, new: str) -> bool:
+    return old == new or (len(old) >= _LONG_WORD and new.startswith(old))
