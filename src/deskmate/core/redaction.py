@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from deskmate.core.secret_contexts import addressed_in, assigned_in, is_plain, open_key, private_keys_in
-from deskmate.core.secret_shapes import is_example, prefixed_in, shaped_in
+from deskmate.core.secret_contexts import OPEN_NAME, addressed_in, assigned_in, open_key, private_keys_in
+from deskmate.core.secret_shapes import is_example, is_plain, prefixed_in, shaped_in
 
 SHORTEST = 8
 # More than any key of one line is long.
@@ -29,12 +29,14 @@ _NAME = "".join(letter for letter in _RUN if letter.isalnum() or letter in "_-")
 _CONTEXT = re.compile(
     r"""(?:authorization|secret_?access_?key|session_?token|client-key-data|"auth"|PrivateKey)"""
     r"""[\\"'\s:=>]*(?:(?:bearer|basic|token|ssws|api-?key)\s*)?\Z"""
-    r"""|(?:(?:key|token|secret)(?:s|_\w{1,8})?|passwo?r?d|_pat|_auth(?:Token)?)[\\"' \t:=]*\Z"""
+    r"""|(?:(?:key|token|secret)(?:s|_\w{1,8})?|passwo?r?d|_pat|_auth(?:Token)?)"""
+    r"""[\\"' \t:=]*(?:[:=][ \t]*\\{0,3}(?:"(?:\\.|[^"\\\r\n]){0,520}|'(?:\\.|[^'\\\r\n]){0,520})\\?)?\Z"""
+    r"""|launch_?darkly[\w .\\"':=(,-]*\Z"""
     r"""|machine\s{1,16}\S{0,128}(?:\s{1,16}\S{0,128}){0,5}\Z"""
     r"""|://[^\s"'`]*\Z""",
     re.IGNORECASE | re.ASCII,
 )
-_CONTEXT_CHARS = 400
+_CONTEXT_CHARS = 1200
 
 
 class Find(NamedTuple):
@@ -183,10 +185,6 @@ _SECRET_NAME = re.compile(
     r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|PRODUCTION|STAGING|LIVE|DEV|TEST|OLD|NEW|V\d+))?_?\d*$",
     re.IGNORECASE,
 )
-# Keys that open nothing.
-_OPEN_NAME = re.compile(
-    r"(?:^|_)(?:PUBLIC|CACHE|S3|OBJECT|PARTITION|ROUTING|SORT|PRIMARY|CONFIG)_KEYS?(?:_?\d+)?$", re.I
-)
 _PASSWORD_NAME = re.compile(r"PASS|PWD", re.IGNORECASE)
 _ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONG = 20
@@ -199,7 +197,7 @@ _BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold a secret, by what their names say, and the passwords in addresses."""
-    names = [name for name in environ if _SECRET_NAME.search(name) and not _OPEN_NAME.search(name)]
+    names = [name for name in environ if _SECRET_NAME.search(name) and not OPEN_NAME.search(name)]
     named = {name: environ[name] for name in names}
     found = dict(named)
     for name, value in environ.items():

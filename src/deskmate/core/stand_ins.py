@@ -252,12 +252,10 @@ def _named(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -
         text, old = next(iter(texts_here)), first[spot.before]
         if (spot.before, spot.line) in by_line:
             yield text, True
-        elif text not in by_ending.get(spot.after, {text}) and _WORD.search(spot.after):
-            yield None, False
-        elif new_marks[spot.number] < old_marks[old.number] and len(on_line[old.number]) > 1:
-            yield None, False
         else:
-            yield text, spot.line.startswith(old.line.rstrip(",;"))
+            other = text not in by_ending.get(spot.after, {text}) and _WORD.search(spot.after)
+            fewer = new_marks[spot.number] < old_marks[old.number] and len(on_line[old.number]) > 1
+            yield None if other or fewer else text, spot.line.startswith(old.line.rstrip(",;"))
 
 
 _Key = TypeVar("_Key")
