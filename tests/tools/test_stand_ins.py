@@ -284,7 +284,9 @@ async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(fil
     assert file.now == before
 
 
-@pytest.mark.parametrize("nearly", ["[redacted:GitHub token]", "[REDACTED: GitHub token]", "[ redacted : the token]"])
+@pytest.mark.parametrize(
+    "nearly", ["[redacted:GitHub token]", "[REDACTED: GitHub token]", "[ redacted : github  token]"]
+)
 async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File, nearly: str) -> None:
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={nearly}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={nearly}")):
@@ -293,7 +295,25 @@ async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File,
     assert file.now == before
 
 
-@pytest.mark.parametrize("blank", ["[redacted]", "<REDACTED>", "****", "<hidden>"])
+@pytest.mark.parametrize(
+    "blank",
+    [
+        "[redacted]",
+        "<REDACTED>",
+        "****",
+        "<hidden>",
+        "[ redacted : the token]",
+        "[REDACTED: EMAIL]",
+        "...",
+        '"..."',
+        "…",
+        "<your-token-here>",
+        "<token>",
+        "xxxx",
+        "XXXXXXXX",
+        "已隐藏",
+    ],
+)
 async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) -> None:
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={blank}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={blank}")):
@@ -302,6 +322,28 @@ async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) 
         ):
             await change
     assert file.now == before
+
+
+ORDINARY = [
+    're.sub(p, "[REDACTED: EMAIL]", s)\n',
+    'return f"[redacted: {kind}]"\n',
+    "echo [redacted: phone number] [ Redacted : SSN ]\n",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+async def test_what_other_programs_write_for_what_they_hide_is_ordinary_text(file: File, text: str) -> None:
+    await file.read(f"KEY={KEY}\nB=2\n")
+    await file.write(f"KEY={NAMED}\n{text}")
+    await file.edit(text, f"B=3\n{text}")
+    assert file.now == f"KEY={KEY}\nB=3\n{text}"
+    await file.desk.use("write_file", path="g", content=text)
+
+
+async def test_dots_tags_and_crosses_elsewhere_do_not_keep_a_secret_from_being_removed(file: File) -> None:
+    await file.read(f"KEY={KEY}\nB=2\n")
+    await file.write("KEY=$GITHUB_TOKEN\nB=<b>3</b> and so on ... xxxx\n")
+    assert file.now == "KEY=$GITHUB_TOKEN\nB=<b>3</b> and so on ... xxxx\n"
 
 
 @pytest.mark.parametrize("half", ["[redacted: GitHub", "GitHub token]", "token", KEY[:12]])
@@ -420,6 +462,37 @@ async def test_a_command_with_a_stand_in_is_not_run(
     with pytest.raises(ValidationError, match="in the place of a secret, and would use or write these very words"):
         await desk.use("bash", command=command, run_in_background=background)
     assert workspace.asked == []
+
+
+async def test_a_command_with_the_stand_in_of_a_secret_under_an_odd_name_is_not_run(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    desk.redaction = Redaction({"REDIS": SECRETS["variable"][1]})
+    with pytest.raises(ToolError, match=r"not run: it has \[redacted: REDIS\] in the place of a secret"):
+        await desk.use("bash", command="redis-cli -u '[redacted: REDIS]'")
+    assert workspace.asked == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'Mask emails as [REDACTED: EMAIL]'",
+        "grep '\\[REDACTED: EMAIL\\]' log",
+        "echo '[redacted: {kind}]'",
+    ],
+)
+async def test_a_command_with_what_other_programs_write_for_what_they_hide_is_run(
+    desk: PlainDesk, workspace: MemoryWorkspace, command: str
+) -> None:
+    await desk.use("bash", command=command)
+    assert len(workspace.asked) == 1
+
+
+def test_every_name_that_is_shown_is_known_as_that_of_a_stand_in() -> None:
+    texts = [text for text, _ in SECRETS.values()]
+    shown = {find.name for text in texts for find in SHAPES.find(text)}
+    assert [name for name in shown if not SHAPES.may_show(name)] == []
+    assert len(shown) > 90
 
 
 @pytest.mark.parametrize("command", ["grep -rn '\\[redacted' .", "grep 'redacted: API key' log", "echo '[redacted]'"])

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from deskmate.core.secret_contexts import OPEN_NAME, addressed_in, assigned_in, open_key, private_keys_in
-from deskmate.core.secret_shapes import is_example, is_plain, prefixed_in, shaped_in
+from deskmate.core.secret_contexts import (
+    CONTEXT_NAMES,
+    OPEN_NAME,
+    addressed_in,
+    assigned_in,
+    open_key,
+    private_keys_in,
+)
+from deskmate.core.secret_shapes import SHAPE_NAMES, is_example, is_plain, prefixed_in, shaped_in
 
 SHORTEST = 8
 # More than any key of one line is long.
@@ -39,6 +46,14 @@ _CONTEXT = re.compile(
 _CONTEXT_CHARS = 1200
 
 
+def loosely(name: str) -> str:
+    """Return a name in the form in which two names are compared that were not copied exactly."""
+    return re.sub(r"""[\s"'`\\]+""", "", name).casefold()
+
+
+_TABLE_NAMES = frozenset(map(loosely, SHAPE_NAMES | CONTEXT_NAMES))
+
+
 class Find(NamedTuple):
     """A secret in a text, from `start` to `end`. `begin`: from where on the text tells that it is one."""
 
@@ -62,6 +77,7 @@ class Redaction:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
         # What is held back of a stream is a run of visible letters; these may be more than one.
         self._odd = [form for form, _ in self._forms if form.strip(_RUN)]
+        self._names = _TABLE_NAMES | {loosely(name) for name in named.values()}
         self._hold = max([_HOLD, *(2 * len(form) for form in forms)])
 
     def text(self, text: str) -> str:
@@ -78,6 +94,10 @@ class Redaction:
         if isinstance(value, list | tuple):
             return [self.value(each) for each in value]
         return value
+
+    def may_show(self, name: str) -> bool:
+        """Tell whether it may put a name in the place of a secret. Case, blanks and quotes do not count."""
+        return loosely(name) in self._names
 
     def passing(self) -> "Passing":
         """Return what redacts a text that comes in pieces."""
@@ -185,6 +205,7 @@ _SECRET_NAME = re.compile(
     r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|PRODUCTION|STAGING|LIVE|DEV|TEST|OLD|NEW|V\d+))?_?\d*$",
     re.IGNORECASE,
 )
+_ADDRESS_NAME = re.compile(r"_UR[LI](?:_?\d+)?(?: \(\d+\))?$|^[A-Z][A-Z0-9_]* \(\d+\)$")
 _PASSWORD_NAME = re.compile(r"PASS|PWD", re.IGNORECASE)
 _ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONG = 20
@@ -204,6 +225,11 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
         for at, password in enumerate(dict.fromkeys(_PASSWORD.findall(value)), 1 + (name in named)):
             found[name if at == 1 else f"{name} ({at})"] = password
     return found
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name may hold a secret, or an address with a password."""
+    return _SECRET_NAME.search(name) is not None or _ADDRESS_NAME.search(name) is not None
 
 
 def _tells(value: str) -> bool:

@@ -9,6 +9,12 @@ from collections.abc import Iterator
 
 from deskmate.core.secret_shapes import PLACEHOLDER, Shape, Span, grouped, is_plain, present
 
+_ASSIGNED_NAME = "value of a secret name"
+_PASSWORD_NAME = "password in an address"
+_TOKEN_NAME = "token in an address"
+_KEY_NAME = "private key"
+CONTEXT_NAMES = frozenset({_ASSIGNED_NAME, _PASSWORD_NAME, _TOKEN_NAME, _KEY_NAME})
+
 # -- values ---------------------------------------------------------------------------------------
 
 _SHORTEST = 16
@@ -42,7 +48,7 @@ _DJANGO = "(?:django-insecure-)?"
 _QUOTED = rf"""(?P<quote>\\{{0,3}}["']){_DJANGO}(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{16,512}})(?P=quote)"""
 _BARE = rf"""\\{{0,3}}["']?{_DJANGO}(?P<bare>(?:(?!["'`\\<>])[!-~]){{16,512}})"""
 _ASSIGNED = grouped(
-    Shape(needle, "value of a secret name", re.compile(f"(?P<name>{pattern}){_IS}(?:{_QUOTED}|{_BARE})", re.ASCII))
+    Shape(needle, _ASSIGNED_NAME, re.compile(f"(?P<name>{pattern}){_IS}(?:{_QUOTED}|{_BARE})", re.ASCII))
     for needle, pattern in (
         ("KEY", r"KEY(?<![A-Z]KEY)(?<!PUBLIC_KEY)(?<!CACHE_KEY)" + _SUFFIX),
         ("TOKEN", "TOKEN" + _SUFFIX),
@@ -143,9 +149,9 @@ def addressed_in(text: str) -> Iterator[Span]:
     for match in _ADDRESS.finditer(text):
         user, password = match[1], match[2]
         if password != user and not PLACEHOLDER.fullmatch(password) and not _VARIABLE.match(password):
-            yield Span(*match.span(2), match.start(), "password in an address")
+            yield Span(*match.span(2), match.start(), _PASSWORD_NAME)
     for match in _TOKEN_USER.finditer(text):
-        yield Span(*match.span(1), match.start(), "token in an address")
+        yield Span(*match.span(1), match.start(), _TOKEN_NAME)
 
 
 # -- private keys ---------------------------------------------------------------------------------
@@ -189,7 +195,7 @@ def private_keys_in(text: str) -> Iterator[Span]:
             at = body.end()
         else:
             continue
-        yield Span(begin.start(), at, begin.start(), "private key")
+        yield Span(begin.start(), at, begin.start(), _KEY_NAME)
     for end in ends[next_end:]:
         yield from _rest_of_key(text, at, *end)
         at = end[1]
@@ -201,7 +207,7 @@ def _rest_of_key(text: str, after: int, end: int, stop: int) -> Iterator[Span]:
     end = line if line and _NUMBER.fullmatch(text, line, end) else end
     start = _base64_before(text, max(after, end - _REST_CHARS), end)
     if start < end:
-        yield Span(start, stop, start, "private key")
+        yield Span(start, stop, start, _KEY_NAME)
 
 
 def _base64_before(text: str, low: int, end: int) -> int:

@@ -347,6 +347,9 @@ _SHAPES = grouped(
 )
 
 
+SHAPE_NAMES = frozenset({name for name, _, _ in _PREFIXED} | {shape.name for _, group in _SHAPES for shape in group})
+
+
 def shaped_in(text: str) -> Iterator[Span]:
     """Yield what has one of the other shapes."""
     for shape in present(_SHAPES, text):

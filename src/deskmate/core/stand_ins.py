@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from deskmate.core.redaction import Redaction
+from deskmate.core.redaction import SHAPES, Redaction, is_secret_name
 
 _STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 # As a model may remember it.
-_NEARLY = re.compile(r"\[\s?redacted\s?:[^\]\n]{1,80}\]", re.IGNORECASE)
+_NEARLY = re.compile(r"\[\s?redacted\s?:([^\]\n]{1,80})\]", re.IGNORECASE)
 # Surrogates: no text that was decoded from UTF-8 contains any.
 _FIRST_MARK = 0xD800
 _MARK = re.compile("[\ud800-\udfff]")
@@ -30,14 +30,23 @@ class Unclear(Exception):
     """It is not clear which secret a stand-in stands for."""
 
 
-def stand_ins(text: str) -> list[str]:
-    """Return the stand-ins in a text, in order, also those that were not copied exactly."""
-    return _NEARLY.findall(text)
+def stand_ins(text: str, redaction: Redaction = SHAPES) -> list[str]:
+    """Return the stand-ins in a text, in order, also those that were not copied exactly.
+
+    Other programs write `[REDACTED: EMAIL]`. A stand-in has a name that the redaction shows, or is written exactly as
+    one and has the name of a secret, which may have been known before.
+    """
+    return [found[0] for found in _NEARLY.finditer(text) if _is_stand_in(found, redaction)]
 
 
-def refusal_to_run(command: str) -> str | None:
+def _is_stand_in(found: re.Match[str], redaction: Redaction) -> bool:
+    exact = _STAND_IN.fullmatch(found[0]) is not None
+    return redaction.may_show(found[1]) or (exact and is_secret_name(found[1].strip()))
+
+
+def refusal_to_run(command: str, redaction: Redaction = SHAPES) -> str | None:
     """Return why a command is not run, None if it has no stand-in."""
-    found = stand_ins(command)
+    found = stand_ins(command, redaction)
     return f"it has {found[0]} in the place of a secret, and would use or write these very words" if found else None
 
 
@@ -140,6 +149,32 @@ def exposed(text: Concealed, redaction: Redaction) -> str | None:
         if hidden != stand_in and not found:
             return stand_in
     return None
+
+
+# What models write for a secret that they do not know.
+_BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>|已隐藏|已脱敏", re.IGNORECASE)
+# These are also written for other reasons: they count in the place of a secret.
+_FILLERS = re.compile(r"\.{3,}|…|<[^<>?%\n][^<>\n]*>|x{4,}", re.IGNORECASE)
+_QUOTES = " \t\"'`"
+
+
+def blanked(old: Concealed, new: Concealed) -> str | None:
+    """Return the stand-in of a secret that a new text has no more, if it has a blank instead; None if it has not."""
+    lost = old.secrets() - new.secrets()
+    if not lost:
+        return None
+    more = len(_BLANKS.findall(new.body)) > len(_BLANKS.findall(old.body))
+    return min(lost) if more or _has_filler(old.body, new.body) else None
+
+
+def _has_filler(old: str, new: str) -> bool:
+    """Tell whether a line that begins like one with a mark goes on with a filler."""
+    befores = {spot.before.rstrip(_QUOTES) for spot in _spots(_lines(old))}
+    return any(
+        line[: found.start()].rstrip(_QUOTES) in befores and (found.start() or found[0] == line)
+        for line in _lines(new)
+        for found in _FILLERS.finditer(line)
+    )
 
 
 class _Spot(NamedTuple):
