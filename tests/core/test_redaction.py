@@ -2,6 +2,7 @@
 
 import base64
 import json
+import random
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -102,6 +103,22 @@ def test_json_is_redacted_in_its_texts_and_keys_and_otherwise_left_as_it_is() ->
 
 # -- in pieces ------------------------------------------------------------------------------------
 
+PARTS = (
+    "API_KEY", "OBJECT_", "TOKEN", "db_password", "launchDarkly", "=", ": ", " = ", '"', "'", '\\"', " ", "\n", "\\n",
+    "aB3dE5fG7hI9" + "jK1l", "#mN0pQ2rS", "$(x)", "(", ")", "word", "sdk-" + "550e8400-e29b-41d4-a716-446655440000",
+    ",", "&b=", "{}", "ü", "x7" * 200, "django-insecure-", "Authorization: Bearer ",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=14).map("".join), st.lists(st.integers(0, 900), max_size=8))
+def test_a_text_is_redacted_the_same_in_whatever_pieces_it_comes(text: str, cuts: list[int]) -> None:
+    passing = SHAPES.passing()
+    ends = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    pieces = [passing.add(text[start:end]) for start, end in pairwise(ends)]
+
+    assert "".join([*pieces, passing.end()]) == SHAPES.text(text)
+
+
 LINE = f"see {VALUE} and\n{''.join(BEHIND['authorization'])} or {SHAPED['private key']} 好的Zk3vQ9tRw7Lx2MbN.\n"
 
 
@@ -131,6 +148,39 @@ def test_a_secret_of_any_known_format_is_found(name: str) -> None:
 
     assert "[redacted: " in told
     assert not any(secret[at : at + 12] in told for at in range(max(1, len(secret) - 11)))
+
+
+CUT = "aB3dE5fG7hI9" + "jK1l"
+
+
+@pytest.mark.parametrize("sign", ["#", "$", "(", ")", ",", ":", ";", "?", "!", "[", "]", "{", "}", "|", "~", "ü"])
+@pytest.mark.parametrize("line", ['DB_PASSWORD="{}"', "API_KEY = '{}'", '"TOKEN": "{}",', '\\"TOKEN\\": \\"{}\\"'])
+def test_a_value_between_quotes_is_hidden_whole_whatever_signs_it_has(line: str, sign: str) -> None:
+    for value in (f"{CUT}{sign}mN0pQ2rS", f"aB3{sign}dE5fG7hI{sign}9{CUT}", f"{CUT} {sign} mN0pQ2rS"):
+        assert SHAPES.text(line.replace("{}", value)) == line.replace("{}", "[redacted: value of a secret name]")
+
+
+@pytest.mark.parametrize("sign", ["#", "$", "(", ",", ":", ";", "?", "!", "[", "{"])
+def test_a_value_without_quotes_is_hidden_up_to_a_blank(sign: str) -> None:
+    told = "[redacted: value of a secret name]"
+    assert SHAPES.text(f"DB_PASSWORD={CUT}{sign}mN0pQ2rS x\n") == f"DB_PASSWORD={told} x\n"
+
+
+@pytest.mark.parametrize(
+    "around", ["f(api_key={})", "f(api_key={}, x)", "TOKEN={};", "TOKEN={},B_X=1", "?api_key={}&b=1"]
+)
+def test_the_code_around_a_value_is_no_part_of_it(around: str) -> None:
+    assert SHAPES.text(around.replace("{}", CUT)) == around.replace("{}", "[redacted: value of a secret name]")
+
+
+@pytest.mark.parametrize("prefix", ["django-insecure-", ""])
+def test_every_key_that_django_makes_is_hidden_whole(prefix: str) -> None:
+    chosen = random.Random(7)
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)"
+    keys = ["".join(chosen.choices(letters, k=50)) for _ in range(2000)]
+    told = f"SECRET_KEY = '{prefix}[redacted: value of a secret name]'"
+
+    assert [key for key in keys if SHAPES.text(f"SECRET_KEY = '{prefix}{key}'") != told] == []
 
 
 def test_words_pass_at_once_but_for_the_last_which_may_go_on() -> None:
@@ -198,6 +248,25 @@ def test_nothing_in_this_project_looks_like_a_secret() -> None:
         "x-api-key: $ANTHROPIC_API_KEY",
         "user.auth_token = AuthorizationCodeGrant_v2",
         "machine learning needs a login and a password like no other",
+        "DAI_TOKEN=0x6B175474E89094C44Da98b954EedeAC495271d0F",
+        "LOCAL_STORAGE_KEY = 'myApp_settings_v2_2023' and SAVE_KEY = 'myApp_settings_v2_2023'",
+        "QUERY_KEY='useGetUsersByIdV2Query1' HOOK_KEY='useGetUsersByIdV2Query1'",
+        "OBJECT_KEY=a1b2c3d4/e5f6a7b8/c9d0e1f2.json",
+        "IDEMPOTENCY_KEY=550e8400-e29b-41d4-a716-446655440000",
+        "GPG_KEY=A035C8C19219BA821ECEA86B64E628F8D684696D",
+        "STRIPE_PUBLISHABLE_KEY=pk_test_TYooMQauvdEDq54NiTphI7jx",
+        '"auth": "requiredForAllRoutes"',
+        "machine example.org login me password PASSWORD",
+        "Authorization: Bearer YOUR_ACCESS_TOKEN_12345",
+        "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+        "aws_session_token = AQoEXAMPLEH4aoAH0gNCAPy" + "JrxrkqDn1" * 20,
+        "sk-learn-Version-1-0-2-release-notes sk-Fading-Circle-12-Something",
+        "sdk-550e8400-e29b-41d4-a716-446655440000 api-550e8400-e29b-41d4-a716-446655440000",
+        "HEX_PAT = '[0-9A-Fa-f]{1,4}' TOKEN = '[a-zA-Z_][a-zA-Z0-9_-]*'",
+        "SECRET = '\\x1b[31mred\\x1b[0m \\x07bell'",
+        "PASSWORD = 'Please enter at least 8 characters, 2 of them digits'",
+        "API_KEY=get_key('service-v2',region1) TOKEN=$(pass show a/B1c2D3e4F5) TOKEN=${TOKEN:-aB3dE5fG7hI9}",
+        "KEY: z.string().min(32).max(128), TOKEN=names[index2].tokenOfUser1",
         "the key-0123456789abcdef of a dict; v1.0-beta; re_compiled_pattern; pat-a-cake",
     ],
 )

@@ -5,9 +5,12 @@ import re
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from deskmate.core.redaction import SHAPES, Redaction
+from deskmate.core.stand_ins import Unclear, conceal, restore
 from deskmate.errors import ToolError
 from tests.secret_formats import SECRETS
 from tests.tools import MemoryWorkspace, PlainDesk
@@ -170,6 +173,110 @@ async def test_which_of_two_secrets_is_meant_is_never_guessed(file: File, conten
     assert file.now == before
 
 
+SHIFTED = {
+    "numbers go down": ("API_KEY_1=K1\nAPI_KEY_2=K2\n", "API_KEY_0=R\nAPI_KEY_1=R\n"),
+    "numbers go up": ("API_KEY_1=K1\nAPI_KEY_2=K2\n", "API_KEY_2=R\nAPI_KEY_3=R\n"),
+    "three numbers go down": ("GH_1=K1\nGH_2=K2\nGH_3=K3\n", "GH_0=R\nGH_1=R\nGH_2=R\n"),
+    "a rotation": ("TOKEN=K1\nNEW_TOKEN=K2\n", "OLD_TOKEN=R\nTOKEN=R\n"),
+    "numbers in comments": ("K1 # 1\nK2 # 2\n", "R # 0\nR # 1\n"),
+    "a name that goes on": ("GH=K1\nGH_1=K2\n", "GH_1=R\nGH_12=R\n"),
+    "short names, both exported": ("t=K1\ne=K2\n", "export e=R\nexport t=R\n"),
+    "sections": ("[a]\ntoken=K1\n[b]\ntoken=K2\n", "[b]\ntoken=R\n[a]\ntoken=R\n"),
+    "renamed and out of order": ("a=K1\nb=K2\nc=K3\n", "c=R\na=R\nd=R\n"),
+    "a beginning against an end": ("curl -u K1 https://a\ncurl -H K2 https://b\n", "curl -H R https://a\n"),
+    "beginnings against ends": (
+        "curl -u K1 https://a\ncurl -H K2 https://b\n",
+        "curl -H R https://a\ncurl -u R https://b\n",
+    ),
+    "one of two on a line": ('KEYS = ["K1", "K2"]\n', 'KEYS = ["R"]\n'),
+    "one of two on a line, and a word": ('KEYS = ["K1", "K2"]\n', 'KEYS = ["R", "x"]\n'),
+    "one of two moves to the next line": ('a = ["K1", "K2"]\nb = ["K3"]\n', 'a = ["R"]\nb = ["R", "R"]\n'),
+    "a renamed one of two that are left": ("a=K1\nb=K2\nc=K3\n", "a=R\nd=R\n"),
+}
+CLEAR = {
+    "exported": ("A=K1\nB=K2\nc=1\n", "export A=R\nexport B=R\nc=2\n"),
+    "quoted": ("A=K1\nB=K2\n", 'A="R"\nB="R"\n'),
+    "a field in each section": (
+        "[a]\ntoken=K1\n[b]\ntoken=K2\nend\n",
+        "[a]\nuser=x\ntoken=R\n[b]\nuser=y\ntoken=R\n",
+    ),
+    "another scheme": ("A=pg_db://u/K1/a\nB=pg_db://u/K2/b\n", "A=pg_dbs://u/R/a\nB=pg_dbs://u/R/b\n"),
+    "a list that is quoted": ("- K1\n- K2\n", '- "R"\n- "R"\n'),
+    "whole lines in another order": ('"a": "K1",\n"b": "K2",\n"c": "K3"\n', '"c": "R",\n"b": "R",\n"a": "R"\n'),
+    "one is removed": ("a=K1\nb=K2\nc=K3\n", "a=R\nc=R\n"),
+}
+KEYS = {f"K{number}": f"{KEY[:-5]}{number:05}" for number in range(1, 4)}
+
+
+def filled(text: str) -> str:
+    """Return a text with the keys that it names."""
+    return re.sub(r"\bK\d", lambda found: KEYS.get(found[0], found[0]), text)
+
+
+@pytest.mark.parametrize("case", SHIFTED)
+async def test_secrets_are_not_swapped_when_their_names_are_shifted(file: File, case: str) -> None:
+    before, after = filled(SHIFTED[case][0]), re.sub(r"\bR\b", NAMED, SHIFTED[case][1])
+    await file.read(before)
+    for change in (file.write(after), file.edit(file.seen.strip(), after.strip())):
+        with pytest.raises(ToolError, match="which one is meant is not clear"):
+            await change
+    assert file.now == before
+
+
+@pytest.mark.parametrize("case", CLEAR)
+async def test_a_change_around_several_secrets_that_leaves_no_doubt_is_made(file: File, case: str) -> None:
+    before, after = filled(CLEAR[case][0]), re.sub(r"\bR\b", NAMED, CLEAR[case][1])
+    lines = {"one is removed": "K1 K3", "whole lines in another order": "K3 K2 K1"}
+    keys = iter(lines.get(case, "K1 K2 K3").split())
+    wanted = re.sub(re.escape(NAMED), lambda _: KEYS[next(keys)], after)
+    await file.read(before)
+    await file.write(after)
+    assert file.now == wanted
+
+
+LINES = st.tuples(st.sampled_from(["KEY_{}=*", "{}=*", "- *", "* # {}", "x {} y"]), st.integers(0, 3))
+EDITS = st.tuples(st.sampled_from(["rename", "renumber", "swap", "delete", "insert", "copy"]), *[st.integers(0, 5)] * 2)
+
+
+def changed(lines: list[str], edit: tuple[str, int, int]) -> list[str]:
+    """Return lines after one more edit."""
+    kind, at, to = edit
+    at, to = at % (len(lines) or 1), to % (len(lines) or 1)
+    if kind == "insert" or not lines:
+        return [*lines[:at], "new line", *lines[at:]]
+    if kind == "swap":
+        lines[at], lines[to] = lines[to], lines[at]
+        return lines
+    if kind == "delete":
+        return [*lines[:at], *lines[at + 1 :]]
+    if kind == "copy":
+        return [*lines[:at], lines[at], *lines[at:]]
+    number = str(edit[2] - 1) if kind == "renumber" else f"\\g<0>{edit[2]}"
+    lines[at] = re.sub(r"\d", number, lines[at], count=1)
+    return lines
+
+
+@given(st.lists(LINES, min_size=2, max_size=5), st.lists(EDITS, max_size=6))
+def test_secrets_stay_in_order_or_on_their_own_lines_whatever_is_changed(
+    made: list[tuple[str, int]], edits: list[tuple[str, int, int]]
+) -> None:
+    lines = [line.format(number) for line, number in made]
+    keys = iter(f"{KEY[:-5]}{number:05}" for number in range(99))
+    old = conceal(re.sub(r"\*", lambda _: next(keys), "\n".join(lines)), SHAPES)
+    edited = lines[:]
+    for edit in edits:
+        edited = changed(edited, edit)
+    after = "\n".join(edited)
+    try:
+        found = restore(old, old.mark(after.replace("*", NAMED)))
+    except Unclear:
+        return
+    own = dict(zip(old.hidden, (line for line in lines if "*" in line), strict=True))
+    order = [old.hidden.index(text) for text in found]
+    marked = [line for line in after.split("\n") if "*" in line]
+    assert order == sorted(set(order)) or [own[text] for text in found] == marked
+
+
 async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(file: File) -> None:
     await file.read(before := f"log: {NAMED}\n")
     with pytest.raises(ToolError, match="nothing was written"):
@@ -177,7 +284,9 @@ async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(fil
     assert file.now == before
 
 
-@pytest.mark.parametrize("nearly", ["[redacted:GitHub token]", "[REDACTED: GitHub token]", "[ redacted : the token]"])
+@pytest.mark.parametrize(
+    "nearly", ["[redacted:GitHub token]", "[REDACTED: GitHub token]", "[ redacted : github  token]"]
+)
 async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File, nearly: str) -> None:
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={nearly}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={nearly}")):
@@ -186,7 +295,25 @@ async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File,
     assert file.now == before
 
 
-@pytest.mark.parametrize("blank", ["[redacted]", "<REDACTED>", "****", "<hidden>"])
+@pytest.mark.parametrize(
+    "blank",
+    [
+        "[redacted]",
+        "<REDACTED>",
+        "****",
+        "<hidden>",
+        "[ redacted : the token]",
+        "[REDACTED: EMAIL]",
+        "...",
+        '"..."',
+        "…",
+        "<your-token-here>",
+        "<token>",
+        "xxxx",
+        "XXXXXXXX",
+        "已隐藏",
+    ],
+)
 async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) -> None:
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={blank}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={blank}")):
@@ -195,6 +322,28 @@ async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) 
         ):
             await change
     assert file.now == before
+
+
+ORDINARY = [
+    're.sub(p, "[REDACTED: EMAIL]", s)\n',
+    'return f"[redacted: {kind}]"\n',
+    "echo [redacted: phone number] [ Redacted : SSN ]\n",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+async def test_what_other_programs_write_for_what_they_hide_is_ordinary_text(file: File, text: str) -> None:
+    await file.read(f"KEY={KEY}\nB=2\n")
+    await file.write(f"KEY={NAMED}\n{text}")
+    await file.edit(text, f"B=3\n{text}")
+    assert file.now == f"KEY={KEY}\nB=3\n{text}"
+    await file.desk.use("write_file", path="g", content=text)
+
+
+async def test_dots_tags_and_crosses_elsewhere_do_not_keep_a_secret_from_being_removed(file: File) -> None:
+    await file.read(f"KEY={KEY}\nB=2\n")
+    await file.write("KEY=$GITHUB_TOKEN\nB=<b>3</b> and so on ... xxxx\n")
+    assert file.now == "KEY=$GITHUB_TOKEN\nB=<b>3</b> and so on ... xxxx\n"
 
 
 @pytest.mark.parametrize("half", ["[redacted: GitHub", "GitHub token]", "token", KEY[:12]])
@@ -313,6 +462,37 @@ async def test_a_command_with_a_stand_in_is_not_run(
     with pytest.raises(ValidationError, match="in the place of a secret, and would use or write these very words"):
         await desk.use("bash", command=command, run_in_background=background)
     assert workspace.asked == []
+
+
+async def test_a_command_with_the_stand_in_of_a_secret_under_an_odd_name_is_not_run(
+    desk: PlainDesk, workspace: MemoryWorkspace
+) -> None:
+    desk.redaction = Redaction({"REDIS": SECRETS["variable"][1]})
+    with pytest.raises(ToolError, match=r"not run: it has \[redacted: REDIS\] in the place of a secret"):
+        await desk.use("bash", command="redis-cli -u '[redacted: REDIS]'")
+    assert workspace.asked == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'Mask emails as [REDACTED: EMAIL]'",
+        "grep '\\[REDACTED: EMAIL\\]' log",
+        "echo '[redacted: {kind}]'",
+    ],
+)
+async def test_a_command_with_what_other_programs_write_for_what_they_hide_is_run(
+    desk: PlainDesk, workspace: MemoryWorkspace, command: str
+) -> None:
+    await desk.use("bash", command=command)
+    assert len(workspace.asked) == 1
+
+
+def test_every_name_that_is_shown_is_known_as_that_of_a_stand_in() -> None:
+    texts = [text for text, _ in SECRETS.values()]
+    shown = {find.name for text in texts for find in SHAPES.find(text)}
+    assert [name for name in shown if not SHAPES.may_show(name)] == []
+    assert len(shown) > 90
 
 
 @pytest.mark.parametrize("command", ["grep -rn '\\[redacted' .", "grep 'redacted: API key' log", "echo '[redacted]'"])

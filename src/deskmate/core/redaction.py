@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from deskmate.core.secret_contexts import addressed_in, assigned_in, is_plain, open_key, private_keys_in
-from deskmate.core.secret_shapes import is_example, prefixed_in, shaped_in
+from deskmate.core.secret_contexts import (
+    CONTEXT_NAMES,
+    OPEN_NAME,
+    addressed_in,
+    assigned_in,
+    open_key,
+    private_keys_in,
+)
+from deskmate.core.secret_shapes import SHAPE_NAMES, is_example, is_plain, prefixed_in, shaped_in
 
 SHORTEST = 8
 # More than any key of one line is long.
@@ -29,12 +36,22 @@ _NAME = "".join(letter for letter in _RUN if letter.isalnum() or letter in "_-")
 _CONTEXT = re.compile(
     r"""(?:authorization|secret_?access_?key|session_?token|client-key-data|"auth"|PrivateKey)"""
     r"""[\\"'\s:=>]*(?:(?:bearer|basic|token|ssws|api-?key)\s*)?\Z"""
-    r"""|(?:(?:key|token|secret)(?:s|_\w{1,8})?|passwo?r?d|_pat|_auth(?:Token)?)[\\"' \t:=]*\Z"""
+    r"""|(?:(?:key|token|secret)(?:s|_\w{1,8})?|passwo?r?d|_pat|_auth(?:Token)?)"""
+    r"""[\\"' \t:=]*(?:[:=][ \t]*\\{0,3}(?:"(?:\\.|[^"\\\r\n]){0,520}|'(?:\\.|[^'\\\r\n]){0,520})\\?)?\Z"""
+    r"""|launch_?darkly[\w .\\"':=(,-]*\Z"""
     r"""|machine\s{1,16}\S{0,128}(?:\s{1,16}\S{0,128}){0,5}\Z"""
     r"""|://[^\s"'`]*\Z""",
     re.IGNORECASE | re.ASCII,
 )
-_CONTEXT_CHARS = 400
+_CONTEXT_CHARS = 1200
+
+
+def loosely(name: str) -> str:
+    """Return a name in the form in which two names are compared that were not copied exactly."""
+    return re.sub(r"""[\s"'`\\]+""", "", name).casefold()
+
+
+_TABLE_NAMES = frozenset(map(loosely, SHAPE_NAMES | CONTEXT_NAMES))
 
 
 class Find(NamedTuple):
@@ -60,6 +77,7 @@ class Redaction:
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
         # What is held back of a stream is a run of visible letters; these may be more than one.
         self._odd = [form for form, _ in self._forms if form.strip(_RUN)]
+        self._names = _TABLE_NAMES | {loosely(name) for name in named.values()}
         self._hold = max([_HOLD, *(2 * len(form) for form in forms)])
 
     def text(self, text: str) -> str:
@@ -76,6 +94,10 @@ class Redaction:
         if isinstance(value, list | tuple):
             return [self.value(each) for each in value]
         return value
+
+    def may_show(self, name: str) -> bool:
+        """Tell whether it may put a name in the place of a secret. Case, blanks and quotes do not count."""
+        return loosely(name) in self._names
 
     def passing(self) -> "Passing":
         """Return what redacts a text that comes in pieces."""
@@ -183,10 +205,7 @@ _SECRET_NAME = re.compile(
     r"(?:_(?:BASE|JSON|BASE64|B64|PEM|PROD|PRODUCTION|STAGING|LIVE|DEV|TEST|OLD|NEW|V\d+))?_?\d*$",
     re.IGNORECASE,
 )
-# Keys that open nothing.
-_OPEN_NAME = re.compile(
-    r"(?:^|_)(?:PUBLIC|CACHE|S3|OBJECT|PARTITION|ROUTING|SORT|PRIMARY|CONFIG)_KEYS?(?:_?\d+)?$", re.I
-)
+_ADDRESS_NAME = re.compile(r"_UR[LI](?:_?\d+)?(?: \(\d+\))?$|^[A-Z][A-Z0-9_]* \(\d+\)$")
 _PASSWORD_NAME = re.compile(r"PASS|PWD", re.IGNORECASE)
 _ESCAPE = re.compile("%[0-9A-F]{2}")
 _LONG = 20
@@ -199,13 +218,18 @@ _BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that hold a secret, by what their names say, and the passwords in addresses."""
-    names = [name for name in environ if _SECRET_NAME.search(name) and not _OPEN_NAME.search(name)]
+    names = [name for name in environ if _SECRET_NAME.search(name) and not OPEN_NAME.search(name)]
     named = {name: environ[name] for name in names}
     found = dict(named)
     for name, value in environ.items():
         for at, password in enumerate(dict.fromkeys(_PASSWORD.findall(value)), 1 + (name in named)):
             found[name if at == 1 else f"{name} ({at})"] = password
     return found
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable of this name may hold a secret, or an address with a password."""
+    return _SECRET_NAME.search(name) is not None or _ADDRESS_NAME.search(name) is not None
 
 
 def _tells(value: str) -> bool:

@@ -7,26 +7,23 @@ import re
 import string
 from collections.abc import Iterator
 
-from deskmate.core.secret_shapes import Shape, Span, grouped, present
+from deskmate.core.secret_shapes import PLACEHOLDER, Shape, Span, grouped, is_plain, present
+
+_ASSIGNED_NAME = "value of a secret name"
+_PASSWORD_NAME = "password in an address"
+_TOKEN_NAME = "token in an address"
+_KEY_NAME = "private key"
+CONTEXT_NAMES = frozenset({_ASSIGNED_NAME, _PASSWORD_NAME, _TOKEN_NAME, _KEY_NAME})
 
 # -- values ---------------------------------------------------------------------------------------
 
 _SHORTEST = 16
 _DISTINCT = 8
-# One part of a path, a version or a host name: a word, with or without a short number.
-_PLAIN_PARTS = re.compile(r"(?:[a-z]*\d{0,4}|[A-Z]?[a-z]+\d{0,4}|[A-Z]+\d{0,4}|\d+)(?:[./:_@+-]+|\Z)")
 _EXAMPLE = re.compile(r"example|placeholder|change_?me|your[_-]|dummy|sample|redacted|xxxx|\*\*\*", re.IGNORECASE)
 
 
-def is_plain(value: str) -> bool:
-    """Tell whether a value is nothing but words, numbers and what joins them: a path, a version, a host, a name."""
-    at, parts = 0, 0
-    while at < len(value):
-        part = _PLAIN_PARTS.match(value, at)
-        if part is None or part.end() == at:
-            return False
-        at, parts = part.end(), parts + 1
-    return parts > 1
+# The address of an account or a contract, which everyone may see; a private key is longer.
+_CHAIN_ADDRESS = re.compile(r"0x[0-9A-Fa-f]{40}")
 
 
 def random_looking(value: str) -> bool:
@@ -38,16 +35,20 @@ def random_looking(value: str) -> bool:
         and re.search(r"[A-Za-z]", value) is not None
         and not is_plain(value)
         and not _EXAMPLE.search(value)
+        and not _CHAIN_ADDRESS.fullmatch(value)
     )
 
 
 # -- after a name ---------------------------------------------------------------------------------
 
 _SUFFIX = r"(?:S|_(?:BASE|JSON|BASE64|B64|PROD|LIVE|DEV|TEST|OLD|NEW|V?\d{1,2}))?"
-_IS = r"""\\{0,3}["']?[ \t]{0,8}(?::|=)[ \t]{0,8}\\{0,3}["']?"""
-_VALUE = r"(?:django-insecure-)?([\w+/.~=@!%^&*-]{16,512})"
+_IS = r"""\\{0,3}["']?[ \t]{0,8}(?::|=)[ \t]{0,8}"""
+_DJANGO = "(?:django-insecure-)?"
+# What begins with a quote goes up to the same quote, anything else up to a blank or a quote.
+_QUOTED = rf"""(?P<quote>\\{{0,3}}["']){_DJANGO}(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{16,512}})(?P=quote)"""
+_BARE = rf"""\\{{0,3}}["']?{_DJANGO}(?P<bare>(?:(?!["'`\\<>])[!-~]){{16,512}})"""
 _ASSIGNED = grouped(
-    Shape(needle, "value of a secret name", re.compile(pattern + _IS + _VALUE, re.ASCII))
+    Shape(needle, _ASSIGNED_NAME, re.compile(f"(?P<name>{pattern}){_IS}(?:{_QUOTED}|{_BARE})", re.ASCII))
     for needle, pattern in (
         ("KEY", r"KEY(?<![A-Z]KEY)(?<!PUBLIC_KEY)(?<!CACHE_KEY)" + _SUFFIX),
         ("TOKEN", "TOKEN" + _SUFFIX),
@@ -67,12 +68,66 @@ _ASSIGNED = grouped(
 )
 
 
+# Keys that open nothing.
+OPEN_NAME = re.compile(
+    r"(?:^|_)(?:PUBLIC|PUBLISHABLE|CACHE|S3|OBJECT|PARTITION|ROUTING|SORT|PRIMARY|CONFIG|IDEMPOTENCY|GPG|STORAGE|QUERY)"
+    r"_KEYS?(?:_?\d+)?$",
+    re.IGNORECASE,
+)
+_NAME_LETTERS = string.ascii_letters + string.digits + "_-"
+_NAME_CHARS = 64
+# The key that Django makes for a project: it may have no digit, and anything that looks like code.
+_DJANGO_KEY = re.compile(r"[a-z0-9!@#$%^&*(\-_=+)]{50}")
+_SIGN = re.compile(r"[!@#$%^&*(=+)]")
+_SIGNS = 3
+_CODE = re.compile(r"\$\{|\$\([A-Za-z_]+[ )]|\{\{|\{\w*\}|\[[^\]\s]*(?:0-9|[aA]-[fFzZ])")
+_ESCAPED = re.compile(r"\\+(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)")
+_VARIABLE_NAME = re.compile(r"\$[A-Za-z_({]")
+_BRACKET = re.compile(r"[()\[\]{}]")
+# Where the next value of a list begins.
+_NEXT = re.compile(r"[,;&](?=[A-Za-z_][\w-]*[=:])")
+_CLOSING = {")": "(", "]": "[", "}": "{"}
+_RUN = re.compile(r"[\w+/.~=@!%^&*-]+", re.ASCII)
+
+
 def assigned_in(text: str) -> Iterator[Span]:
     """Yield values that look random and are given to a variable, a field or a header that is named like a secret."""
     for shape in present(_ASSIGNED, text):
         for match in shape.pattern.finditer(text):
-            if random_looking(match[1]):
-                yield Span(*match.span(1), match.start(), shape.name)
+            start, end = match.span("bare" if match["quoted"] is None else "quoted")
+            before = text[max(0, match.start() - _NAME_CHARS) : match.start()]
+            begin = match.start() - len(before) + len(before.rstrip(_NAME_LETTERS))
+            value = text[start:end]
+            size = _quoted_size(value) if match["quoted"] is not None else _bare_size(value)
+            if size and not OPEN_NAME.search(text[begin : match.end("name")]):
+                yield Span(start, start + size, begin, shape.name)
+
+
+def _quoted_size(value: str) -> int:
+    """Return how much of a value between quotes is a secret: all of it or, if it has code, up to that; or nothing."""
+    if _DJANGO_KEY.fullmatch(value) and len(_SIGN.findall(value)) >= _SIGNS:
+        return len(value)
+    if _CODE.search(value):
+        return _run_size(value)
+    words = _ESCAPED.sub("", value).split()
+    return len(value) if any(map(random_looking, words)) else 0
+
+
+def _bare_size(value: str) -> int:
+    """Return how much of a value without quotes is a secret. It may be in the middle of code."""
+    value = _NEXT.split(value, maxsplit=1)[0].rstrip(",;")
+    while value[-1:] in _CLOSING and value.count(value[-1:]) > value.count(_CLOSING[value[-1:]]):
+        value = value[:-1].rstrip(",;")
+    if _CODE.search(value) or _VARIABLE_NAME.match(value):
+        return _run_size(value)
+    # A call, or an item of a list, is made of words between brackets.
+    return len(value) if random_looking(value) and not is_plain(_BRACKET.sub(".", value)) else 0
+
+
+def _run_size(value: str) -> int:
+    """Return how long the run of letters is that a value begins with, if that looks random."""
+    run = _RUN.match(value)
+    return len(run[0]) if run and random_looking(run[0]) else 0
 
 
 # -- in an address --------------------------------------------------------------------------------
@@ -85,11 +140,6 @@ _ADDRESS = re.compile(
 )
 _TOKEN_USER = re.compile(r"""://((?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{20,255})(?::[^\s/@"'`]{0,64})?@""", re.ASCII)
 _VARIABLE = re.compile(r"[$<{]|%[^0-9A-Fa-f]")
-_PLACEHOLDER = re.compile(
-    r"(?:my|your)?[_-]?(?:pass(?:word|wd|w0rd|1)?|pw|pwd|secret|token|user(?:name)?|login|credentials|(?:api_?)?key)"
-    r"|guest|anonymous|root|admin|postgres|mysql|test|example|changeme|hunter2|[x*.]+",
-    re.IGNORECASE,
-)
 
 
 def addressed_in(text: str) -> Iterator[Span]:
@@ -98,10 +148,10 @@ def addressed_in(text: str) -> Iterator[Span]:
         return
     for match in _ADDRESS.finditer(text):
         user, password = match[1], match[2]
-        if password != user and not _PLACEHOLDER.fullmatch(password) and not _VARIABLE.match(password):
-            yield Span(*match.span(2), match.start(), "password in an address")
+        if password != user and not PLACEHOLDER.fullmatch(password) and not _VARIABLE.match(password):
+            yield Span(*match.span(2), match.start(), _PASSWORD_NAME)
     for match in _TOKEN_USER.finditer(text):
-        yield Span(*match.span(1), match.start(), "token in an address")
+        yield Span(*match.span(1), match.start(), _TOKEN_NAME)
 
 
 # -- private keys ---------------------------------------------------------------------------------
@@ -145,7 +195,7 @@ def private_keys_in(text: str) -> Iterator[Span]:
             at = body.end()
         else:
             continue
-        yield Span(begin.start(), at, begin.start(), "private key")
+        yield Span(begin.start(), at, begin.start(), _KEY_NAME)
     for end in ends[next_end:]:
         yield from _rest_of_key(text, at, *end)
         at = end[1]
@@ -157,7 +207,7 @@ def _rest_of_key(text: str, after: int, end: int, stop: int) -> Iterator[Span]:
     end = line if line and _NUMBER.fullmatch(text, line, end) else end
     start = _base64_before(text, max(after, end - _REST_CHARS), end)
     if start < end:
-        yield Span(start, stop, start, "private key")
+        yield Span(start, stop, start, _KEY_NAME)
 
 
 def _base64_before(text: str, low: int, end: int) -> int:

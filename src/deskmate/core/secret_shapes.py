@@ -5,8 +5,9 @@ is tried once in a run of its own letters, or looks only a little way ahead and 
 with its length and no faster, whoever wrote it. `redaction` above replaces what is found here.
 """
 
+import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
@@ -33,8 +34,33 @@ _EXAMPLES = frozenset(
         "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
         "4twFt5NiznN84AWoo1d7KO1T_yoc0Z6XOpOVswacPZg",
         "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
+        # Of Azurite, the same for everyone.
+        "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     }
 )
+
+# What people write in the place of a password.
+PLACEHOLDER = re.compile(
+    r"(?:my|your)?[_-]?(?:pass(?:word|wd|w0rd|1)?|pw|pwd|secret|token|user(?:name)?|login|credentials|(?:api_?)?key)"
+    r"|guest|anonymous|root|admin|postgres|mysql|test|example|changeme|hunter2|[x*.]+",
+    re.IGNORECASE,
+)
+# One part of a path, a version, a host name or a name like `useUsersByIdV2`: a word, with or without a short number.
+_PLAIN_PARTS = re.compile(
+    r"(?:[a-z]*\d{0,4}|[A-Z]?[a-z]+\d{0,4}|[A-Z]+\d{0,4}|\d+)(?:[./:,;_@+-]+|\Z)"
+    r"|(?:[A-Z][a-z]+|[a-z]{2,}|V)\d{0,2}(?=[A-Z])"
+)
+
+
+def is_plain(value: str) -> bool:
+    """Tell whether a value is nothing but words, numbers and what joins them: a path, a version, a host, a name."""
+    at, parts = 0, 0
+    while at < len(value):
+        part = _PLAIN_PARTS.match(value, at)
+        if part is None or part.end() == at:
+            return False
+        at, parts = part.end(), parts + 1
+    return parts > 1
 
 
 def is_example(secret: str) -> bool:
@@ -121,7 +147,6 @@ _PREFIXED = (
     ("Sentry token", "sntrys_", r"eyJ[A-Za-z0-9+/=]{20,}_[A-Za-z0-9+/]{40,}"),
     ("Sentry token", "sntryu_ sntrya_", r"[0-9a-f]{64}"),
     ("Honeycomb key", "hcaik_ hcxik_ hcamk_ hcalk_", r"[A-Za-z0-9]{50,}"),
-    ("LaunchDarkly key", "sdk- api-", _UUID),
     ("Postman key", "PMAK-", r"[0-9a-f]{24}-[0-9a-f]{34}"),
     ("Linear key", "lin_api_ lin_oauth_", r"[A-Za-z0-9]{40,}"),
     ("Notion token", "ntn_", r"[A-Za-z0-9]{40,}"),
@@ -204,7 +229,11 @@ def prefixed_in(text: str) -> Iterator[Span]:
             start = end - len(prefix)
             if prefix in _ANYWHERE or _BEGINS.search(text[max(0, start - _BEGINS_CHARS) : start]):
                 found = ((name, shape.match(text, start)) for name, shape in shapes[prefix])
-                spans = [Span(start, match.end(), start, name) for name, match in found if match]
+                spans = [
+                    Span(start, match.end(), start, name)
+                    for name, match in found
+                    if match and (prefix != "sk-" or not is_plain(text[end : match.end()]))
+                ]
                 known = max([known, *(span.end for span in spans)])
                 yield from spans
 
@@ -241,10 +270,11 @@ def present(groups: Groups, text: str) -> Iterator[Shape]:
 
 _IS = r"""\\{0,7}["']?\s{0,16}(?::|=>?)\s{0,16}\\{0,7}["']?"""
 _AWS_SECRET = _IS + r"(?![\w+/]{30}EXAMPLEKEY)([\w+/]{40})(?![\w+/])"
-_SESSION = _IS + r"([\w+/]{100,}={0,2})"
+_SESSION = _IS + r"(?![\w+/]{0,500}?EXAMPLE)([\w+/]{100,}={0,2})"
 _SCHEME = r"(?i:bearer|basic|token|ssws|apikey|api-key)\s{1,16}"
-_AUTHORIZATION = _IS + _SCHEME + r"((?=[\w.~+/=-]*\d)[\w.~+/=-]{16,})"
+_AUTHORIZATION = _IS + _SCHEME + r"(?!(?i:your|my)[_-])((?=[\w.~+/=-]*\d)[\w.~+/=-]{16,})"
 _NETRC = r"machine\s{1,16}[\w.:-]{1,128}\s{1,16}login\s{1,16}\S{1,128}\s{1,16}password\s{1,16}(\S{1,128})"
+_LAUNCH_DARKLY = r"(?i:_?darkly)[\w .\\\"':=(,-]{0,40}?((?:sdk|api|mob)-" + _UUID + ")"
 _BOT = r"(?<=([MNO][A-Za-z0-9]{#})\.)"
 _BOTS = "|".join(_BOT.replace("#", size) for size in ("23", "24", "25"))
 _DISCORD = rf"(\.(?=[\w-]{{6}}\.)(?:{_BOTS})[\w-]{{6}}\.[\w-]{{27,40}})(?![\w-])"
@@ -305,6 +335,8 @@ _SHAPES = grouped(
         ("webhook.office.com/", "webhook", r"webhook\.office\.com/webhookb2/([\w@/-]{80,})"),
         ("uthorization", "authorization", "uthorization" + _AUTHORIZATION),
         ("UTHORIZATION", "authorization", "UTHORIZATION" + _AUTHORIZATION),
+        ("aunch", "LaunchDarkly key", "aunch" + _LAUNCH_DARKLY),
+        ("AUNCH", "LaunchDarkly key", "AUNCH" + _LAUNCH_DARKLY),
         ("client-key-data", "client key", "client-key-data" + _IS + r"([\w+/]{40,}={0,2})"),
         ("PrivateKey", "private key", r"PrivateKey\s{0,16}=\s{0,16}([A-Za-z0-9+/]{43}=)"),
         ('"auth"', "registry login", r'"auth"\s{0,16}:\s{0,16}"([A-Za-z0-9+/]{16,}={0,2})"'),
@@ -315,10 +347,28 @@ _SHAPES = grouped(
 )
 
 
+SHAPE_NAMES = frozenset({name for name, _, _ in _PREFIXED} | {shape.name for _, group in _SHAPES for shape in group})
+
+
 def shaped_in(text: str) -> Iterator[Span]:
     """Yield what has one of the other shapes."""
     for shape in present(_SHAPES, text):
-        yield from (_span(match, shape.name) for match in shape.pattern.finditer(text))
+        is_one = _CHECKS.get(shape.name, bool)
+        yield from (
+            _span(match, shape.name) for match in shape.pattern.finditer(text) if is_one(match[match.lastindex or 0])
+        )
+
+
+def _is_login(coded: str) -> bool:
+    """Tell whether a text in base64 is a user and a password."""
+    return b":" in base64.b64decode(coded + "=" * (-len(coded) % 4), validate=False)
+
+
+# What else a find has to be, by the name of its shape.
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "registry login": _is_login,
+    "password": lambda password: not PLACEHOLDER.fullmatch(password.rstrip("\"',;`")),
+}
 
 
 def _span(match: re.Match[str], name: str) -> Span:

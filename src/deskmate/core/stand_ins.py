@@ -11,16 +11,16 @@ no secret reaches another file or a second place through a model that cannot see
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from deskmate.core.redaction import Redaction
+from deskmate.core.redaction import SHAPES, Redaction, is_secret_name
 
 _STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
 # As a model may remember it.
-_NEARLY = re.compile(r"\[\s?redacted\s?:[^\]\n]{1,80}\]", re.IGNORECASE)
+_NEARLY = re.compile(r"\[\s?redacted\s?:([^\]\n]{1,80})\]", re.IGNORECASE)
 # Surrogates: no text that was decoded from UTF-8 contains any.
 _FIRST_MARK = 0xD800
 _MARK = re.compile("[\ud800-\udfff]")
@@ -30,14 +30,23 @@ class Unclear(Exception):
     """It is not clear which secret a stand-in stands for."""
 
 
-def stand_ins(text: str) -> list[str]:
-    """Return the stand-ins in a text, in order, also those that were not copied exactly."""
-    return _NEARLY.findall(text)
+def stand_ins(text: str, redaction: Redaction = SHAPES) -> list[str]:
+    """Return the stand-ins in a text, in order, also those that were not copied exactly.
+
+    Other programs write `[REDACTED: EMAIL]`. A stand-in has a name that the redaction shows, or is written exactly as
+    one and has the name of a secret, which may have been known before.
+    """
+    return [found[0] for found in _NEARLY.finditer(text) if _is_stand_in(found, redaction)]
 
 
-def refusal_to_run(command: str) -> str | None:
+def _is_stand_in(found: re.Match[str], redaction: Redaction) -> bool:
+    exact = _STAND_IN.fullmatch(found[0]) is not None
+    return redaction.may_show(found[1]) or (exact and is_secret_name(found[1].strip()))
+
+
+def refusal_to_run(command: str, redaction: Redaction = SHAPES) -> str | None:
     """Return why a command is not run, None if it has no stand-in."""
-    found = stand_ins(command)
+    found = stand_ins(command, redaction)
     return f"it has {found[0]} in the place of a secret, and would use or write these very words" if found else None
 
 
@@ -142,6 +151,32 @@ def exposed(text: Concealed, redaction: Redaction) -> str | None:
     return None
 
 
+# What models write for a secret that they do not know.
+_BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>|已隐藏|已脱敏", re.IGNORECASE)
+# These are also written for other reasons: they count in the place of a secret.
+_FILLERS = re.compile(r"\.{3,}|…|<[^<>?%\n][^<>\n]*>|x{4,}", re.IGNORECASE)
+_QUOTES = " \t\"'`"
+
+
+def blanked(old: Concealed, new: Concealed) -> str | None:
+    """Return the stand-in of a secret that a new text has no more, if it has a blank instead; None if it has not."""
+    lost = old.secrets() - new.secrets()
+    if not lost:
+        return None
+    more = len(_BLANKS.findall(new.body)) > len(_BLANKS.findall(old.body))
+    return min(lost) if more or _has_filler(old.body, new.body) else None
+
+
+def _has_filler(old: str, new: str) -> bool:
+    """Tell whether a line that begins like one with a mark goes on with a filler."""
+    befores = {spot.before.rstrip(_QUOTES) for spot in _spots(_lines(old))}
+    return any(
+        line[: found.start()].rstrip(_QUOTES) in befores and (found.start() or found[0] == line)
+        for line in _lines(new)
+        for found in _FILLERS.finditer(line)
+    )
+
+
 class _Spot(NamedTuple):
     """A mark in a text: the number of its line, what comes before it on that line, and the whole line."""
 
@@ -149,6 +184,10 @@ class _Spot(NamedTuple):
     number: int
     before: str
     line: str
+
+    @property
+    def after(self) -> str:
+        return self.line[len(self.before) + 1 :]
 
 
 def restore(old: Concealed, new: str) -> list[str]:
@@ -170,7 +209,8 @@ def restore(old: Concealed, new: str) -> list[str]:
             raise Unclear(f"{old.show(mark)} would be there more often than before")
         texts: list[str] | None = hidden[mark][: len(spots)]
         if len(set(hidden[mark])) > 1 and not _same_spots(known[mark], spots, lines, new_lines):
-            texts = _told_apart(known[mark], hidden[mark], spots)
+            added = _only_added(old.body, new, mark)
+            texts = _told_apart(known[mark], hidden[mark], spots, only_added=added)
         if texts is None or Counter(texts) - Counter(hidden[mark]):
             raise Unclear(f"{old.show(mark)} stands for different secrets there, and which one is meant is not clear")
         restored[mark] = iter(texts)
@@ -203,20 +243,101 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _told_apart(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -> list[str] | None:
-    """Return what marks stand for by the lines that they are on: the same line, or one that begins in the same way.
+def _told_apart(
+    olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot], *, only_added: bool
+) -> list[str] | None:
+    """Return what marks stand for, None if that is not clear.
 
-    If only one is left on either side, that is the one. None if that does not tell them apart.
+    Secrets change their order only if every line with a mark is one of the old lines. Otherwise they stay in order, and
+    the lines must not say anything else.
     """
-    by_line, by_beginning = defaultdict[tuple[str, str], set[str]](set), defaultdict[str, set[str]](set)
-    for spot, text in zip(olds, texts, strict=True):
-        by_line[spot.before, spot.line].add(text)
-        by_beginning[spot.before].add(text)
-    candidates = [by_line.get((spot.before, spot.line)) or by_beginning.get(spot.before, set()) for spot in news]
-    found = [next(iter(one)) for one in candidates if len(one) == 1]
-    left = list((Counter(texts) - Counter(found)).elements())
-    if len(found) == len(news):
+    named = list(_named(olds, texts, news))
+    found = [text for text, _ in named if text is not None]
+    if len(found) == len(news) and (all(whole for _, whole in named) or _in_order(found, texts)):
         return found
-    if len(found) == len(news) - 1 and len(left) == 1:
-        return [next(iter(one)) if len(one) == 1 else left[0] for one in candidates]
-    return None
+    pairs = list(zip(olds, texts, news, named, strict=False))
+    if len(olds) != len(news) or any(text not in (None, own) for _, own, _, (text, _) in pairs):
+        return None
+    alike = _texts_by(lambda spot: (spot.before, spot.line), olds, texts)
+    unsure = [
+        new
+        for old, _, new, (text, _) in pairs
+        if text is None and (len(alike[old.before, old.line]) > 1 or not _kept(old, new))
+    ]
+    return list(texts) if only_added or len(unsure) <= 1 else None
+
+
+def _named(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -> Iterator[tuple[str | None, bool]]:
+    """Yield what each mark stands for by its line, None if that does not tell, and whether that line is an old one.
+
+    It is an old one also if something was added at its end. A line that only begins like an old one does not tell if it
+    ends like the line of another secret, or has lost one of several secrets.
+    """
+    by_line = _texts_by(lambda spot: (spot.before, spot.line), olds, texts)
+    by_beginning = _texts_by(lambda spot: spot.before, olds, texts)
+    by_ending = _texts_by(lambda spot: spot.after, olds, texts)
+    on_line = _texts_by(lambda spot: spot.number, olds, texts)
+    first = {spot.before: spot for spot in reversed(olds)}
+    old_marks, new_marks = (Counter(spot.number for spot in spots) for spots in (olds, news))
+    for spot in news:
+        texts_here = by_line.get((spot.before, spot.line)) or by_beginning.get(spot.before, set())
+        if len(texts_here) != 1:
+            yield None, False
+            continue
+        text, old = next(iter(texts_here)), first[spot.before]
+        if (spot.before, spot.line) in by_line:
+            yield text, True
+        else:
+            other = text not in by_ending.get(spot.after, {text}) and _WORD.search(spot.after)
+            fewer = new_marks[spot.number] < old_marks[old.number] and len(on_line[old.number]) > 1
+            yield None if other or fewer else text, spot.line.startswith(old.line.rstrip(",;"))
+
+
+_Key = TypeVar("_Key")
+
+
+def _texts_by(key: Callable[[_Spot], _Key], spots: Sequence[_Spot], texts: Sequence[str]) -> dict[_Key, set[str]]:
+    found = defaultdict[_Key, set[str]](set)
+    for spot, text in zip(spots, texts, strict=True):
+        found[key(spot)].add(text)
+    return dict(found)
+
+
+def _in_order(some: Iterable[str], texts: Iterable[str]) -> bool:
+    """Tell whether some of the texts are in the order that all of them are in."""
+    rest = iter(texts)
+    return all(text in rest for text in some)
+
+
+# -- what was kept --------------------------------------------------------------------------------
+
+_WORD = re.compile(r"\w+")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+# `postgres` may become `postgresql`. A shorter word is the beginning of too many others.
+_LONG_WORD = 4
+
+
+def _only_added(old: str, new: str, mark: str) -> bool:
+    """Tell whether up to the line of the last mark all words of a text are still there, in order and between the same
+    marks: then words were only added."""
+    olds, news = (_until_last(text, mark).split(mark) for text in (old, new))
+    return len(olds) == len(news) and all(map(_contains, news, olds))
+
+
+def _until_last(text: str, mark: str) -> str:
+    end = text.find("\n", text.rfind(mark))
+    return text if end < 0 else text[:end]
+
+
+def _kept(old: _Spot, new: _Spot) -> bool:
+    """Tell whether a line still has all words of the old one, in order, on the same side of its mark."""
+    return _contains(new.before, old.before) and _contains(new.after, old.after)
+
+
+def _contains(new: str, old: str) -> bool:
+    words = (word[0] for word in _TOKEN.finditer(new))
+    return all(any(_same(word, one) for one in words) for word in _TOKEN.findall(old))
+
+
+def _same(old: str, new: str) -> bool:
+    return old == new or (len(old) >= _LONG_WORD and new.startswith(old))

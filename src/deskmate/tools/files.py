@@ -7,7 +7,6 @@ A model reads `[redacted: NAME]` for each secret and writes the same back. What 
 is not clear which one, nothing is written.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,7 +21,7 @@ from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Image
 from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
-from deskmate.core.stand_ins import Concealed, Unclear, conceal, exposed, has_marks, restore, stand_ins
+from deskmate.core.stand_ins import Concealed, Unclear, blanked, conceal, exposed, has_marks, restore, stand_ins
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.tools.clips import counted, cut, fitting, lines_of
@@ -79,10 +78,6 @@ class EditArguments(PathArguments):
     old_text: Words = Field(min_length=1)
     new_text: Words
     replace_all: bool = False
-
-
-# What models write for a secret that they do not know.
-_BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>", re.IGNORECASE)
 
 
 class FileTool(Described):
@@ -233,7 +228,7 @@ def _overwritten(path: str, before: str, content: str, redaction: Redaction) -> 
 
 def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) -> _Change:
     """Return a change; raise ToolError if it would write a strange stand-in, or damage or expose a secret."""
-    if strange := Counter(stand_ins(new.body)) - Counter(stand_ins(old.body)):
+    if strange := Counter(stand_ins(new.body, redaction)) - Counter(stand_ins(old.body, redaction)):
         raise ToolError(
             f"nothing was written: {min(strange)} stands for a secret that is not in {path}, and would be written as "
             "these very words. Name an environment variable instead; copy a file that has secrets with cp"
@@ -245,12 +240,12 @@ def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) ->
             f"nothing was written: without the words around it, {seen} would no longer be known as a secret in {path}. "
             "Leave those words as they are, or ask the user to make this change"
         )
-    lost = old.secrets() - new.secrets()
-    if lost and len(_BLANKS.findall(new.body)) > len(_BLANKS.findall(old.body)):
+    if secret := blanked(old, new):
         raise ToolError(
-            f"nothing was written: {min(lost)} would be overwritten in {path}. Copy it exactly to keep the secret, "
+            f"nothing was written: {secret} would be overwritten in {path}. Copy it exactly to keep the secret, "
             "or name an environment variable in its place"
         )
+    lost = old.secrets() - new.secrets()
     note = f". No longer in it: {', '.join(sorted(lost))}" if lost else ""
     return _Change(new.text(), diff(path, old.show(old.body), new.show(new.body)), note)
 

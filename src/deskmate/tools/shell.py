@@ -59,6 +59,9 @@ class Bash(Described):
 
     async def run(self, arguments: BashArguments, desk: Desk) -> Result:
         """Run the command to its end, or start it and return its id."""
+        # The names of the user's own secrets are known only here.
+        if why := refusal_to_run(arguments.command, desk.redaction):
+            raise ToolError(f"not run: {why}. {_ADVICE}")
         workspace, blob = desk.workspace, f"{blob_name(desk.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             return await _result(workspace, arguments.command, arguments.timeout or DEFAULT_SECONDS, blob)
