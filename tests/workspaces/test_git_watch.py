@@ -216,6 +216,38 @@ def test_of_very_many_some_are_named_and_the_rest_are_counted(git: Path) -> None
 # -- what is told, not removed --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("before", ["missing", "file", "folder"])
+def test_a_pointer_of_a_repository_within_that_was_made_or_replaced_is_told(git: Path, before: str) -> None:
+    sub = git.parent / "a/b"
+    sub.mkdir(parents=True)
+    commit = "0123456789012345678901234567890123456789"
+    index = ["git", "update-index", "--add", "--cacheinfo", f"160000,{commit},a/b"]
+    subprocess.run(index, cwd=git.parent, check=True)
+    if before == "file":
+        (sub / ".git").write_text("gitdir: x")
+    elif before == "folder":
+        (sub / ".git").mkdir()
+    watch, same = watched(git), watched(git)
+    same.finish()
+    assert same.told == ()
+    if before != "missing":
+        (sub / ".git").rename(git.parent / "old")
+    (sub / ".git").mkdir()
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith("these were replaced or made: a/b/.git. ")
+
+
+def test_very_many_files_at_the_top_hide_no_new_repository(git: Path) -> None:
+    watch = watched(git)
+    for number in range(500):
+        (git.parent / f"{number}").touch()
+    (git.parent / "new/.git").mkdir(parents=True)
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith("new repositories within this one: new. ")
+
+
 def test_a_lock_that_is_left_is_told_and_stays_unless_another_command_may_hold_it(git: Path) -> None:
     (git / "old.lock").touch()
     alone, beside = watched(git), watched(git, is_last=False)

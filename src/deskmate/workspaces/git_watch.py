@@ -8,7 +8,8 @@ command; `git_entries` below finds and removes.
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +18,7 @@ from pathlib import Path
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_entries import Entries, Entry, Kind, leads_out, remove, scan, together, told
 from deskmate.workspaces.git_index import gitlinks, read_index
-from deskmate.workspaces.guards import HEAD, GitFolder, git_folder, submodules
+from deskmate.workspaces.guards import GIT, HEAD, GitFolder, git_folder, repositories_at_top, submodules
 from deskmate.workspaces.paths import shown
 from deskmate.workspaces.private import read_regular
 
@@ -29,7 +30,8 @@ _TODO_BYTES = 1_000_000
 _EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
-_MAX_TOP, _MAX_SHARED, _MAX_CACHED = 300, 3, 200
+_MAX_SHARED, _MAX_CACHED = 3, 200
+_MAX_POINTERS, _POINTER_BYTES = 1000, 4096
 # A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
 
@@ -94,6 +96,8 @@ class _State:
     rebases: frozenset[str]
     steps: frozenset[bytes]
     within: frozenset[str]
+    pointers: Mapping[str, str]
+    all_looked_at: bool
 
 
 class Watch:
@@ -162,11 +166,15 @@ class Watch:
 
 def _state(root: Path, git: GitFolder) -> _State:
     checkout = git.checkout
+    at_top, all_looked_at = repositories_at_top(root)
+    within = frozenset({*_linked(checkout), *at_top})
     return _State(
         os.path.lexists(checkout / HEAD),
         frozenset(name for name in _REBASES if os.path.lexists(checkout / name)),
         _exec_steps(checkout / _TODO),
-        frozenset({*_linked(checkout), *_repositories_at_top(root), *_module_names(git.path)}),
+        within | frozenset(_module_names(git.path)),
+        {name: _pointer(root, name) for name in islice(sorted(within), _MAX_POINTERS)},
+        all_looked_at,
     )
 
 
@@ -186,6 +194,15 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
             f"new repositories within this one: {together([shown(path) for path in new])}. "
             "Git obeys their settings and hooks, even for a plain git status once one is added. Look at them first."
         )
+    changed = [name for name, one in after.pointers.items() if one and one != before.pointers.get(name, one)]
+    if changed:
+        places = together([shown(os.path.join(name, GIT)) for name in changed])
+        yield (
+            f"these were replaced or made: {places}. A plain git status obeys the settings of the repository that each "
+            "leads to. Look at them before you use git here."
+        )
+    if before.all_looked_at and not after.all_looked_at:
+        yield "the workspace now has too many folders to look for new repositories in all of them."
 
 
 def _exec_steps(todo: Path) -> frozenset[bytes]:
@@ -221,18 +238,22 @@ def _linked_in(checkout: Path, name: str) -> frozenset[str]:
     return known[1]
 
 
-def _repositories_at_top(root: Path) -> Iterator[str]:
-    """Yield the folders right below the workspace that are repositories; no tree is walked for that."""
+def _pointer(root: Path, name: str) -> str:
+    """Return what tells one `.git` of a repository within the workspace from another in its place."""
+    file = os.path.join(root, name, GIT)
     try:
-        with os.scandir(root) as entries:
-            folders = [entry for entry in islice(entries, _MAX_TOP) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    for entry in folders:
-        if entry.name != ".git" and os.path.lexists(f"{entry.path}/.git"):
-            yield entry.name
+        found = os.lstat(file)
+        if stat.S_ISREG(found.st_mode):
+            return f"file {read_regular(file, _POINTER_BYTES)!r}"
+        return f"link {os.readlink(file)}" if stat.S_ISLNK(found.st_mode) else f"folder {found.st_ino}"
+    except (OSError, ValueError):
+        return ""
 
 
 def _module_names(git: Path) -> Iterator[str]:
-    for module in submodules(git) or ():
-        yield str(module)
+    modules = submodules(git)
+    if modules is None:
+        with suppress(OSError), os.scandir(git / "modules") as entries:
+            yield from (entry.path for entry in islice(entries, _MAX_POINTERS))
+    else:
+        yield from map(str, modules)

@@ -9,10 +9,12 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_config import Named, named_paths
+from deskmate.workspaces.git_index import gitlinks, read_index
 from deskmate.workspaces.paths import OURS, Identity, Place, plain, shown
 from deskmate.workspaces.private import read_regular
 from deskmate.workspaces.sandbox import Mount, Way
@@ -40,6 +42,10 @@ AUTORUN = (
 _MAX_POINTER = 4096
 _MAX_MODULES = 30
 _MAX_MODULE_FOLDERS = 300
+# Repositories within the workspace that are guarded; of more than these, a change is told after the command.
+_MAX_NESTED = 30
+_MAX_TOP_FOLDERS, _MAX_TOP_ENTRIES = 1000, 100_000
+_MAX_SHARED = 3
 _FOLDER = None
 _CONTENT = ("objects", "refs", "logs")
 _SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees", "remotes", "branches")
@@ -125,7 +131,7 @@ def guarded(root: Path) -> Guarded:
         guards.append(Guard(str(git)))
         if worktree := _worktree(git):
             mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
-            guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own))
+            guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own), *_of_modules(worktree.own))
             # Of checkouts outside this workspace: what git runs in a submodule of theirs.
             guards.append(Guard(str(worktree.common / "modules")))
         elif (named := _named(git)) and root in named.parents:
@@ -139,7 +145,8 @@ def guarded(root: Path) -> Guarded:
                 "what it leads to"
             )
     others, links = _of_autorun(root, {guard.path for guard in guards})
-    return Guarded(tuple(mounts), (*guards, *others), links)
+    nested, nested_links = _of_nested(root)
+    return Guarded(tuple(mounts), (*guards, *others, *nested), (*links, *nested_links))
 
 
 def git_folder(root: Path) -> GitFolder | None:
@@ -175,7 +182,11 @@ def _of_modules(git: Path) -> Iterator[Guard]:
         yield Guard(str(git / "modules"))
         return
     for module in modules:
-        yield from (guard for guard in _of_repository(module) if not guard.path.endswith(("remotes", "branches")))
+        yield from _of_module(module)
+
+
+def _of_module(module: Path) -> Iterator[Guard]:
+    yield from (guard for guard in _of_repository(module) if not guard.path.endswith(("remotes", "branches")))
 
 
 def submodules(git: Path) -> list[Path] | None:
@@ -194,6 +205,62 @@ def submodules(git: Path) -> list[Path] | None:
                 if seen > _MAX_MODULE_FOLDERS or len(found) > _MAX_MODULES:
                     return None
     return sorted(found)
+
+
+def _of_nested(root: Path) -> tuple[list[Guard], list[str]]:
+    """Return what git obeys of repositories within the workspace, to be guarded, and the links among it.
+
+    A plain `git status` at the top enters each submodule, so its `.git` must keep leading where it leads.
+    """
+    guards, links = list[Guard](), list[str]()
+    for git in _nested_git(root):
+        found = [*_of_module(git)] if _is_repository(git) else [Guard(str(git))]
+        guards += (guard for guard in found if not os.path.islink(guard.path))
+        links += (guard.path for guard in found if os.path.islink(guard.path))
+    return guards, links
+
+
+def _nested_git(root: Path) -> list[Path]:
+    """Return the `.git` of repositories within the workspace and of submodules of theirs, none behind a link."""
+    own, names = git_folder(root), frozenset(repositories_at_top(root)[0])
+    found, todo = list[Path](), [(root, names | _gitlinks(own.checkout) if own else names)]
+    while todo and len(found) < _MAX_NESTED:
+        folder, names = todo.pop(0)
+        # Commands write the index, so a name in it may be anything.
+        safe = (name for name in sorted(names) if {GIT, "", ".", "..", *OURS}.isdisjoint(name.split("/")))
+        for git in (folder / name / GIT for name in safe):
+            if os.path.lexists(git) and os.path.realpath(git.parent) == str(git.parent):
+                found.append(git)
+                todo.append((git.parent, _gitlinks(_named(git) or git)))
+    return found[:_MAX_NESTED]
+
+
+def repositories_at_top(root: Path) -> tuple[list[str], bool]:
+    """Return the folders right below the workspace that are repositories, and whether all folders were looked at."""
+    found, folders = list[str](), 0
+    with contextlib.suppress(OSError), os.scandir(root) as entries:
+        for number, entry in enumerate(entries):
+            if number >= _MAX_TOP_ENTRIES or folders >= _MAX_TOP_FOLDERS:
+                return found, False
+            if entry.name != GIT and entry.is_dir(follow_symlinks=False):
+                folders += 1
+                found += [entry.name] * os.path.lexists(f"{entry.path}/{GIT}")
+    return found, True
+
+
+def _gitlinks(checkout: Path) -> frozenset[str]:
+    """Return where the index says that another repository is."""
+    found = set[str]()
+    for file in (checkout / "index", *sorted(checkout.glob("sharedindex.*"))[:_MAX_SHARED]):
+        with contextlib.suppress(OSError):
+            status = os.lstat(file)
+            found |= _gitlinks_in(file, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=200)
+def _gitlinks_in(file: Path, *_stamp: int) -> frozenset[str]:
+    return frozenset(map(os.fsdecode, gitlinks(read_index(file.parent, file.name))))
 
 
 def _of_top(root: Path) -> Iterator[Guard]:
