@@ -314,7 +314,9 @@ RECORDS = [
     Attempt("settings of ours", "mkdir -p .deskmate; echo pwned > .deskmate/x", there("<workspace>/.deskmate/x")),
     Attempt("a server for agents", "rmdir .mcp.json; echo pwned > .mcp.json", holds("ws/.mcp.json")),
 ]
-COPIED = "cp -r {1} g && cat evil >> g/config && git config -f g/config core.worktree .. ; rm -rf {0}/.git; mv -T g {0}/.git"
+COPIED = (
+    "cp -r {1} g && cat evil >> g/config && git config -f g/config core.worktree ..; rm -rf {0}/.git; mv -T g {0}/.git"
+)
 GIT = [
     planted("hook", "cp src/pre-commit .git/hooks/pre-commit"),
     planted("hooks exchanged", "mv .git/hooks h; mkdir .git/hooks; cp src/pre-commit .git/hooks"),

@@ -20,9 +20,9 @@ from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspaces.git_entries import Entry, Kind, scan
 from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import GitFolder
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.repositories import GitFolder
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.escapes import OPENED
@@ -383,7 +383,7 @@ async def test_where_a_link_led_out_before_no_command_runs_and_the_user_is_told_
 async def test_a_command_that_keeps_a_link_there_while_it_runs_is_ended(on: Ground, sandbox: Sandbox) -> None:
     plant = f"while :; do ln -sf {on.outside}/victim .git/COMMIT_EDITMSG; sleep 0.01; done"
     ran = await run(at(on, sandbox), plant, seconds=LONG)
-    assert ran.ended.startswith("ended because a link or special file appeared in git's folder; ")
+    assert ran.ended.startswith("ended because of a change in git's folder or in a guarded file; ")
     assert not (on.workspace / ".git/COMMIT_EDITMSG").is_symlink()
 
 

@@ -107,11 +107,16 @@ class Placeholders:
 
     def _make(self, token: str, guards: list[Guard], git: str | None) -> Entries:
         try:
+            # Outside the lock: a large folder must not keep the commands of other workspaces waiting.
+            stamp, found = self._stamp(), scan(git) if git else {}
             with self._held() as folder:
+                if git and self._stamp() != stamp:
+                    # What was found may be of a command that has ended since.
+                    found = scan(git)
                 listed = self._read()
                 _clear(listed)
                 if git is not None and git not in listed["git"]:
-                    listed["git"][git] = refuse_outward(git, scan(git))
+                    listed["git"][git] = refuse_outward(git, found)
                 missing = [guard for guard in guards if not os.path.lexists(guard.path)]
                 paths = [*(guard.path for guard in guards), *([git] if git else [])]
                 listed["needed"][token] = (os.getpid(), start_of(os.getpid()), paths)
@@ -126,6 +131,14 @@ class Placeholders:
                 f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}; "
                 "tell the user: no command runs here before that is mended"
             ) from error
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        """Return what tells one list from the next: each is a new file."""
+        try:
+            found = os.stat(self._file)
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[int]:
