@@ -391,6 +391,11 @@ LINKS = [
         "a folder of git as a link", "for n in logs info refs objects; do rm -rf .git/$n; ln -s <outside> .git/$n; done"
     ),
     linked("a folder that cannot be listed", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0311 .git/logs"),
+    linked(
+        "deep down and closed",
+        "ln -sf <outside>/victim .git/FETCH_HEAD; cd .git; for n in $(seq 70); do mkdir a; cd a; done; mkdir -p x/y; "
+        "ln -s <outside>/victim x/y/FETCH_HEAD; chmod 000 x",
+    ),
     linked("a folder that cannot be written", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0555 .git/logs"),
     linked(
         "deep down",

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -18,8 +19,8 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.git_entries import Entry, Kind, scan
-from deskmate.workspaces.git_watch import Watch
+from deskmate.workspaces.git_entries import MAX_LOCKS, Entry, Kind, scan
+from deskmate.workspaces.git_watch import Watch, refuse_outward
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.repositories import GitFolder
@@ -211,6 +212,97 @@ def test_of_very_many_some_are_named_and_the_rest_are_counted(git: Path) -> None
     (told,) = watch.told
     assert "and 995 more" in told
     assert len(told) < 3000
+
+
+def test_links_that_share_hooks_stay_and_those_beside_them_go(git: Path) -> None:
+    module = git / "modules/x"
+    for name in ("objects", "refs", "hooks"):
+        (module / name).mkdir(parents=True)
+    watch = watched(git)
+    for name in ("hooks/pre-commit", "modules/x/hooks/pre-commit", "refs/heads/hooks/x", "modules/hooks/FETCH_HEAD"):
+        make(Kind.LINK, git / name, "../../scripts/pre-commit")
+    watch.finish()
+    assert (git / "hooks/pre-commit").is_symlink()
+    assert (module / "hooks/pre-commit").is_symlink()
+    assert not os.path.lexists(git / "refs/heads/hooks/x")
+    assert not os.path.lexists(git / "modules/hooks/FETCH_HEAD")
+
+
+def test_links_in_folders_named_as_our_own_go_too(git: Path) -> None:
+    watch = watched(git)
+    make(Kind.LINK, git / ".teams/x", "/etc/passwd")
+    watch.finish()
+    assert not os.path.lexists(git / ".teams/x")
+
+
+@pytest.mark.parametrize("name", ["COMMIT_EDITMSG", "logs/HEAD", "logs/refs/heads/main", "info", "index.lock"])
+def test_a_glance_finds_what_git_opens_without_listing_any_folder(git: Path, name: str) -> None:
+    watch = watched(git)
+    shutil.rmtree(git / name, ignore_errors=True)
+    make(Kind.LINK, git / name, "/etc/passwd")
+    listed = list[str]()
+    sys.addaudithook(lambda event, args: listed.append(str(args[0])) if event == "os.scandir" else None)
+    assert watch.glance()
+    assert listed == []
+    assert not os.path.lexists(git / name)
+    assert not watch.glance()
+
+
+def test_a_command_that_fills_the_folder_so_that_looks_take_long_is_ended_and_told(git: Path) -> None:
+    watch = watched(git)
+    for number in range(20_100):
+        os.makedirs(git / f"d/{number}")
+    assert watch.look()
+    watch.finish()
+    (told,) = watch.told
+    assert told == f"20,101 new folders with 20,101 entries in {git} slow git. Look at them."
+    # What is there already is no reason to end the next command.
+    assert not watched(git).look()
+
+
+def test_a_folder_that_cannot_be_listed_is_looked_into_and_keeps_its_mode(git: Path) -> None:
+    (git / "shut").mkdir()
+    watch = watched(git)
+    (git / "shut/x").symlink_to("/etc/passwd")
+    (git / "shut").chmod(0o311)
+    watch.finish()
+    assert stat.S_IMODE((git / "shut").stat().st_mode) == 0o311
+    (git / "shut").chmod(0o755)
+    assert os.listdir(git / "shut") == []
+
+
+def test_of_very_many_locks_few_are_kept_and_told(git: Path) -> None:
+    watch = watched(git)
+    for number in range(1000):
+        (git / f"{number}.lock").touch()
+    assert len(scan(str(git))) == MAX_LOCKS
+    watch.finish()
+    (told,) = watch.told
+    assert "and 95 more" in told
+    again = watched(git)
+    (git / "new.lock").touch()
+    again.finish()
+    assert again.told == ()
+
+
+@pytest.mark.parametrize("name", ["abcdefgh", "a\x1bb", "x" * 250, "refs/heads/a"])
+def test_a_folder_too_deep_is_removed_by_the_command_that_is_told_and_nothing_else_is(git: Path, name: str) -> None:
+    (git / "refs/heads/kept").touch()
+    first = git / name
+    first.mkdir()
+    fd = os.open(first, os.O_RDONLY)
+    for _ in range(70):
+        os.mkdir("y" * 200, dir_fd=fd)
+        below = os.open("y" * 200, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    with pytest.raises(ToolError) as refused:
+        refuse_outward(str(git), scan(str(git)))
+    command = str(refused.value).partition("remove it with: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    refuse_outward(str(git), scan(str(git)))
+    assert (git / "refs/heads/kept").exists()
 
 
 # -- what is told, not removed --------------------------------------------------------------------

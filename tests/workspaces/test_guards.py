@@ -196,6 +196,29 @@ def test_what_settings_have_git_run_in_the_workspace_is_guarded(root: Path) -> N
     ]
 
 
+@pytest.mark.parametrize("name", ["XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"])
+def test_what_settings_in_other_places_have_git_run_is_guarded(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = root.parent / "conf/git/config"
+    file.parent.mkdir(parents=True)
+    file.write_text("[core]\nhooksPath = .githooks\n")
+    monkeypatch.setenv(name, str(root.parent / "conf" if name.startswith("XDG") else file))
+    assert Guard(f"{root}/.githooks") in guarded(root).guards
+
+
+def test_a_hook_that_is_a_link_into_the_workspace_is_guarded_where_it_lies(root: Path) -> None:
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / ".git/HEAD").touch()
+    (root / "scripts").mkdir()
+    (root / "scripts/check").touch()
+    (root / ".git/hooks/pre-commit").symlink_to("../../scripts/check")
+    (root / ".git/hooks/pre-push").symlink_to("../../scripts/missing")
+    (root / ".git/hooks/update").symlink_to("/etc/passwd")
+    found = [guard for guard in guarded(root).guards if "/scripts" in guard.path or "passwd" in guard.path]
+    assert set(found) == {Guard(f"{root}/scripts/check", b""), Guard(f"{root}/scripts/missing")}
+
+
 def test_what_an_included_file_names_is_guarded_too_and_circles_end(root: Path) -> None:
     (root / ".git").mkdir()
     (root / ".git/HEAD").touch()

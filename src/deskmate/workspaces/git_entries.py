@@ -90,6 +90,7 @@ class _Listing:
 
 
 _CACHE: dict[str, _Listing] = {}
+_SIZES: dict[str, Size] = {}
 
 
 @dataclass(slots=True)
@@ -119,20 +120,26 @@ class _Scan:
         return not prefix and name in OURS and os.path.basename(self.top) != ".git"
 
 
-def scan(folder: str, now: int | None = None, size: Size | None = None) -> Entries:
+def size_of(folder: str) -> Size:
+    """Return how much the last scan of git's folder looked at."""
+    return _SIZES.get(folder, Size())
+
+
+def scan(folder: str, now: int | None = None) -> Entries:
     """Return such entries of git's folder, at any depth; raise OSError if that cannot be told.
 
-    It stops at MAX_LOCKS lock files and MAX_ENTRIES in all. `size` is set to how much was looked at.
+    It stops at MAX_LOCKS lock files and MAX_ENTRIES in all.
 
     A folder that has not changed since it was last listed is not listed again: the kernel sets the time of its last
     change, and no program can. `now` is in nanoseconds.
     """
     if os.path.islink(folder):
         return {"": Entry(Kind.LINK, os.readlink(folder))}
-    one = _Scan(folder, (now or time.time_ns()) - _SETTLED_NANOSECONDS, {}, size or Size())
+    one = _Scan(folder, (now or time.time_ns()) - _SETTLED_NANOSECONDS, {}, Size())
     with _opened(folder) as fd:
         if fd is not None:
             _walk(fd, "", one)
+    _SIZES[folder] = one.size
     return one.found
 
 

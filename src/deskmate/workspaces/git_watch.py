@@ -27,6 +27,7 @@ from deskmate.workspaces.git_entries import (
     leads_out,
     remove,
     scan,
+    size_of,
     together,
     told,
 )
@@ -49,7 +50,6 @@ _MAX_POINTERS, _POINTER_BYTES = 1000, 4096
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
 # So many new folders in git's folder are told, and so many folders or entries end a command: they slow every look.
 _TOLD_FOLDERS, _ENDING_FOLDERS, _ENDING_ENTRIES = 5_000, 20_000, 1_000_000
-_SIZES: dict[str, Size] = {}
 # Folders that git itself makes: a command that removes one of these would remove the repository.
 _OF_GIT = frozenset({"hooks", "info", "lfs", "logs", "modules", "objects", "refs", "rr-cache", "worktrees"})
 _MAX_COMMAND = 1000
@@ -169,7 +169,8 @@ class Watch:
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
         self._before = _state(root, git) if git else None
-        self._size = _size(str(git.path)) if git else Size()
+        # Whoever makes a watch has just scanned the folder.
+        self._size = size_of(str(git.path)) if git else Size()
         self._checks = list[Callable[[], Iterable[str]]]()
         self._told = list[str]()
         self._finished = False
@@ -205,9 +206,9 @@ class Watch:
             return False
         # What cannot be told now is told by the next look, or at the end.
         with suppress(OSError):
-            size = Size()
-            if self._end_for(folder, _planted(scan(folder, size=size), self._known)):
+            if self._end_for(folder, _planted(scan(folder), self._known)):
                 return True
+            size = size_of(folder)
             return (
                 size.folders - self._size.folders > _ENDING_FOLDERS
                 or size.entries - self._size.entries > _ENDING_ENTRIES
@@ -239,10 +240,9 @@ class Watch:
             self._tell([why])
 
     def _check(self, folder: str) -> None:
-        size = Size()
-        found = scan(folder, size=size)
+        found = scan(folder)
+        size = size_of(folder)
         self._tell(f"in git's folder, {sentence}" for sentence in remove_planted(folder, self._known, found))
-        _SIZES[folder] = size
         folders, entries = size.folders - self._size.folders, size.entries - self._size.entries
         if folders > _TOLD_FOLDERS or entries > _ENDING_ENTRIES:
             self._tell([f"{folders:,} new folders with {entries:,} entries in {shown(folder)} slow git. Look at them."])
@@ -269,16 +269,6 @@ class Watch:
         for sentence in sentences:
             log.warning("A command in %s: %s", self._root, sentence)
             self._told.append(sentence)
-
-
-def _size(folder: str) -> Size:
-    """Return how much was in git's folder after the last command there, or is now."""
-    if folder not in _SIZES:
-        size = Size()
-        with suppress(OSError):
-            scan(folder, size=size)
-        _SIZES[folder] = size
-    return _SIZES[folder]
 
 
 def _below(entries: Entries, base: str) -> Entries:

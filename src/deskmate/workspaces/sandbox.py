@@ -64,10 +64,10 @@ class Sandbox:
 
     `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
     hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
-    besides the tables. `named`: places that variables name, masked unless they are in the workspace. `writable`: folders
-    outside the workspace that commands may write. `state`: the folder in which is listed what must not be left behind.
-    `sockets`: what knows where others listen. `settled`: leave out those that were made seconds ago, which may be gone
-    before they are masked.
+    besides the tables. `named`: places that variables name, masked unless they are in the workspace. `writable`:
+    folders outside the workspace that commands may write. `state`: the folder in which is listed what must not be
+    left behind. `sockets`: what knows where others listen. `settled`: leave out those that were made seconds ago,
+    which may be gone before they are masked.
     """
 
     level: Level
