@@ -181,6 +181,14 @@ def submodule(ground: Ground) -> None:
     ground.git("ws", "commit", "-qm", "with a submodule")
 
 
+def within(ground: Ground) -> None:
+    """A repository right below the workspace, which the index names."""
+    ground.git("ws", "init", "-q", "within")
+    ground.git("ws/within", "commit", "-qm", "first", "--allow-empty")
+    ground.git("ws", "add", "within")
+    ground.git("ws", "commit", "-qm", "with a repository")
+
+
 def including(ground: Ground) -> None:
     """A repository whose settings include a file of the workspace that is not there."""
     ground.git("ws", "config", "include.path", "../.gitconfig")
@@ -306,6 +314,9 @@ RECORDS = [
     Attempt("settings of ours", "mkdir -p .deskmate; echo pwned > .deskmate/x", there("<workspace>/.deskmate/x")),
     Attempt("a server for agents", "rmdir .mcp.json; echo pwned > .mcp.json", holds("ws/.mcp.json")),
 ]
+COPIED = (
+    "cp -r {1} g && cat evil >> g/config && git config -f g/config core.worktree ..; rm -rf {0}/.git; mv -T g {0}/.git"
+)
 GIT = [
     planted("hook", "cp src/pre-commit .git/hooks/pre-commit"),
     planted("hooks exchanged", "mv .git/hooks h; mkdir .git/hooks; cp src/pre-commit .git/hooks"),
@@ -326,6 +337,10 @@ GIT = [
     ),
 ]
 GIT += [
+    planted("pointer of a submodule", COPIED.format("sub", ".git/modules/sub"), before=submodule),
+    planted("folder of a submodule", "mv sub away; mkdir sub; " + COPIED.format("sub", ".git"), before=submodule),
+    planted("settings of a repository within", "cat evil >> within/.git/config", before=within),
+    planted("folder of a repository within", COPIED.format("within", "within/.git"), before=within),
     planted("settings of a submodule", "cat evil >> .git/modules/sub/config", before=submodule),
     planted(
         "hooks of a submodule",
@@ -376,6 +391,11 @@ LINKS = [
         "a folder of git as a link", "for n in logs info refs objects; do rm -rf .git/$n; ln -s <outside> .git/$n; done"
     ),
     linked("a folder that cannot be listed", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0311 .git/logs"),
+    linked(
+        "deep down and closed",
+        "ln -sf <outside>/victim .git/FETCH_HEAD; cd .git; for n in $(seq 70); do mkdir a; cd a; done; mkdir -p x/y; "
+        "ln -s <outside>/victim x/y/FETCH_HEAD; chmod 000 x",
+    ),
     linked("a folder that cannot be written", "ln -sf <outside>/victim .git/logs/HEAD; chmod 0555 .git/logs"),
     linked(
         "deep down",

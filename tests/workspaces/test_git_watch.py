@@ -3,6 +3,7 @@
 import contextlib
 import os
 import resource
+import shutil
 import signal
 import stat
 import subprocess
@@ -18,11 +19,11 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.git_entries import Entry, Kind, scan
-from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import GitFolder
+from deskmate.workspaces.git_entries import MAX_LOCKS, Entry, Kind, scan
+from deskmate.workspaces.git_watch import Watch, refuse_outward
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspaces.repositories import GitFolder
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.escapes import OPENED
@@ -213,7 +214,130 @@ def test_of_very_many_some_are_named_and_the_rest_are_counted(git: Path) -> None
     assert len(told) < 3000
 
 
+def test_links_that_share_hooks_stay_and_those_beside_them_go(git: Path) -> None:
+    module = git / "modules/x"
+    for name in ("objects", "refs", "hooks"):
+        (module / name).mkdir(parents=True)
+    watch = watched(git)
+    for name in ("hooks/pre-commit", "modules/x/hooks/pre-commit", "refs/heads/hooks/x", "modules/hooks/FETCH_HEAD"):
+        make(Kind.LINK, git / name, "../../scripts/pre-commit")
+    watch.finish()
+    assert (git / "hooks/pre-commit").is_symlink()
+    assert (module / "hooks/pre-commit").is_symlink()
+    assert not os.path.lexists(git / "refs/heads/hooks/x")
+    assert not os.path.lexists(git / "modules/hooks/FETCH_HEAD")
+
+
+def test_links_in_folders_named_as_our_own_go_too(git: Path) -> None:
+    watch = watched(git)
+    make(Kind.LINK, git / ".teams/x", "/etc/passwd")
+    watch.finish()
+    assert not os.path.lexists(git / ".teams/x")
+
+
+@pytest.mark.parametrize("name", ["COMMIT_EDITMSG", "logs/HEAD", "logs/refs/heads/main", "info", "index.lock"])
+def test_a_glance_finds_what_git_opens_without_listing_any_folder(git: Path, name: str) -> None:
+    watch = watched(git)
+    shutil.rmtree(git / name, ignore_errors=True)
+    make(Kind.LINK, git / name, "/etc/passwd")
+    listed = list[str]()
+    sys.addaudithook(lambda event, args: listed.append(str(args[0])) if event == "os.scandir" else None)
+    assert watch.glance()
+    assert listed == []
+    assert not os.path.lexists(git / name)
+    assert not watch.glance()
+
+
+def test_a_command_that_fills_the_folder_so_that_looks_take_long_is_ended_and_told(git: Path) -> None:
+    watch = watched(git)
+    for number in range(20_100):
+        os.makedirs(git / f"d/{number}")
+    assert watch.look()
+    watch.finish()
+    (told,) = watch.told
+    assert told == f"20,101 new folders with 20,101 entries in {git} slow git. Look at them."
+    # What is there already is no reason to end the next command.
+    assert not watched(git).look()
+
+
+def test_a_folder_that_cannot_be_listed_is_looked_into_and_keeps_its_mode(git: Path) -> None:
+    (git / "shut").mkdir()
+    watch = watched(git)
+    (git / "shut/x").symlink_to("/etc/passwd")
+    (git / "shut").chmod(0o311)
+    watch.finish()
+    assert stat.S_IMODE((git / "shut").stat().st_mode) == 0o311
+    (git / "shut").chmod(0o755)
+    assert os.listdir(git / "shut") == []
+
+
+def test_of_very_many_locks_few_are_kept_and_told(git: Path) -> None:
+    watch = watched(git)
+    for number in range(1000):
+        (git / f"{number}.lock").touch()
+    assert len(scan(str(git))) == MAX_LOCKS
+    watch.finish()
+    (told,) = watch.told
+    assert "and 95 more" in told
+    again = watched(git)
+    (git / "new.lock").touch()
+    again.finish()
+    assert again.told == ()
+
+
+@pytest.mark.parametrize("name", ["abcdefgh", "a\x1bb", "x" * 250, "refs/heads/a"])
+def test_a_folder_too_deep_is_removed_by_the_command_that_is_told_and_nothing_else_is(git: Path, name: str) -> None:
+    (git / "refs/heads/kept").touch()
+    first = git / name
+    first.mkdir()
+    fd = os.open(first, os.O_RDONLY)
+    for _ in range(70):
+        os.mkdir("y" * 200, dir_fd=fd)
+        below = os.open("y" * 200, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    with pytest.raises(ToolError) as refused:
+        refuse_outward(str(git), scan(str(git)))
+    command = str(refused.value).partition("remove it with: ")[2]
+    subprocess.run(command, shell=True, check=True)
+    refuse_outward(str(git), scan(str(git)))
+    assert (git / "refs/heads/kept").exists()
+
+
 # -- what is told, not removed --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["missing", "file", "folder"])
+def test_a_pointer_of_a_repository_within_that_was_made_or_replaced_is_told(git: Path, before: str) -> None:
+    sub = git.parent / "a/b"
+    sub.mkdir(parents=True)
+    commit = "0123456789012345678901234567890123456789"
+    index = ["git", "update-index", "--add", "--cacheinfo", f"160000,{commit},a/b"]
+    subprocess.run(index, cwd=git.parent, check=True)
+    if before == "file":
+        (sub / ".git").write_text("gitdir: x")
+    elif before == "folder":
+        (sub / ".git").mkdir()
+    watch, same = watched(git), watched(git)
+    same.finish()
+    assert same.told == ()
+    if before != "missing":
+        (sub / ".git").rename(git.parent / "old")
+    (sub / ".git").mkdir()
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith("these were replaced or made: a/b/.git. ")
+
+
+def test_very_many_files_at_the_top_hide_no_new_repository(git: Path) -> None:
+    watch = watched(git)
+    for number in range(500):
+        (git.parent / f"{number}").touch()
+    (git.parent / "new/.git").mkdir(parents=True)
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith("new repositories within this one: new. ")
 
 
 def test_a_lock_that_is_left_is_told_and_stays_unless_another_command_may_hold_it(git: Path) -> None:
@@ -351,7 +475,7 @@ async def test_where_a_link_led_out_before_no_command_runs_and_the_user_is_told_
 async def test_a_command_that_keeps_a_link_there_while_it_runs_is_ended(on: Ground, sandbox: Sandbox) -> None:
     plant = f"while :; do ln -sf {on.outside}/victim .git/COMMIT_EDITMSG; sleep 0.01; done"
     ran = await run(at(on, sandbox), plant, seconds=LONG)
-    assert ran.ended.startswith("ended because a link or special file appeared in git's folder; ")
+    assert ran.ended.startswith("ended because of a change in git's folder or in a guarded file; ")
     assert not (on.workspace / ".git/COMMIT_EDITMSG").is_symlink()
 
 

@@ -1,6 +1,7 @@
 """What git and agents obey is not for agents to write, whichever name leads there."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,32 @@ def test_of_very_many_submodules_the_folder_as_a_whole_is_guarded(root: Path) ->
     assert paths == [f"{git}/modules"]
 
 
+def test_the_pointer_of_a_repository_within_is_guarded_and_so_is_what_git_obeys_in_its_folder(root: Path) -> None:
+    (root / "a").mkdir()
+    (root / "a/.git").write_text("gitdir: ../elsewhere\n")
+    (root / "b/.git").mkdir(parents=True)
+    (root / "b/.git/HEAD").touch()
+    (root / "c").mkdir()
+    (root / "c/.git").symlink_to("../b/.git")
+    found = guarded(root)
+    paths = {guard.path for guard in found.guards}
+    assert {f"{root}/a/.git", f"{root}/b/.git/config", f"{root}/b/.git/hooks"} <= paths
+    assert f"{root}/c/.git" in found.links
+
+
+@pytest.mark.parametrize("name", ["/etc", "../out", ".git/x", "x/../../out", ".teams/x", "link/x"])
+def test_no_name_in_the_index_has_something_guarded_outside_the_workspace(root: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q", root], check=True)
+    (root.parent / "out/x/.git").mkdir(parents=True)
+    (root.parent / "out/.git").mkdir()
+    (root / "link").symlink_to(root.parent / "out")
+    (root / ".git/x/.git").mkdir(parents=True)
+    before = guarded(root)
+    entry = bytes(24) + (0o160000).to_bytes(4, "big") + bytes(12 + 20) + len(name).to_bytes(2, "big") + name.encode()
+    (root / ".git/index").write_bytes(b"DIRC" + bytes([0, 0, 0, 2, 0, 0, 0, 1]) + entry + bytes(8 - len(entry) % 8))
+    assert guarded(root) == before
+
+
 SETTINGS = """
 ; a comment
 [include] path = "../conf/git config" ; another
@@ -168,6 +195,29 @@ def test_what_settings_have_git_run_in_the_workspace_is_guarded(root: Path) -> N
         Guard(f"{root}/run.sh", b""),
         Guard(f"{root}/strip.py", b""),
     ]
+
+
+@pytest.mark.parametrize("name", ["XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"])
+def test_what_settings_in_other_places_have_git_run_is_guarded(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = root.parent / "conf/git/config"
+    file.parent.mkdir(parents=True)
+    file.write_text("[core]\nhooksPath = .githooks\n")
+    monkeypatch.setenv(name, str(root.parent / "conf" if name.startswith("XDG") else file))
+    assert Guard(f"{root}/.githooks") in guarded(root).guards
+
+
+def test_a_hook_that_is_a_link_into_the_workspace_is_guarded_where_it_lies(root: Path) -> None:
+    (root / ".git/hooks").mkdir(parents=True)
+    (root / ".git/HEAD").touch()
+    (root / "scripts").mkdir()
+    (root / "scripts/check").touch()
+    (root / ".git/hooks/pre-commit").symlink_to("../../scripts/check")
+    (root / ".git/hooks/pre-push").symlink_to("../../scripts/missing")
+    (root / ".git/hooks/update").symlink_to("/etc/passwd")
+    found = [guard for guard in guarded(root).guards if "/scripts" in guard.path or "passwd" in guard.path]
+    assert set(found) == {Guard(f"{root}/scripts/check", b""), Guard(f"{root}/scripts/missing")}
 
 
 def test_what_an_included_file_names_is_guarded_too_and_circles_end(root: Path) -> None:

@@ -18,6 +18,7 @@
     masks         what it does not: tables of names
     sockets       where others on this machine listen
     guards        what it must not change in its workspace
+    repositories  where git keeps the repository of a workspace, and those within it
     git_config    the paths that git's settings name
     git_index     the names in git's index
     git_entries   links, special files and locks in git's folder

@@ -29,8 +29,8 @@ from deskmate.workspaces.confined import Cage, Inmate, NotBegun, Start, inmate
 from deskmate.workspaces.fenced import Fenced, fenced
 from deskmate.workspaces.git_entries import scan
 from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import git_folder
 from deskmate.workspaces.processes import Toll, end, mark_of
+from deskmate.workspaces.repositories import git_folder
 from deskmate.workspaces.sandbox import Level
 from deskmate.workspaces.sweep import Groups
 
@@ -41,7 +41,8 @@ _LAST_WORDS_SECONDS = 0.5
 _TRIES, _TRY_SECONDS = 3, 5.0
 # So many at once: each has to be set up within seconds.
 _STARTING = threading.BoundedSemaphore(8)
-_WATCH_SECONDS, _WATCH_SHARE = 1.0, 20
+# How often git's folder is looked at, and for how much of the time it may be looked through as a whole.
+_WATCH_SECONDS, _WATCH_SHARE = 1.0, 10
 
 # A command behind one wall or the other, begun.
 Begin: TypeAlias = Callable[
@@ -187,7 +188,12 @@ class Command:
 
     def _run_free(self, start: Start) -> End:
         order, git = self._order, git_folder(self._order.folder)
-        watch = Watch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
+        try:
+            watch = Watch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
+        except OSError as error:
+            raise ToolError(
+                f"The command was not started: git's folder could not be checked: {error.strerror}. Try again."
+            ) from error
         process = start(order.words, order.environ, (), subprocess.DEVNULL)
         try:
             with self._groups.listing(process.pid):
@@ -259,7 +265,8 @@ class Command:
 
     def _listen(self, watch: Watch) -> Why:
         """Take what is printed until something brings the command to its end; return what."""
-        deadline, look_at = time.monotonic() + self._order.timeout_seconds, time.monotonic() + _WATCH_SECONDS
+        deadline = time.monotonic() + self._order.timeout_seconds
+        glance_at = look_at = time.monotonic() + _WATCH_SECONDS
         while True:
             if self._cancelled.is_set():
                 return Why.CANCEL
@@ -275,7 +282,12 @@ class Command:
                     return Why.PLANT
                 # A folder that is slow to look through must not keep the command from being served.
                 look_at = time.monotonic() + max(_WATCH_SECONDS, _WATCH_SHARE * (time.monotonic() - now))
-            self._hear(min(deadline, look_at) - now)
+                glance_at = time.monotonic() + _WATCH_SECONDS
+            elif now >= glance_at:
+                if watch.glance():
+                    return Why.PLANT
+                glance_at = now + _WATCH_SECONDS
+            self._hear(max(0.0, min(deadline, look_at, glance_at) - now))
 
     def _drain(self, seconds: float) -> None:
         """Take what is still printed, until nobody can print any more or the time is over."""

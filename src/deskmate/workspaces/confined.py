@@ -12,9 +12,10 @@ import re
 import select
 import signal
 import socket
+import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -23,12 +24,14 @@ from deskmate.errors import ToolError
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
 from deskmate.workspaces.gate import GATE, OPEN, listening_gate
 from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import Guard, Guarded, git_folder, guarded
+from deskmate.workspaces.guards import Guard, Guarded, guarded
 from deskmate.workspaces.hosts import allowed
+from deskmate.workspaces.paths import shown
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import TASKS, private_folder
 from deskmate.workspaces.processes import Toll
 from deskmate.workspaces.proxy import PORT, Proxy, proxy_environ
+from deskmate.workspaces.repositories import git_folder
 from deskmate.workspaces.sandbox import Mount, Sandbox, Way
 
 log = logging.getLogger(__name__)
@@ -64,13 +67,8 @@ class Cage:
         with self.watched(found.guards) as watch:
             mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
             mounts += (Mount(str(path), Way.READ) for path in self.shown)
-            places = [*(guard.path for guard in found.guards), *found.links]
-            before = {path: _identity(path) for path in places}
+            watch.also(_Replaced([*(guard.path for guard in found.guards), *found.links]))
             yield [*self.sandbox.words(mounts), "--chdir", str(self.root)], watch
-            for path in places:
-                if _identity(path) != before[path]:
-                    # The kernel takes a mount away with the file under it, whoever removed that.
-                    log.warning("%s was replaced while a command ran, unguarded from then on; look at it", path)
 
     @contextlib.contextmanager
     def watched(self, guards: Sequence[Guard] = ()) -> Iterator[Watch]:
@@ -96,12 +94,33 @@ class Cage:
             ) from error
 
 
-def _identity(path: str) -> tuple[int, int] | None:
+class _Replaced:
+    """Tells, once each, which of some places are no longer what they were.
+
+    The kernel takes a mount away together with the file under it, for example when the user runs `git config`, and
+    from then on commands can write there. A link cannot be mounted over at all.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._before = {path: _identity(path) for path in paths}
+
+    def __call__(self) -> Iterator[str]:
+        for path in [path for path, before in self._before.items() if _identity(path) != before]:
+            del self._before[path]
+            yield (
+                f"{shown(path)} was replaced while a command ran, by you or by the command, and could be changed by "
+                "it from then on. Look at it before you use git or open this folder in an editor."
+            )
+
+
+def _identity(path: str) -> tuple[object, ...] | None:
+    """Return what tells an entry from another in its place: a disk may use the number of one again at once."""
     try:
         found = os.lstat(path)
-    except FileNotFoundError:
+        target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else ""
+    except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), target
 
 
 def _only_read(guard: Guard) -> Mount:

@@ -19,9 +19,9 @@ from deskmate.workspaces.confined import Cage, NotBegun, Start
 from deskmate.workspaces.filters import ALLOW_ALL, call_filter
 from deskmate.workspaces.gate import GATE, OPEN
 from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import repository
 from deskmate.workspaces.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
 from deskmate.workspaces.processes import Mark, Toll, end, mark_of, start_of
+from deskmate.workspaces.repositories import repository
 from deskmate.workspaces.sandbox import Way
 
 _SCRATCH = "deskmate-fenced-"

@@ -10,12 +10,13 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from deskmate.workspaces.paths import FOLDER, OURS, shown
+from deskmate.workspaces.private import read_regular
 
 _HOLD = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_TO_OWNER = 0o700
@@ -28,6 +29,24 @@ _MAX_CACHED = 20_000
 # Emacs marks a file that it edits by such a link to the name of its user and machine. Git never opens one.
 _EDITOR_LOCK = ".#"
 _MAX_SHOWN = 5
+# Of more, a scan tells no more than these; what must not stay is removed in several rounds.
+MAX_LOCKS, MAX_ENTRIES = 100, 100_000
+_MAX_HEAD = 4096
+_HOOKS, _REPOSITORY = "hooks", frozenset({"objects", "refs"})
+# Git's own folders, and the files that it opens in place: what a user's git would write through at once.
+_OPENED_FOLDERS = ("info", "logs", "logs/refs", "logs/refs/heads", "objects", "objects/info", "objects/pack", "refs")
+# fmt: off
+_OPENED = (
+    "HEAD", "index", "config", "packed-refs", "shallow", "description", "COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD",
+    "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "AUTO_MERGE", "SQUASH_MSG", "CHERRY_PICK_HEAD", "REVERT_HEAD",
+    "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS", "TAG_EDITMSG", "NOTES_EDITMSG", "EDIT_DESCRIPTION",
+    "ADD_EDIT.patch", "addp-hunk-edit.diff", "gc.log", "gc.pid", "index.lock", "HEAD.lock", "config.lock",
+    "packed-refs.lock", "rebase-merge", "rebase-apply", "sequencer", "rr-cache", "modules", "lfs", "refs/heads",
+    "refs/remotes", "refs/tags", "refs/stash", "logs/HEAD", "logs/refs/remotes", "logs/refs/stash", "info/exclude",
+    "info/attributes", "info/refs", "info/sparse-checkout", "rebase-merge/git-rebase-todo", "rebase-merge/message",
+    "sequencer/todo", *_OPENED_FOLDERS,
+)
+# fmt: on
 
 
 class Kind(StrEnum):
@@ -52,6 +71,14 @@ class Entry(NamedTuple):
 Entries: TypeAlias = dict[str, Entry]
 
 
+@dataclass(slots=True)
+class Size:
+    """How much a scan looked at: folders, and all that was in them."""
+
+    folders: int = 0
+    entries: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Listing:
     """What was in a folder when it had this identity and time of change."""
@@ -59,43 +86,105 @@ class _Listing:
     stamp: tuple[int, int, int]
     entries: Mapping[str, Entry]
     folders: tuple[str, ...]
+    count: int
 
 
 _CACHE: dict[str, _Listing] = {}
+_SIZES: dict[str, Size] = {}
+
+
+@dataclass(slots=True)
+class _Scan:
+    """One scan of git's folder `top`. `settled`: a folder that changed before this time may be remembered."""
+
+    top: str
+    settled: int
+    found: Entries
+    size: Size
+    locks: int = 0
+
+    def add(self, prefix: str, entries: Mapping[str, Entry]) -> None:
+        for name, entry in entries.items():
+            if entry.kind == Kind.LOCK:
+                self.locks += 1
+                if self.locks > MAX_LOCKS:
+                    continue
+            if len(self.found) < MAX_ENTRIES:
+                self.found[f"{prefix}{name}"] = entry
+
+    def is_passed_over(self, prefix: str, name: str, beside: Set[str]) -> bool:
+        """Tell whether a folder needs no look: git writes no hooks, and users keep links to shared ones there."""
+        if name == _HOOKS and beside >= _REPOSITORY:
+            return not prefix or prefix.startswith("modules/")
+        # The records of a team that works in a bare repository; no command can reach them.
+        return not prefix and name in OURS and os.path.basename(self.top) != ".git"
+
+
+def size_of(folder: str) -> Size:
+    """Return how much the last scan of git's folder looked at."""
+    return _SIZES.get(folder, Size())
 
 
 def scan(folder: str, now: int | None = None) -> Entries:
-    """Return all such entries of git's folder, at any depth; raise OSError where that cannot be told.
+    """Return such entries of git's folder, at any depth; raise OSError if that cannot be told.
+
+    It stops at MAX_LOCKS lock files and MAX_ENTRIES in all.
 
     A folder that has not changed since it was last listed is not listed again: the kernel sets the time of its last
     change, and no program can. `now` is in nanoseconds.
     """
-    found: Entries = {}
     if os.path.islink(folder):
         return {"": Entry(Kind.LINK, os.readlink(folder))}
+    one = _Scan(folder, (now or time.time_ns()) - _SETTLED_NANOSECONDS, {}, Size())
     with _opened(folder) as fd:
         if fd is not None:
-            _walk(fd, folder, "", found, (now or time.time_ns()) - _SETTLED_NANOSECONDS)
-    return found
+            _walk(fd, "", one)
+    _SIZES[folder] = one.size
+    return one.found
 
 
-def _walk(fd: int, top: str, prefix: str, found: Entries, settled: int) -> None:
-    listing = _listed(fd, f"{top}/{prefix}", settled)
-    found.update((f"{prefix}{name}", entry) for name, entry in listing.entries.items())
+def glance(folder: str) -> Entries:
+    """Return such entries among the fixed names that git opens in place; however much is in the folder, it is quick."""
+    found: Entries = {}
+    for name in (*_OPENED, *_log_of_branch(folder)):
+        path = f"{folder}/{name}"
+        # What is missing is fine, and what is behind a link is not in git's folder: the link is found itself.
+        with contextlib.suppress(OSError):
+            mode = os.lstat(path).st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                found[name] = _entry(path, None)
+    above = {path for path, entry in found.items() if entry.kind == Kind.LINK}
+    return {path: entry for path, entry in found.items() if not any(path.startswith(f"{one}/") for one in above)}
+
+
+def _log_of_branch(folder: str) -> Iterator[str]:
+    """Yield the log of the branch that is checked out, which git appends to in place, and the folders above it."""
+    with contextlib.suppress(OSError, ValueError):
+        head = os.fsdecode(read_regular(f"{folder}/HEAD", _MAX_HEAD)).strip()
+        if head.startswith("ref: refs/") and ".." not in head:
+            parts = head.removeprefix("ref: ").split("/")
+            yield from ("/".join(["logs", *parts[:depth]]) for depth in range(2, len(parts) + 1))
+
+
+def _walk(fd: int, prefix: str, one: _Scan) -> None:
+    listing = _listed(fd, f"{one.top}/{prefix}", one.settled)
+    one.size.folders += 1
+    one.size.entries += listing.count
+    one.add(prefix, listing.entries)
+    beside = _REPOSITORY.intersection(listing.folders)
     for name in listing.folders:
         below = f"{prefix}{name}/"
-        known = _CACHE.get(f"{top}/{below}")
+        known = _CACHE.get(f"{one.top}/{below}")
         if known and not known.folders and _stamp_below(name, fd) == known.stamp:
-            found.update((f"{below}{inner}", entry) for inner, entry in known.entries.items())
+            one.size.folders += 1
+            one.size.entries += known.count
+            one.add(below, known.entries)
         elif below.count("/") > _MAX_DEPTH:
-            found[below.rstrip("/")] = Entry(Kind.DEEP)
-        elif not prefix and name in OURS:
-            # Of a bare repository that is the workspace itself: our own records, which no command can reach.
-            continue
-        else:
+            one.add(prefix, {name: Entry(Kind.DEEP)})
+        elif not one.is_passed_over(prefix, name, beside):
             with _opened(name, fd) as inside:
                 if inside is not None:
-                    _walk(inside, top, below, found, settled)
+                    _walk(inside, below, one)
 
 
 def _listed(fd: int, path: str, settled: int) -> _Listing:
@@ -112,31 +201,35 @@ def _listed(fd: int, path: str, settled: int) -> _Listing:
     return listing
 
 
-def _list(fd: int) -> tuple[Entries, tuple[str, ...]]:
+def _list(fd: int) -> tuple[Entries, tuple[str, ...], int]:
+    """Return what is to be found in a folder, its folders, and how much is in it at all."""
     entries: Entries = {}
     folders = list[str]()
+    count = locks = 0
     with os.scandir(fd) as listed:
         for entry in listed:
             name = entry.name
+            count += 1
             if entry.is_file(follow_symlinks=False):
-                if name.endswith(".lock"):
+                if name.endswith(".lock") and locks <= MAX_LOCKS:
+                    locks += 1
                     entries[name] = Entry(Kind.LOCK)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(name)
-            else:
+            elif len(entries) < MAX_ENTRIES:
                 # It may be gone by now: then there is nothing to find.
                 with contextlib.suppress(OSError):
                     found = _entry(name, fd)
                     if not _is_editor_lock(name, found):
                         entries[name] = found
-    return entries, tuple(folders)
+    return entries, tuple(folders), count
 
 
 def _is_editor_lock(name: str, entry: Entry) -> bool:
     return name.startswith(_EDITOR_LOCK) and entry.kind == Kind.LINK and "/" not in entry.target
 
 
-def _entry(name: str, fd: int) -> Entry:
+def _entry(name: str, fd: int | None) -> Entry:
     mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
         return Entry(Kind.LINK, os.readlink(name, dir_fd=fd))
@@ -159,30 +252,38 @@ def _stamp_below(name: str, fd: int) -> tuple[int, int, int] | None:
 @contextlib.contextmanager
 def _opened(name: str, above: int | None = None) -> Iterator[int | None]:
     """Hold a folder open, None where there is none that this user can look into; raise OSError for anything else."""
-    try:
-        fd = _open(name, above)
-    except OSError as error:
-        if error.errno not in _NO_FOLDER:
-            raise
-        yield None
-        return
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            fd = _open(name, above, stack)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER:
+                raise
+            fd = None
         yield fd
-    finally:
-        os.close(fd)
 
 
-def _open(name: str, above: int | None) -> int:
+def _open(name: str, above: int | None, stack: contextlib.ExitStack) -> int:
     try:
-        return os.open(name, FOLDER, dir_fd=above)
+        fd = os.open(name, FOLDER, dir_fd=above)
     except PermissionError:
         # Git can open what is in a folder that cannot be listed. The owner is this user, or nothing was put there.
         held = os.open(name, _HOLD, dir_fd=above)
         try:
-            os.chmod(f"/proc/self/fd/{held}", _OPEN_TO_OWNER)
+            path, mode = f"/proc/self/fd/{held}", stat.S_IMODE(os.fstat(held).st_mode)
+            os.chmod(path, mode | _OPEN_TO_OWNER)
+            fd = os.open(path, FOLDER & ~os.O_NOFOLLOW)
         finally:
             os.close(held)
-        return os.open(name, FOLDER, dir_fd=above)
+        stack.callback(os.close, fd)
+        stack.callback(_set_mode, fd, mode)
+        return fd
+    stack.callback(os.close, fd)
+    return fd
+
+
+def _set_mode(fd: int, mode: int) -> None:
+    with contextlib.suppress(OSError):
+        os.fchmod(fd, mode)
 
 
 def leads_out(folder: str, path: str) -> bool:
@@ -209,9 +310,11 @@ def remove(folder: str, path: str, entry: Entry) -> bool:
 
 
 def _remove_tree(name: str, fd: int) -> bool:
-    # By a program: Python follows folders only so deep. It never follows a link either.
-    words = ["/bin/rm", "-rf", "--", f"./{name}"]
-    return subprocess.run(words, cwd=f"/proc/self/fd/{fd}", stderr=subprocess.DEVNULL, check=False).returncode == 0
+    # By programs: Python follows folders only so deep. Neither follows a link, and rm enters only what is readable.
+    for words in (["/bin/chmod", "-R", "u+rwx"], ["/bin/rm", "-rf"]):
+        place = f"/proc/self/fd/{fd}"
+        subprocess.run([*words, "--", f"./{name}"], cwd=place, stderr=subprocess.DEVNULL, check=False)
+    return _stamp_below(name, fd) is None
 
 
 def _unlink(name: str, fd: int) -> bool:
@@ -219,8 +322,12 @@ def _unlink(name: str, fd: int) -> bool:
         mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
             return False
-        os.fchmod(fd, stat.S_IMODE(os.fstat(fd).st_mode) | _OPEN_TO_OWNER)
+        before = stat.S_IMODE(os.fstat(fd).st_mode)
+        if before & _OPEN_TO_OWNER != _OPEN_TO_OWNER:
+            os.fchmod(fd, before | _OPEN_TO_OWNER)
         os.unlink(name, dir_fd=fd)
+        if before & _OPEN_TO_OWNER != _OPEN_TO_OWNER:
+            os.fchmod(fd, before)
     except FileNotFoundError:
         return True
     except OSError:

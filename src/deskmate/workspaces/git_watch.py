@@ -8,18 +8,41 @@ command; `git_entries` below finds and removes.
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.git_entries import Entries, Entry, Kind, leads_out, remove, scan, together, told
+from deskmate.workspaces.git_entries import (
+    MAX_ENTRIES,
+    MAX_LOCKS,
+    Entries,
+    Entry,
+    Kind,
+    Size,
+    glance,
+    leads_out,
+    remove,
+    scan,
+    size_of,
+    together,
+    told,
+)
 from deskmate.workspaces.git_index import gitlinks, read_index
-from deskmate.workspaces.guards import HEAD, GitFolder, disarm_top, git_folder, is_git_folder, submodules
 from deskmate.workspaces.paths import shown
 from deskmate.workspaces.private import read_regular
+from deskmate.workspaces.repositories import (
+    GIT,
+    HEAD,
+    GitFolder,
+    git_folder,
+    is_git_folder,
+    repositories_at_top,
+    submodules,
+)
 
 log = logging.getLogger(__name__)
 
@@ -29,9 +52,15 @@ _TODO_BYTES = 1_000_000
 _EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
-_MAX_TOP, _MAX_SHARED, _MAX_CACHED = 300, 3, 200
+_MAX_SHARED, _MAX_CACHED = 3, 200
+_MAX_POINTERS, _POINTER_BYTES = 1000, 4096
 # A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
+# So many new folders in git's folder are told, and so many folders or entries end a command: they slow every look.
+_TOLD_FOLDERS, _ENDING_FOLDERS, _ENDING_ENTRIES = 5_000, 20_000, 1_000_000
+# Folders that git itself makes: a command that removes one of these would remove the repository.
+_OF_GIT = frozenset({"hooks", "info", "lfs", "logs", "modules", "objects", "refs", "rr-cache", "worktrees"})
+_MAX_COMMAND = 1000
 
 
 def _planted(found: Entries, known: Entries) -> Entries:
@@ -48,27 +77,46 @@ def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
     return is_head and entry.kind == Kind.LINK and _BRANCH.fullmatch(entry.target) is not None
 
 
-def remove_planted(folder: str, known: Entries) -> list[str]:
-    """Remove what must not stay in git's folder; return a sentence for the user, if there was any."""
+def remove_planted(folder: str, known: Entries, found: Entries | None = None) -> list[str]:
+    """Remove what must not stay of what was `found` in git's folder; return a sentence for the user, if there was any.
+
+    A scan finds only so many at once: if there may be more, it is scanned again.
+    """
+    found = scan(folder) if found is None else found
+    gone, left = _removed(folder, _planted(found, known))
+    more = gone
+    while len(found) >= MAX_ENTRIES and more:
+        found = scan(folder)
+        more, left = _removed(folder, _planted(found, known))
+        gone += more
+    return _sentences(gone, left)
+
+
+def remove_left(folder: str, known: Entries) -> list[str]:
+    """Remove what a command left in and beside git's folder when Deskmate was killed; return sentences for the user."""
     root = Path(folder).parent
-    # Nobody has a folder of git right beside its `.git`.
-    top = [_disarmed(root)] if os.path.basename(folder) == ".git" and is_git_folder(root) else []
-    return [*_removed(folder, _planted(scan(folder), known)), *top]
+    # Nobody keeps a folder of git right beside its `.git`.
+    top = _disarm(root) if os.path.basename(folder) == GIT and is_git_folder(root) else []
+    return [*remove_planted(folder, known), *top]
 
 
-def _disarmed(root: Path) -> str:
+def _disarm(root: Path) -> list[str]:
     """Keep git from taking the top of a workspace for its own folder; return a sentence for the user."""
-    aside = disarm_top(root)
-    return (
-        f"renamed HEAD at the top of the workspace to {shown(aside)}. With it, git could have taken the workspace for "
-        "its own folder and obeyed its config."
-    )
+    aside = root / f"{HEAD}.deskmate-removed"
+    os.replace(root / HEAD, aside)
+    renamed = f"renamed HEAD at the top of the workspace to {shown(str(aside))}."
+    return [f"{renamed} With it, git could have taken the workspace for its own folder and obeyed its config."]
 
 
-def _removed(folder: str, found: Entries) -> list[str]:
+def _removed(folder: str, found: Entries) -> tuple[list[str], list[str]]:
+    """Remove entries from git's folder; return those that are gone and those that are left, as they are told."""
     gone, left = list[str](), list[str]()
     for path, entry in found.items():
         (gone if remove(folder, path, entry) else left).append(told(folder, path, entry))
+    return gone, left
+
+
+def _sentences(gone: list[str], left: list[str]) -> list[str]:
     return [
         *([f"removed {together(gone)}. Your own git would have written or waited there."] if gone else []),
         *([f"could not remove {together(left)}. Remove it before you use git here."] if left else []),
@@ -79,19 +127,45 @@ def refuse_outward(folder: str, found: Entries) -> Entries:
     """Return what was found in git's folder before a command; raise ToolError where a link leads out of it."""
     for path, entry in found.items():
         if entry.kind == Kind.DEEP or (entry.kind == Kind.LINK and leads_out(folder, path)):
+            how = _removal(folder, path, entry)
             why = (
                 f"No command runs here: git's folder has {told(folder, path, entry)}, and git could write through it "
-                f"to a place outside. Ask the user to look at it, and to remove it with: {_removal(folder, path)}"
+                f"to a place outside. Ask the user to look at it, and to remove it with: {how}"
             )
             log.warning("%s", why)
             raise ToolError(why)
     return found
 
 
-def _removal(folder: str, path: str) -> str:
-    """Return the command by which a user removes something from git's folder, or finds it if its name is odd."""
+def _removal(folder: str, path: str, entry: Entry) -> str:
+    """Return the command by which a user removes something from git's folder, by its number if its name is odd."""
+    if entry.kind == Kind.DEEP:
+        path = _top_of(path)
     place = os.path.join(folder, path).rstrip("/")
-    return f"rm -r {_quoted(place)}" if shown(place) == place else f"find {_quoted(shown(folder))} -type l -delete"
+    if place.isprintable() and len(place) <= _MAX_COMMAND:
+        name = _quoted(place)
+        return f"chmod -R u+rwx {name} && rm -rf {name}" if entry.kind == Kind.DEEP else f"rm -r {name}"
+    how = "-exec chmod -R u+rwx {} + -exec rm -rf {} +" if entry.kind == Kind.DEEP else "-delete"
+    kind = "d" if entry.kind == Kind.DEEP else "l"
+    return f"find {_quoted(shown(folder))} -type {kind} -inum {_number(place)} {how}"
+
+
+def _top_of(path: str) -> str:
+    """Return the folder with which one that is too deep is removed, and nothing else that git needs."""
+    parts = path.split("/")
+    if parts[0] not in _OF_GIT:
+        return parts[0]
+    while len("/".join(parts)) > _MAX_COMMAND // 2:
+        parts.pop()
+    return "/".join(parts)
+
+
+def _number(place: str) -> int:
+    """Return the number of an inode, 0 if there is none."""
+    try:
+        return os.lstat(place).st_ino
+    except OSError:
+        return 0
 
 
 def _quoted(path: str) -> str:
@@ -106,6 +180,8 @@ class _State:
     rebases: frozenset[str]
     steps: frozenset[bytes]
     within: frozenset[str]
+    pointers: Mapping[str, str]
+    all_looked_at: bool
 
 
 class Watch:
@@ -117,7 +193,11 @@ class Watch:
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
         self._before = _state(root, git) if git else None
-        self._was_git_folder = is_git_folder(root)
+        # Whoever makes a watch has just scanned the folder.
+        self._size = size_of(str(git.path)) if git else Size()
+        self._checks = list[Callable[[], Iterable[str]]]()
+        if git and git.path != root and not is_git_folder(root):
+            self.also(lambda: _disarm(root) if is_git_folder(root) else [])
         self._told = list[str]()
         self._finished = False
 
@@ -126,28 +206,58 @@ class Watch:
         """What the user and the model are told, a sentence each."""
         return tuple(self._told)
 
+    def also(self, check: Callable[[], Iterable[str]]) -> None:
+        """Have something else checked at each glance and at the end; a sentence from it is told and ends the command.
+
+        A check tells the same thing only once.
+        """
+        self._checks.append(check)
+
+    def glance(self) -> bool:
+        """Look only at the names that git opens in place: however much is in git's folder, that takes no time."""
+        ending = self._check_all()
+        for folder in {str(self._git.path), str(self._git.checkout)} if self._git else ():
+            base = os.path.relpath(folder, self._git.path) if self._git else "."
+            known = self._known if base == "." else _below(self._known, base)
+            # What cannot be removed now is removed by the next look, or at the end.
+            with suppress(OSError):
+                ending = self._end_for(folder, _planted(glance(folder), known)) or ending
+        return ending
+
     def look(self) -> bool:
         """Remove what must not stay; tell whether the command is to be ended for it."""
+        if self.glance():
+            return True
         if (folder := self._folder()) is None:
             return False
         # What cannot be told now is told by the next look, or at the end.
         with suppress(OSError):
-            found = {path: one for path, one in _planted(scan(folder), self._known).items() if one.kind in _ENDING}
-            self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, found))
-            return self._disarm_top() or bool(found)
+            if self._end_for(folder, _planted(scan(folder), self._known)):
+                return True
+            size = size_of(folder)
+            return (
+                size.folders - self._size.folders > _ENDING_FOLDERS
+                or size.entries - self._size.entries > _ENDING_ENTRIES
+            )
         return False
 
-    def _disarm_top(self) -> bool:
-        """Undo that the top of the workspace became a folder of git; tell whether it did."""
-        if self._was_git_folder or not is_git_folder(self._root):
-            return False
-        self._tell([_disarmed(self._root)])
-        return True
+    def _end_for(self, folder: str, found: Entries) -> bool:
+        ending = {path: one for path, one in found.items() if one.kind in _ENDING}
+        self._tell(f"in git's folder, {sentence}" for sentence in _sentences(*_removed(folder, ending)))
+        return bool(ending)
+
+    def _check_all(self) -> bool:
+        sentences = [sentence for check in self._checks for sentence in check()]
+        self._tell(sentences)
+        return bool(sentences)
 
     def finish(self) -> None:
         """Look once more, when all that the command started is gone, and tell what it left. The first call does it."""
         finished, self._finished = self._finished, True
-        if finished or (folder := self._folder()) is None:
+        if finished:
+            return
+        self._check_all()
+        if (folder := self._folder()) is None:
             return
         try:
             self._check(folder)
@@ -157,8 +267,11 @@ class Watch:
 
     def _check(self, folder: str) -> None:
         found = scan(folder)
-        self._disarm_top()
-        self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, _planted(found, self._known)))
+        size = size_of(folder)
+        self._tell(f"in git's folder, {sentence}" for sentence in remove_planted(folder, self._known, found))
+        folders, entries = size.folders - self._size.folders, size.entries - self._size.entries
+        if folders > _TOLD_FOLDERS or entries > _ENDING_ENTRIES:
+            self._tell([f"{folders:,} new folders with {entries:,} entries in {shown(folder)} slow git. Look at them."])
         if self._git and self._before:
             self._tell(_changes(self._git, self._before, _state(self._root, self._git)))
         self._tell(self._locks(folder, found))
@@ -170,6 +283,9 @@ class Watch:
 
     def _locks(self, folder: str, found: Entries) -> Iterator[str]:
         locks = [path for path, entry in found.items() if entry.kind == Kind.LOCK and path not in self._known]
+        if sum(entry.kind == Kind.LOCK for entry in self._known.values()) >= MAX_LOCKS:
+            # Which of them are new cannot be told.
+            return
         # Of several commands, another may be at work with it.
         if locks and self._is_last():
             places = together([shown(os.path.join(folder, path)) for path in locks])
@@ -181,13 +297,21 @@ class Watch:
             self._told.append(sentence)
 
 
+def _below(entries: Entries, base: str) -> Entries:
+    return {path.removeprefix(f"{base}/"): one for path, one in entries.items() if path.startswith(f"{base}/")}
+
+
 def _state(root: Path, git: GitFolder) -> _State:
     checkout = git.checkout
+    at_top, all_looked_at = repositories_at_top(root)
+    within = frozenset({*_linked(checkout), *at_top})
     return _State(
         os.path.lexists(checkout / HEAD),
         frozenset(name for name in _REBASES if os.path.lexists(checkout / name)),
         _exec_steps(checkout / _TODO),
-        frozenset({*_linked(checkout), *_repositories_at_top(root), *_module_names(git.path)}),
+        within | frozenset(_module_names(git.path)),
+        {name: _pointer(root, name) for name in islice(sorted(within), _MAX_POINTERS)},
+        all_looked_at,
     )
 
 
@@ -207,6 +331,15 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
             f"new repositories within this one: {together([shown(path) for path in new])}. "
             "Git obeys their settings and hooks, even for a plain git status once one is added. Look at them first."
         )
+    changed = [name for name, one in after.pointers.items() if one and one != before.pointers.get(name, one)]
+    if changed:
+        places = together([shown(os.path.join(name, GIT)) for name in changed])
+        yield (
+            f"these were replaced or made: {places}. A plain git status obeys the settings of the repository that each "
+            "leads to. Look at them before you use git here."
+        )
+    if before.all_looked_at and not after.all_looked_at:
+        yield "the workspace now has too many folders to look for new repositories in all of them."
 
 
 def _exec_steps(todo: Path) -> frozenset[bytes]:
@@ -242,18 +375,22 @@ def _linked_in(checkout: Path, name: str) -> frozenset[str]:
     return known[1]
 
 
-def _repositories_at_top(root: Path) -> Iterator[str]:
-    """Yield the folders right below the workspace that are repositories; no tree is walked for that."""
+def _pointer(root: Path, name: str) -> str:
+    """Return what tells one `.git` of a repository within the workspace from another in its place."""
+    file = os.path.join(root, name, GIT)
     try:
-        with os.scandir(root) as entries:
-            folders = [entry for entry in islice(entries, _MAX_TOP) if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return
-    for entry in folders:
-        if entry.name != ".git" and os.path.lexists(f"{entry.path}/.git"):
-            yield entry.name
+        found = os.lstat(file)
+        if stat.S_ISREG(found.st_mode):
+            return f"file {read_regular(file, _POINTER_BYTES)!r}"
+        return f"link {os.readlink(file)}" if stat.S_ISLNK(found.st_mode) else f"folder {found.st_ino}"
+    except (OSError, ValueError):
+        return ""
 
 
 def _module_names(git: Path) -> Iterator[str]:
-    for module in submodules(git) or ():
-        yield str(module)
+    modules = submodules(git)
+    if modules is None:
+        with suppress(OSError), os.scandir(git / "modules") as entries:
+            yield from (entry.path for entry in islice(entries, _MAX_POINTERS))
+    else:
+        yield from map(str, modules)

@@ -14,10 +14,22 @@ from pathlib import Path
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_config import Named, named_paths
 from deskmate.workspaces.paths import OURS, Identity, Place, plain, shown
-from deskmate.workspaces.private import read_regular
+from deskmate.workspaces.repositories import (
+    COMMON,
+    GIT,
+    HEAD,
+    NEEDED,
+    git_folder,
+    is_found,
+    is_git_folder,
+    is_repository,
+    named_by,
+    nested_git,
+    submodules,
+    worktree_of,
+)
 from deskmate.workspaces.sandbox import Mount, Way
 
-GIT, HEAD = ".git", "HEAD"
 # Read by Deskmate or by other agents' tools when they start here, and then run. No agent may write these.
 DEFINITIONS = (".deskmate", ".mcp.json")
 # Files and folders in which a tool of the user's finds commands that it runs without asking for each one: hooks and
@@ -37,15 +49,11 @@ AUTORUN = (
     ".windsurf",
     ".zed",
 )
-_MAX_POINTER = 4096
-_MAX_MODULES = 30
-_MAX_MODULE_FOLDERS = 300
 _FOLDER = None
-_CONTENT = ("objects", "refs", "logs")
+# Variables that name files of git's settings, and where those of the system are.
+_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_SYSTEM = (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"))
 _SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees", "remotes", "branches")
-_COMMON = "commondir"
-# Without one of these, git does not take a folder for its own.
-_NEEDED = ("refs", "objects")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +62,6 @@ class Guard:
 
     path: str
     content: bytes | None = _FOLDER
-
-
-@dataclass(frozen=True, slots=True)
-class GitFolder:
-    """Where git keeps a repository. `checkout`: the folder with the HEAD and the index of this very checkout."""
-
-    path: Path
-    checkout: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
     """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
     top = {*map(plain, parts[:1])}
     if is_git_folder(root):
-        return not _is_found(root / GIT) and not top.isdisjoint(map(plain, (HEAD, *_SETTINGS)))
+        return not is_found(root / GIT) and not top.isdisjoint(map(plain, (HEAD, *_SETTINGS)))
     return not top.isdisjoint(plain(Path(guard.path).name) for guard in _of_top(root))
 
 
@@ -101,7 +101,7 @@ def is_autorun(root: Path, place: Place) -> bool:
 
 def obeyed(root: Path) -> frozenset[Identity]:
     """Return where what no agent may write lies by other names: behind links, or in the folder that `.git` names."""
-    return _identities(filter(None, (root / GIT, _named(root / GIT), *(root / name for name in DEFINITIONS))))
+    return _identities(filter(None, (root / GIT, named_by(root / GIT), *(root / name for name in DEFINITIONS))))
 
 
 def _identities(paths: Iterable[Path]) -> frozenset[Identity]:
@@ -118,20 +118,20 @@ def guarded(root: Path) -> Guarded:
     mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
     guards = [Guard(str(root / name)) for name in DEFINITIONS]
     git = root / GIT
-    if _is_repository(git):
+    if is_repository(git):
         mounts.append(Mount(str(git), Way.WRITE))
         guards += (*_of_repository(git), *_of_modules(git))
     else:
         guards.append(Guard(str(git)))
-        if worktree := _worktree(git):
+        if worktree := worktree_of(git):
             mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
-            guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own))
+            guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own), *_of_modules(worktree.own))
             # Of checkouts outside this workspace: what git runs in a submodule of theirs.
             guards.append(Guard(str(worktree.common / "modules")))
-        elif (named := _named(git)) and root in named.parents:
+        elif (named := named_by(git)) and root in named.parents:
             mounts.append(Mount(str(named), Way.WRITE))
             guards += (*_of_repository(named), *_of_modules(named))
-    guards += _of_repository(root) if is_git_folder(root) and not _is_found(git) else _of_top(root)
+    guards += _of_repository(root) if is_git_folder(root) and not is_found(git) else _of_top(root)
     for guard in guards:
         if os.path.islink(guard.path):
             raise ToolError(
@@ -139,19 +139,8 @@ def guarded(root: Path) -> Guarded:
                 "what it leads to"
             )
     others, links = _of_autorun(root, {guard.path for guard in guards})
-    return Guarded(tuple(mounts), (*guards, *others), links)
-
-
-def git_folder(root: Path) -> GitFolder | None:
-    """Return where git keeps the repository of a workspace, if commands there can write to it."""
-    git = root / GIT
-    if _is_repository(git):
-        return GitFolder(git, git)
-    if worktree := _worktree(git):
-        return GitFolder(worktree.common, worktree.own)
-    if (named := _named(git)) and root in named.parents:
-        return GitFolder(named, named)
-    return GitFolder(root, root) if named is None and is_git_folder(root) else None
+    nested, nested_links = _of_nested(root)
+    return Guarded(tuple(mounts), (*guards, *others, *nested), (*links, *nested_links))
 
 
 def _of_repository(git: Path) -> Iterator[Guard]:
@@ -160,7 +149,7 @@ def _of_repository(git: Path) -> Iterator[Guard]:
     yield Guard(str(git / "config.worktree"), b"")
     yield Guard(str(git / "hooks"))
     # To git, a folder that says of itself that all is in it is the same as one that says nothing.
-    yield Guard(str(git / _COMMON), b".\n")
+    yield Guard(str(git / COMMON), b".\n")
     # For every other worktree, this says where its settings are.
     yield Guard(str(git / "worktrees"))
     # Where remotes were set before there was a file of settings; git still reads them. A file is made faster.
@@ -175,25 +164,24 @@ def _of_modules(git: Path) -> Iterator[Guard]:
         yield Guard(str(git / "modules"))
         return
     for module in modules:
-        yield from (guard for guard in _of_repository(module) if not guard.path.endswith(("remotes", "branches")))
+        yield from _of_module(module)
 
 
-def submodules(git: Path) -> list[Path] | None:
-    """Return the folders that a repository keeps for its submodules, None where they are too many to look at."""
-    found, todo, seen = list[Path](), [git / "modules"], 0
-    while todo:
-        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    continue
-                seen += 1
-                # The name of a submodule may have several parts.
-                is_module = os.path.lexists(os.path.join(entry.path, HEAD))
-                found += [Path(entry.path)] * is_module
-                todo.append(Path(entry.path, "modules") if is_module else Path(entry.path))
-                if seen > _MAX_MODULE_FOLDERS or len(found) > _MAX_MODULES:
-                    return None
-    return sorted(found)
+def _of_module(module: Path) -> Iterator[Guard]:
+    yield from (guard for guard in _of_repository(module) if not guard.path.endswith(("remotes", "branches")))
+
+
+def _of_nested(root: Path) -> tuple[list[Guard], list[str]]:
+    """Return what git obeys of repositories within the workspace, to be guarded, and the links among it.
+
+    A plain `git status` at the top enters each submodule, so its `.git` must keep leading where it leads.
+    """
+    guards, links = list[Guard](), list[str]()
+    for git in nested_git(root):
+        found = [*_of_module(git)] if is_repository(git) else [Guard(str(git))]
+        guards += (guard for guard in found if not os.path.islink(guard.path))
+        links += (guard.path for guard in found if os.path.islink(guard.path))
+    return guards, links
 
 
 def _of_top(root: Path) -> Iterator[Guard]:
@@ -201,23 +189,16 @@ def _of_top(root: Path) -> Iterator[Guard]:
 
     Git takes a folder with HEAD, refs and objects for one. A folder in the place of its commondir makes git stop at
     once while a command runs, and keeps commands from naming another folder there. In a repository nothing stands at
-    the top, because build tools would take it for a part of the project: `disarm_top` looks afterwards.
+    the top, because build tools would take it for a part of the project: `git_watch` looks afterwards.
     """
-    if _is_found(root / GIT):
+    if is_found(root / GIT):
         return
-    missing = [name for name in _NEEDED if not _is_there(root / name)]
+    missing = [name for name in NEEDED if not _is_there(root / name)]
     yield from (Guard(str(root / name)) for name in missing[:1])
-    if not _is_there(root / _COMMON):
-        yield Guard(str(root / _COMMON))
+    if not _is_there(root / COMMON):
+        yield Guard(str(root / COMMON))
     if not missing:
         yield Guard(str(root / HEAD))
-
-
-def disarm_top(root: Path) -> str:
-    """Rename the HEAD that makes the top of a workspace a folder of git itself; return the new name."""
-    aside = root / f"{HEAD}.deskmate-removed"
-    os.replace(root / HEAD, aside)
-    return str(aside)
 
 
 def _is_there(path: str | Path) -> bool:
@@ -238,6 +219,7 @@ def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ..
     top = f"{root}/"
     places = [(top + name, True) for name in AUTORUN]
     places += ((str(named.path), bool(named.is_folder)) for named in _named_by_settings(root, _settings(root)))
+    places += ((path, not os.path.isfile(path)) for path in _linked_hooks(root))
     guards, links = dict[str, Guard](), list[str]()
     for path, is_folder in places:
         content = _FOLDER if is_folder else b""
@@ -274,7 +256,20 @@ def _settings(root: Path) -> list[Path]:
     """Return the files of settings that git reads in a workspace, the user's own among them."""
     git, home = git_folder(root), Path(os.environ.get("HOME", "/"))
     own = [folder / name for folder in {git.path, git.checkout} for name in _SETTINGS[:2]] if git else []
-    return [*own, home / ".gitconfig", home / ".config/git/config"]
+    moved = os.environ.get("XDG_CONFIG_HOME")
+    users = [home / ".gitconfig", home / ".config/git/config", *([Path(moved, "git/config")] if moved else [])]
+    named = [Path(path) for name in _FILES if (path := os.environ.get(name))]
+    return [*own, *users, *named, *_SYSTEM]
+
+
+def _linked_hooks(root: Path) -> Iterator[str]:
+    """Yield where links among git's hooks lead: users share hooks that are kept in the workspace like this."""
+    if git := git_folder(root):
+        hooks = git.path / "hooks"
+        with contextlib.suppress(OSError), os.scandir(hooks) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    yield os.path.normpath(hooks / os.readlink(entry.path))
 
 
 def _named_by_settings(root: Path, files: list[Path]) -> Iterator[Named]:
@@ -289,62 +284,3 @@ def _of_worktree(own: Path) -> Iterator[Guard]:
     yield Guard(str(own / "commondir"))
     yield Guard(str(own / "gitdir"))
     yield Guard(str(own / "config.worktree"), b"")
-
-
-def repository(root: Path) -> tuple[Path, ...]:
-    """Return what git writes outside a workspace that is a worktree: of the repository only what nobody obeys."""
-    worktree = _worktree(root / GIT)
-    return (worktree.own, *(worktree.common / name for name in _CONTENT)) if worktree else ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Worktree:
-    common: Path
-    own: Path
-
-
-def _worktree(git: Path) -> _Worktree | None:
-    """Return where the repository of a worktree lies, if both sides say so.
-
-    What stands in a workspace may lead anywhere. Only who could write to the repository before can have it point back.
-    """
-    own = _named(git)
-    if own is None:
-        return None
-    common, back = own.parent.parent, _line(own / "gitdir")
-    agrees = back is not None and os.path.realpath(own / back) == str(git)
-    beside = own.parent.name == "worktrees" and _line(own / "commondir") == "../.."
-    whole = (common / "HEAD").is_file() and (common / "objects").is_dir()
-    return _Worktree(common, own) if agrees and beside and whole else None
-
-
-def _is_repository(git: Path) -> bool:
-    """Tell whether git may take a folder for a repository; a placeholder it does not."""
-    return git.is_dir() and not git.is_symlink() and os.path.lexists(git / HEAD)
-
-
-def is_git_folder(folder: Path) -> bool:
-    """Tell whether git may take a folder for its own, if it finds no `.git` that works there."""
-    head = folder / HEAD
-    is_head = os.path.lexists(head) and (head.is_symlink() or not head.is_dir())
-    return is_head and ((folder / _COMMON).is_file() or all((folder / name).is_dir() for name in _NEEDED))
-
-
-def _is_found(git: Path) -> bool:
-    """Tell whether git finds a repository there, so that it looks no further."""
-    return _is_repository(git) or _named(git) is not None
-
-
-def _named(git: Path) -> Path | None:
-    """Return the folder that a file in the place of git's own names, if it is one."""
-    pointer = _line(git) or ""
-    named = Path(os.path.realpath(git.parent / pointer.removeprefix("gitdir:").strip()))
-    return named if pointer.startswith("gitdir:") and named.is_dir() else None
-
-
-def _line(file: Path) -> str | None:
-    """Return what a small file says, None where none can be read."""
-    try:
-        return os.fsdecode(read_regular(file, _MAX_POINTER)).strip()
-    except OSError:
-        return None

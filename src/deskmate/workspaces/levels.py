@@ -58,7 +58,8 @@ def find_sandbox(
     wanted = Sandbox(
         Level.BUBBLEWRAP,
         network=listed,
-        hidden=(*hidden, *named_secrets(environ)),
+        hidden=tuple(hidden),
+        named=tuple(named_secrets(environ)),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
         limits=limits or Limits(),

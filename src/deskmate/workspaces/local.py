@@ -346,7 +346,7 @@ def _ended(end: End, timeout_seconds: float) -> str:
     if end.why is Why.FLOOD:
         return f"stopped after {MAX_BLOB // 1_000_000} MB of output{stuck}"
     if end.why is Why.PLANT:
-        return f"ended because a link or special file appeared in git's folder{stuck}"
+        return f"ended because of a change in git's folder or in a guarded file{stuck}"
     if end.status is not None and end.status < 0:
         return f"killed by signal {-end.status} ({_signal_name(-end.status)}){stuck}"
     return stuck.removeprefix("; ")

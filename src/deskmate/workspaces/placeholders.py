@@ -21,7 +21,7 @@ from typing import TypedDict
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_entries import Entries, Entry, scan
-from deskmate.workspaces.git_watch import refuse_outward, remove_planted
+from deskmate.workspaces.git_watch import refuse_outward, remove_left
 from deskmate.workspaces.guards import Guard
 from deskmate.workspaces.paths import FOLDER, shown
 from deskmate.workspaces.private import replace_file
@@ -107,11 +107,16 @@ class Placeholders:
 
     def _make(self, token: str, guards: list[Guard], git: str | None) -> Entries:
         try:
+            # Outside the lock: a large folder must not keep the commands of other workspaces waiting.
+            stamp, found = self._stamp(), scan(git) if git else {}
             with self._held() as folder:
+                if git and self._stamp() != stamp:
+                    # What was found may be of a command that has ended since.
+                    found = scan(git)
                 listed = self._read()
                 _clear(listed)
                 if git is not None and git not in listed["git"]:
-                    listed["git"][git] = refuse_outward(git, scan(git))
+                    listed["git"][git] = refuse_outward(git, found)
                 missing = [guard for guard in guards if not os.path.lexists(guard.path)]
                 paths = [*(guard.path for guard in guards), *([git] if git else [])]
                 listed["needed"][token] = (os.getpid(), start_of(os.getpid()), paths)
@@ -126,6 +131,14 @@ class Placeholders:
                 f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}; "
                 "tell the user: no command runs here before that is mended"
             ) from error
+
+    def _stamp(self) -> tuple[int, ...] | None:
+        """Return what tells one list from the next: each is a new file."""
+        try:
+            found = os.stat(self._file)
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[int]:
@@ -193,7 +206,7 @@ def _clear(listed: _Listed) -> None:
     needed = {path for _, _, paths in living.values() for path in paths}
     cut_off = {path for token, (_, _, paths) in listed["needed"].items() if token not in living for path in paths}
     for folder in listed["git"].keys() & cut_off:
-        for told in remove_planted(folder, listed["git"][folder]):
+        for told in remove_left(folder, listed["git"][folder]):
             log.warning("A command that was cut off when Deskmate was killed left something in git's folder: %s", told)
     listed["git"] = {folder: entries for folder, entries in listed["git"].items() if folder in needed}
     # What lies deeper first, or a folder would not be empty.

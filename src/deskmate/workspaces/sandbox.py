@@ -64,9 +64,10 @@ class Sandbox:
 
     `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
     hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
-    besides the tables. `writable`: folders outside the workspace that commands may write. `state`: the folder in which
-    is listed what must not be left behind. `sockets`: what knows where others listen. `settled`: leave out those that
-    were made seconds ago, which may be gone before they are masked.
+    besides the tables. `named`: places that variables name, masked unless they are in the workspace. `writable`:
+    folders outside the workspace that commands may write. `state`: the folder in which is listed what must not be
+    left behind. `sockets`: what knows where others listen. `settled`: leave out those that were made seconds ago,
+    which may be gone before they are masked.
     """
 
     level: Level
@@ -74,6 +75,7 @@ class Sandbox:
     program: tuple[str, ...] = ()
     network: bool | tuple[str, ...] = False
     hidden: tuple[Path, ...] = ()
+    named: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     state: Path = Path()
     limits: Limits = field(default_factory=Limits)
@@ -107,7 +109,7 @@ class Sandbox:
         yield from (Mount(path, Way.READ) for path in (*PROGRAMS, *_toolchains(environ, root)) if os.path.exists(path))
         yield from _there(path for pattern in SYSTEM_SECRETS for path in glob.glob(pattern) if os.access(path, os.R_OK))
         yield from _there(f"{home}/{name}" for home in homes(environ) for name in HOME_SECRETS)
-        yield from _there(map(str, (*self.hidden, self.state)))
+        yield from _there(map(str, (*self.hidden, *_outside(self.named, root, homes(environ)), self.state)))
         yield from _there(self._foreign_sockets(homes(environ), root))
         yield from (Mount(os.path.realpath(path), Way.WRITE) for path in self.writable if path.is_dir())
         yield from _there(path for name in KERNEL if os.access(path := f"/proc/{name}", os.W_OK))
@@ -204,6 +206,15 @@ def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
             by_name = name in NAMED or SPEAKING.search(name)
             named = [Path(os.path.realpath(place)) for place in places if by_name or is_channel(str(place))]
             yield from (place for place in named if not any(one.is_relative_to(place) for one in kept))
+
+
+def _outside(paths: Iterable[Path], root: Path | None, at_home: Iterable[Path]) -> Iterator[Path]:
+    """Yield the places that are not in a workspace: what a variable names in it belongs to its project.
+
+    In a workspace that holds a home, it is the user's.
+    """
+    own = None if root is None or any(home.is_relative_to(root) for home in at_home) else root
+    return (path for path in paths if own is None or not path.is_relative_to(own))
 
 
 def _toolchains(environ: Mapping[str, str], root: Path | None) -> Iterator[str]:
