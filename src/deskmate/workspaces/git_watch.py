@@ -1,8 +1,9 @@
 """Git watch: what a command leaves in git's folder that would make the user's own git do harm.
 
-New links and special files are removed, wherever they lead: git follows them when it writes. What may be meant, as a
-lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above have one for each
-command; `git_entries` below finds and removes.
+New links and special files are removed, wherever they lead: git follows them when it writes. An index with names that
+lead out of the checkout is set aside, and so is a list of conflicts with such names: git writes and reads there. What
+may be meant, as a lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above
+have one for each command; `git_entries` and `git_lists` below find and remove.
 """
 
 import logging
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from deskmate.errors import ToolError
 from deskmate.workspaces.git_entries import Entries, Entry, Kind, leads_out, remove, scan, together, told
-from deskmate.workspaces.git_index import gitlinks, read_index
+from deskmate.workspaces.git_lists import Lists, linked
 from deskmate.workspaces.guards import HEAD, GitFolder, git_folder, submodules
 from deskmate.workspaces.paths import shown
 from deskmate.workspaces.private import read_regular
@@ -29,7 +30,7 @@ _TODO_BYTES = 1_000_000
 _EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
-_MAX_TOP, _MAX_SHARED, _MAX_CACHED = 300, 3, 200
+_MAX_TOP = 300
 # A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
 
@@ -50,7 +51,9 @@ def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
 
 def remove_planted(folder: str, known: Entries) -> list[str]:
     """Remove what must not stay in git's folder; return a sentence for the user, if there was any."""
-    return _removed(folder, _planted(scan(folder), known))
+    removed = _removed(folder, _planted(scan(folder), known))
+    git = GitFolder(Path(folder), Path(folder))
+    return [*removed, *Lists(git.path.parent).after(git)]
 
 
 def _removed(folder: str, found: Entries) -> list[str]:
@@ -104,9 +107,11 @@ class Watch:
 
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
-        self._before = _state(root, git) if git else None
         self._told = list[str]()
         self._finished = False
+        self._lists = Lists(root)
+        self._tell(self._lists.before(git) if git else ())
+        self._before = _state(root, git) if git else None
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -121,6 +126,7 @@ class Watch:
         with suppress(OSError):
             found = {path: one for path, one in _planted(scan(folder), self._known).items() if one.kind in _ENDING}
             self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, found))
+            self._tell(self._lists.during(self._git) if self._git else ())
             return bool(found)
         return False
 
@@ -138,6 +144,8 @@ class Watch:
     def _check(self, folder: str) -> None:
         found = scan(folder)
         self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, _planted(found, self._known)))
+        if git := self._git or git_folder(self._root):
+            self._tell(self._lists.after(git))
         if self._git and self._before:
             self._tell(_changes(self._git, self._before, _state(self._root, self._git)))
         self._tell(self._locks(folder, found))
@@ -166,7 +174,7 @@ def _state(root: Path, git: GitFolder) -> _State:
         os.path.lexists(checkout / HEAD),
         frozenset(name for name in _REBASES if os.path.lexists(checkout / name)),
         _exec_steps(checkout / _TODO),
-        frozenset({*_linked(checkout), *_repositories_at_top(root), *_module_names(git.path)}),
+        frozenset({*linked(git), *_repositories_at_top(root), *_module_names(git.path)}),
     )
 
 
@@ -193,32 +201,6 @@ def _exec_steps(todo: Path) -> frozenset[bytes]:
         return frozenset(_EXEC.findall(read_regular(todo, _TODO_BYTES)))
     except OSError:
         return frozenset()
-
-
-_CACHE: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
-
-
-def _linked(checkout: Path) -> Iterator[str]:
-    """Yield the repositories that the index names, and the parts that it may be split into."""
-    yield from _linked_in(checkout, "index")
-    for path in islice(checkout.glob("sharedindex.*"), _MAX_SHARED):
-        yield from _linked_in(checkout, path.name)
-
-
-def _linked_in(checkout: Path, name: str) -> frozenset[str]:
-    """Return what one file of the index names; it is read again only once it has changed."""
-    file = str(checkout / name)
-    try:
-        found = os.lstat(file)
-        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        known = _CACHE.get(file)
-        if known is None or known[0] != stamp:
-            known = stamp, frozenset(map(os.fsdecode, gitlinks(read_index(checkout, name))))
-            if len(_CACHE) < _MAX_CACHED:
-                _CACHE[file] = known
-    except OSError:
-        return frozenset()
-    return known[1]
 
 
 def _repositories_at_top(root: Path) -> Iterator[str]:
