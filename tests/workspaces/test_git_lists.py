@@ -49,7 +49,18 @@ UNSAFE = [
     b".g\xe2\x80\x8cit/config",
     b"",
 ]
-SAFE = [b"a", b".gitignore", b".github/x", b"a/.gitkeep", b"a..b", b"...", b"a/..b", b"\xff/\xc3\xa4", b"a\\b", b"git~10"]
+SAFE = [
+    b"a",
+    b".gitignore",
+    b".github/x",
+    b"a/.gitkeep",
+    b"a..b",
+    b"...",
+    b"a/..b",
+    b"\xff/\xc3\xa4",
+    b"a\\b",
+    b"git~10",
+]
 
 
 @pytest.fixture
@@ -104,7 +115,10 @@ def test_a_second_index_that_is_renamed_does_not_replace_the_first(git: Path) ->
         watch = watched(git)
         (git / "index").write_bytes(index_of([Item(name)]))
         watch.finish()
-    assert {file.read_bytes() for file in git.glob(f"{ASIDE}*")} == {index_of([Item(b"../a")]), index_of([Item(b"../b")])}
+    assert {file.read_bytes() for file in git.glob(f"{ASIDE}*")} == {
+        index_of([Item(b"../a")]),
+        index_of([Item(b"../b")]),
+    }
 
 
 def test_an_index_that_was_unsafe_before_is_renamed_before_a_command_starts(git: Path) -> None:

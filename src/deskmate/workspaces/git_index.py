@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from deskmate.workspaces.paths import plain
@@ -25,8 +26,9 @@ _KIND, _FOLDER, _GITLINK = 0xF000, 0x4000, 0xE000
 _SHA1, _SHA256 = 20, 32
 _HEADER = struct.Struct(">4sII")
 _IS_SHA256 = re.compile(rb"objectformat\s*=\s*\"?sha256", re.IGNORECASE)
-# What every name has that must be looked at in parts; nearly no other has it.
-_ODD = re.compile(rb"\A/?\Z|\A/|//|/\Z|(?:\A|/)\.\.?(?:/|\Z)|(?i:\.git(?:[ .:/\\]|\Z)|git~)|[^\x01-\x7f]")
+# Of names between zeros: what each has that must be looked at in parts, unless it is odd in other than plain letters.
+_ODD = re.compile(rb"[\0/\\](?:[\0/]|\.\.?[/\0]|(?i:\.git[ .:/\\\0]|git~))")
+_AT_ONCE = 1000
 _SEPARATORS = re.compile(r"[/\\]")
 
 
@@ -65,25 +67,27 @@ def names(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
 
 def contents(index: bytes, size: int) -> Contents:
     """Return what matters of an index; raise OSError unless it can be read to its end."""
-    links, unsafe, nameless, end, is_odd = set[bytes](), None, False, _HEADER.size, _ODD.search
-    if not index:
-        return Contents(frozenset(), None, frozenset())
-    for name, mode, end in _entries(index, size):
-        if mode & _KIND == _GITLINK and len(links) < _MAX_GITLINKS:
-            links.add(name)
-        if unsafe is None and is_odd(name):
-            nameless |= not name
-            unsafe = name if name and _is_unsafe_entry(name, mode) else None
-    shared = frozenset(
-        f"sharedindex.{data[:size].hex()}" for kind, data in _extensions(index, end, size) if kind == b"link"
-    )
+    links, unsafe, nameless, end = set[bytes](), None, False, _HEADER.size
+    entries = _entries(index, size)
+    while unsafe is None and (some := list(islice(entries, _AT_ONCE))):
+        end = some[-1][2]
+        if len(links) < _MAX_GITLINKS:
+            links.update(name for name, mode, _ in some if mode & _KIND == _GITLINK)
+        # With a sparse index, a folder that is not checked out is an entry, and ends so.
+        found = [name.removesuffix(b"/") if mode & _KIND == _FOLDER else name for name, mode, _ in some]
+        if _is_odd(b"\0".join(found)):
+            nameless |= b"" in found
+            unsafe = next((name for name in found if name and _is_odd(name) and is_unsafe(name)), None)
+    parts = _extensions(index, end, size) if unsafe is None else ()
+    shared = frozenset(f"sharedindex.{data[:size].hex()}" for kind, data in parts if kind == b"link")
     # In an index that continues in another, an entry without a name changes one of that.
-    return Contents(frozenset(links), b"" if nameless and not shared else unsafe, shared)
+    if unsafe is None and nameless and not shared:
+        unsafe = b""
+    return Contents(frozenset(links), unsafe, shared)
 
 
-def _is_unsafe_entry(name: bytes, mode: int) -> bool:
-    # With a sparse index, a folder that is not checked out is an entry, and ends so.
-    return is_unsafe(name.removesuffix(b"/") if mode & _KIND == _FOLDER else name)
+def _is_odd(names: bytes) -> bool:
+    return not names.isascii() or _ODD.search(b"\0%b\0" % names) is not None
 
 
 def is_unsafe(name: bytes) -> bool:
@@ -91,12 +95,8 @@ def is_unsafe(name: bytes) -> bool:
     text = name.decode(errors="replace")
     if not {"", ".", ".."}.isdisjoint(text.split("/")):
         return True
-    return any(plain(part) == ".git" or _is_short(part) for part in _SEPARATORS.split(text))
-
-
-def _is_short(part: str) -> bool:
-    # As Windows calls a folder whose name has a dot first.
-    return plain(part) == "git~1"
+    # The second is what Windows calls a folder of that name.
+    return any(plain(part) in (".git", "git~1") for part in _SEPARATORS.split(text))
 
 
 def _entries(index: bytes, size: int) -> Iterator[tuple[bytes, int, int]]:

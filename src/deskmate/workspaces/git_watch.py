@@ -24,10 +24,16 @@ from deskmate.workspaces.private import read_regular
 
 log = logging.getLogger(__name__)
 
-_REBASES = ("rebase-merge", "rebase-apply")
-_TODO = "rebase-merge/git-rebase-todo"
+_IN_PROGRESS = {"rebase-merge": "rebase", "rebase-apply": "rebase", "sequencer": "cherry-pick or revert"}
 _TODO_BYTES = 1_000_000
-_EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
+# What git runs when it goes on with one of these: exec lines, and the program for a strategy, by a path if it has a
+# slash.
+_RUN = {
+    "rebase-merge/git-rebase-todo": re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE),
+    "rebase-merge/strategy": re.compile(rb"^.*/.*$", re.MULTILINE),
+    "sequencer/opts": re.compile(rb"^.*strategy.*/.*$", re.MULTILINE),
+}
+_ALTERNATES = "objects/info/alternates"
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
 _MAX_TOP = 300
@@ -94,9 +100,10 @@ class _State:
     """What of a repository is only told when a command changes it."""
 
     has_head: bool
-    rebases: frozenset[str]
-    steps: frozenset[bytes]
+    in_progress: frozenset[str]
+    steps: frozenset[tuple[str, bytes]]
     within: frozenset[str]
+    alternates: bytes
 
 
 class Watch:
@@ -172,9 +179,10 @@ def _state(root: Path, git: GitFolder) -> _State:
     checkout = git.checkout
     return _State(
         os.path.lexists(checkout / HEAD),
-        frozenset(name for name in _REBASES if os.path.lexists(checkout / name)),
-        _exec_steps(checkout / _TODO),
+        frozenset(name for name in _IN_PROGRESS if os.path.lexists(checkout / name)),
+        frozenset((name, step) for name, pattern in _RUN.items() for step in _steps(checkout / name, pattern)),
         frozenset({*linked(git), *_repositories_at_top(root), *_module_names(git.path)}),
+        _small(git.path / _ALTERNATES),
     )
 
 
@@ -185,10 +193,16 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
             f"{shown(place)} is gone, so that git finds no repository here. "
             f"If it was on branch main, restore it with: echo 'ref: refs/heads/main' > {shown(_quoted(place))}"
         )
-    for name in sorted(after.rebases - before.rebases):
-        yield f"a rebase is in progress: look at {shown(str(git.checkout / name))} before you continue it."
-    if after.steps - before.steps:
-        yield f"{shown(str(git.checkout / _TODO))} has new exec lines, which git rebase --continue would run."
+    for name in sorted(after.in_progress - before.in_progress):
+        place = shown(str(git.checkout / name))
+        yield f"a {_IN_PROGRESS[name]} is in progress: look at {place} before you continue it."
+    for name in sorted({name for name, _ in after.steps - before.steps}):
+        yield f"{shown(str(git.checkout / name))} has new exec lines or programs, which git would run to continue."
+    if after.alternates not in (b"", before.alternates):
+        yield (
+            f"{shown(str(git.path / _ALTERNATES))} was changed, so that git reads another repository and its settings. "
+            "Look at it before you use git."
+        )
     if new := sorted(after.within - before.within):
         yield (
             f"new repositories within this one: {together([shown(path) for path in new])}. "
@@ -196,11 +210,18 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
         )
 
 
-def _exec_steps(todo: Path) -> frozenset[bytes]:
+def _steps(file: Path, pattern: re.Pattern[bytes]) -> list[bytes]:
+    return pattern.findall(_small(file))
+
+
+def _small(file: Path) -> bytes:
+    """Return what a file of git's says, nothing if there is none; what cannot be read counts as a program to run."""
     try:
-        return frozenset(_EXEC.findall(read_regular(todo, _TODO_BYTES)))
+        return read_regular(file, _TODO_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
     except OSError:
-        return frozenset()
+        return b"exec strategy /"
 
 
 def _repositories_at_top(root: Path) -> Iterator[str]:
