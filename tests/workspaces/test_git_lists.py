@@ -282,6 +282,26 @@ def test_a_list_of_conflicts_with_a_path_that_is_no_file_of_the_checkout_is_remo
     assert not (git / "MERGE_RR").exists()
 
 
+@pytest.mark.parametrize("config", [b"", b"[core]\n\tworktree = a\0b\n", b"[core]\n\tworktree = ../../../lib\n"])
+def test_a_list_of_conflicts_of_a_submodule_stays_only_if_its_files_are_found(git: Path, config: bytes) -> None:
+    module = git / "modules/lib"
+    module.mkdir(parents=True)
+    (module / "HEAD").touch()
+    (module / "config").write_bytes(config)
+    watch = watched(git)
+    (module / "MERGE_RR").write_bytes(conflict("src/b"))
+    watch.finish()
+    assert (module / "MERGE_RR").exists() == (b"lib" in config)
+    (git.parent / "lib").symlink_to("/etc")
+    again = watched(git)
+    assert (module / "MERGE_RR").exists() == (b"lib" in config)
+    (git.parent / "lib").unlink()
+    (git.parent / "lib/src").mkdir(parents=True)
+    (git.parent / "lib/src/b").symlink_to("/etc/passwd")
+    again.finish()
+    assert not (module / "MERGE_RR").exists()
+
+
 def test_a_list_of_conflicts_in_files_of_the_checkout_stays(git: Path) -> None:
     watch = watched(git)
     (git / "MERGE_RR").write_bytes(conflict("src/b\tc"))

@@ -79,7 +79,8 @@ def contents(index: bytes, size: int) -> Contents:
             nameless |= b"" in found
             unsafe = next((name for name in found if name and _is_odd(name) and is_unsafe(name)), None)
     parts = _extensions(index, end, size) if unsafe is None else ()
-    shared = frozenset(f"sharedindex.{data[:size].hex()}" for kind, data in parts if kind == b"link")
+    bases = {data[:size] for kind, data in parts if kind == b"link"}
+    shared = frozenset(f"sharedindex.{base.hex()}" for base in bases if any(base))
     # In an index that continues in another, an entry without a name changes one of that.
     if unsafe is None and nameless and not shared:
         unsafe = b""
@@ -167,11 +168,15 @@ def _blocks(index: bytes, size: int) -> dict[int, int]:
     """Return where the blocks of a long index begin, which git reads at once, and how many entries each has."""
     if (end := _marked_end(index, size)) is None:
         return {}
-    found = dict[int, int]()
-    for kind, data in _extensions(index, end, size):
-        if kind == b"IEOT":
-            found |= (struct.unpack_from(">II", data, at) for at in range(4, len(data) - 7, 8))
-    return found
+    found = [
+        struct.unpack_from(">II", data, at)
+        for kind, data in _extensions(index, end, size)
+        if kind == b"IEOT"
+        for at in range(4, len(data) - 7, 8)
+    ]
+    if len(blocks := dict(found)) < len(found):
+        raise _unreadable("its blocks do not fit its entries")
+    return blocks
 
 
 def _extensions(index: bytes, at: int, size: int) -> Iterator[tuple[bytes, bytes]]:

@@ -25,7 +25,7 @@ INDEX, CONFLICTS, ASIDE = "index", "MERGE_RR", "deskmate-removed"
 _MAX_INDEX, _MAX_SMALL, _MAX_WORKTREES, _MAX_CACHED = 100_000_000, 1_000_000, 100, 200
 # A clock may be that coarse: an index that changed later could change again without a new time.
 _SETTLED_NANOSECONDS = 3_000_000_000
-_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.+?)\s*$", re.MULTILINE | re.IGNORECASE)
+_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*([^\0\n]+?)\s*$", re.MULTILINE | re.IGNORECASE)
 _Stamp: TypeAlias = tuple[int, ...]
 _CACHE: dict[str, tuple[_Stamp, Contents]] = {}
 
@@ -51,7 +51,8 @@ class Lists:
         told = list[str]()
         for place in _places(self._root, git):
             try:
-                told += _unsafe(place)
+                told += _without_conflicts(place)
+                told += _without_index(place)
             except OSError:
                 self._unread[place.folder] = _stamp(place.folder / INDEX)
         return told
@@ -62,7 +63,8 @@ class Lists:
         for place in _own_places(self._root, git):
             # What cannot be read is told at the end.
             with contextlib.suppress(OSError):
-                told += _unsafe(place)
+                told += _without_conflicts(place)
+                told += _without_index(place)
         return told
 
     def after(self, git: GitFolder) -> list[str]:
@@ -70,7 +72,8 @@ class Lists:
         told = list[str]()
         for place in _places(self._root, git):
             try:
-                told += _unsafe(place)
+                told += _without_conflicts(place)
+                told += _without_index(place)
             except OSError as error:
                 index = place.folder / INDEX
                 if place.folder not in self._unread:
@@ -86,9 +89,7 @@ class Lists:
 def linked(git: GitFolder) -> frozenset[str]:
     """Return the repositories that the index of a checkout names; none if it cannot be read."""
     try:
-        place = _Place(git.checkout, git.path, None)
-        found = _contents(place, INDEX)
-        parts = [found, *(_contents(place, name) for name in found.shared)]
+        parts = _parts(_Place(git.checkout, git.path, None))
     except OSError:
         return frozenset()
     return frozenset(os.fsdecode(name) or "an entry of a split index" for part in parts for name in part.gitlinks)
@@ -96,8 +97,7 @@ def linked(git: GitFolder) -> frozenset[str]:
 
 def _places(root: Path, git: GitFolder) -> Iterator[_Place]:
     """Yield every folder of a repository that may have an index: of checkouts and of submodules."""
-    own = _own_places(root, git)
-    yield from own
+    yield from _own_places(root, git)
     with contextlib.suppress(OSError), os.scandir(git.path / "worktrees") as entries:
         for entry in islice(entries, _MAX_WORKTREES):
             folder = Path(entry.path)
@@ -118,22 +118,35 @@ def _top_of(folder: Path) -> Path | None:
         return folder.parent
     with contextlib.suppress(OSError):
         if folder.parent.name == "worktrees":
-            return (folder / os.fsdecode(read_regular(folder / "gitdir", _MAX_SMALL)).strip()).parent
-        if named := _WORKTREE.search(read_regular(folder / "config", _MAX_SMALL)):
-            return folder / os.fsdecode(named[1])
+            named = read_regular(folder / "gitdir", _MAX_SMALL).partition(b"\0")[0]
+            return (folder / os.fsdecode(named).strip()).parent
+        if found := _WORKTREE.search(read_regular(folder / "config", _MAX_SMALL)):
+            return folder / os.fsdecode(found[1])
     return None
 
 
-def _unsafe(place: _Place) -> Iterator[str]:
-    """Remove the lists with unsafe names, and yield a sentence for each; raise OSError if an index cannot be read."""
-    if (path := _unsafe_conflict(place)) is not None:
-        conflicts = place.folder / CONFLICTS
-        what = f"{shown(str(conflicts))}, which named {shown(path)}: git would have copied that file into its folder"
-        yield f"removed {what}." if _remove(conflicts) else f"could not remove {what}. Remove it before you use git."
-    found = _contents(place, INDEX)
-    parts = [found, *(_contents(place, name) for name in found.shared)]
-    for unsafe in [part.unsafe for part in parts if part.unsafe is not None][:1]:
-        yield _set_aside(place.folder / INDEX, f"names {shown(os.fsdecode(unsafe)) or 'a file without a name'}")
+def _without_conflicts(place: _Place) -> list[str]:
+    """Remove a list of conflicts with an unsafe path; return a sentence about it."""
+    if (path := _unsafe_conflict(place)) is None:
+        return []
+    conflicts = place.folder / CONFLICTS
+    what = f"{shown(str(conflicts))}, which named {shown(path)}: git would have copied that file into its folder"
+    return [f"removed {what}." if _remove(conflicts) else f"could not remove {what}. Remove it before you use git."]
+
+
+def _without_index(place: _Place) -> list[str]:
+    """Set aside an index with an unsafe name; return a sentence about it. Raise OSError if it cannot be read."""
+    for part in _parts(place):
+        if part.unsafe is not None:
+            name = shown(os.fsdecode(part.unsafe)) or "a file without a name"
+            return [_set_aside(place.folder / INDEX, f"names {name}")]
+    return []
+
+
+def _parts(place: _Place) -> list[Contents]:
+    """Return what an index contains, and what the files do that it continues in."""
+    first = _contents(place, INDEX)
+    return [first, *(_contents(place, name) for name in sorted(first.shared))]
 
 
 def _contents(place: _Place, name: str) -> Contents:
