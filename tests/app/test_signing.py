@@ -28,6 +28,7 @@ from deskmate.testing.scripts import Asked, Say, Use
 from tests.hostile import forged
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import TEAM, Room
+from tests.workspaces.indexes import Item, index_of
 
 __all__ = ["room"]
 
@@ -207,6 +208,21 @@ async def test_a_named_team_that_git_has_files_of_is_not_gone_to(tmp_path: Path)
     with pytest.raises(Refused, match="git has"):
         signing.check("web")
     signing.check("main")
+
+
+@pytest.mark.parametrize("kind", ["cut off", "hidden length"])
+def test_an_index_that_cannot_be_read_to_its_end_is_refused_and_one_that_git_reads_hides_no_record(
+    tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / ".teams/main").mkdir(parents=True)
+    signing = Signing(tmp_path / "state", tmp_path)
+    signing.sign("main")
+    git(tmp_path, "init", "-q")
+    whole = index_of([Item(b"-", length=0xFFF), Item(b".teams/main/roster.jsonl")])
+    (tmp_path / ".git/index").write_bytes(whole[:100] if kind == "cut off" else whole)
+    refused = (StoreUnavailable, "cannot be read: it is cut off") if kind == "cut off" else (Refused, "git has '.teams")
+    with pytest.raises(refused[0], match=refused[1]):
+        signing.check("main")
 
 
 @pytest.mark.parametrize("kind", ["pipe", "endless", "huge", "folder", "socket"])

@@ -1,5 +1,7 @@
 """Escapes: what a command may try to get out of its workspace, each judged from outside by what came of it."""
 
+import base64
+import hashlib
 import os
 import signal
 import stat
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.workspaces.ground import CANARY, PWNED, Ground
+from tests.workspaces.indexes import Item, index_of
 
 Judge = Callable[[Ground], bool]
 
@@ -101,6 +104,20 @@ def led_out(ground: Ground) -> bool:
     ground.git("ws", "status")
     new = {path.name for path in ground.outside.iterdir()} - {"victim", "secret"}
     return bool(left) or victim(ground) or bool(new)
+
+
+def listed(ground: Ground) -> bool:
+    """The user's own git wrote to a place outside or into its own folder, or copied a secret to where commands read."""
+    for words in (
+        ("commit", "-qm", PWNED, "--allow-empty"),
+        ("restore", "."),
+        ("reset", "-q"),
+        ("checkout", "--", "."),
+    ):
+        ground.git("ws", *words)
+    copies = (ground.workspace / ".git/rr-cache").glob("*/postimage")
+    hook = ground.workspace / ".git/hooks/post-checkout"
+    return victim(ground) or hook.exists() or any(CANARY in copy.read_text() for copy in copies)
 
 
 def heard(ground: Ground) -> bool:
@@ -376,8 +393,26 @@ def linked(name: str, command: str, **more: object) -> Attempt:
     return Attempt(name, command, led_out, **more)  # type: ignore[arg-type]
 
 
+def indexed(name: str, path: str) -> Attempt:
+    """An index written by hand, which git itself would not write."""
+    text = f"{PWNED}\n".encode()
+    blob = hashlib.sha1(b"blob %d\0%b" % (len(text), text)).hexdigest()
+    index = base64.b64encode(index_of([Item(path.encode(), blob=blob)])).decode()
+    return Attempt(
+        name, f"echo {PWNED} | git hash-object -w --stdin; echo {index} | base64 -d > i; cp i .git/index", listed
+    )
+
+
 # None of these may stay, in a sandbox or not.
 LINKS = [
+    indexed("an index that names a file outside", "../outside/victim"),
+    indexed("an index that names a hook", ".git/hooks/post-checkout"),
+    Attempt(
+        "a conflict in a secret",
+        "h=$(printf %040d 7); mkdir -p .git/rr-cache/$h; echo x > .git/rr-cache/$h/preimage; "
+        'printf "$h\\t<home>/.ssh/id_ed25519\\0" > .git/MERGE_RR',
+        listed,
+    ),
     linked("link in place of a message", "ln -sf <outside>/victim .git/COMMIT_EDITMSG"),
     linked("link in place of a log", "rm .git/logs/HEAD; ln -s <outside>/victim .git/logs/HEAD"),
     linked("link in place of what was fetched", "ln -sf <outside>/victim .git/FETCH_HEAD"),

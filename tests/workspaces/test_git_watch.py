@@ -360,18 +360,49 @@ def test_a_head_that_is_gone_is_told(git: Path) -> None:
     assert told.startswith(f"{git / 'HEAD'} is gone, so that git finds no repository here")
 
 
-def test_a_rebase_that_was_begun_is_told_and_so_are_commands_put_into_one(git: Path) -> None:
+def test_a_rebase_that_was_begun_is_told(git: Path) -> None:
     watch = watched(git)
     (git / "rebase-merge").mkdir()
     (git / "rebase-merge/git-rebase-todo").write_text("pick 1 x\n")
     watch.finish()
     (told,) = watch.told
     assert told.startswith("a rebase is in progress")
-    again = watched(git)
-    (git / "rebase-merge/git-rebase-todo").write_text("pick 1 x\n  x touch pwned\n")
-    again.finish()
-    (told,) = again.told
-    assert "has new exec lines, which git rebase --continue would run" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rebase-merge/git-rebase-todo", "pick 1 x\n  x touch pwned\n"),
+        ("rebase-merge/git-rebase-todo", "pick 1 x\nexec touch pwned\n" + "#" * 1_000_000),
+        ("rebase-merge/strategy", "x/pwned\n"),
+        ("sequencer/opts", "[options]\n\tstrategy = x/pwned\n"),
+    ],
+)
+def test_programs_put_into_what_git_is_to_continue_are_told(git: Path, name: str, content: str) -> None:
+    for folder in ("rebase-merge", "sequencer"):
+        (git / folder).mkdir()
+    (git / "rebase-merge/git-rebase-todo").write_text("pick 1 x\n")
+    watch = watched(git)
+    (git / name).write_text(content)
+    watch.finish()
+    (told,) = watch.told
+    assert told == f"{git / name} has new exec lines or programs, which git would run to continue."
+
+
+def test_a_cherry_pick_that_was_begun_is_told(git: Path) -> None:
+    watch = watched(git)
+    (git / "sequencer").mkdir()
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith("a cherry-pick or revert is in progress")
+
+
+def test_another_repository_that_git_is_to_read_objects_from_is_told(git: Path) -> None:
+    watch = watched(git)
+    (git / "objects/info/alternates").write_text("/x/.git/objects\n")
+    watch.finish()
+    (told,) = watch.told
+    assert told.startswith(f"{git}/objects/info/alternates was changed, so that git reads another repository")
 
 
 @pytest.mark.parametrize(

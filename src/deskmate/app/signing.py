@@ -8,6 +8,7 @@ worked in that git has files of: a pull writes over what git ignores without a w
 import logging
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from deskmate.core.trust import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl import TASKS, TEAMS
-from deskmate.workspaces.git_index import names, read_index
+from deskmate.workspaces.git_index import hash_size, names, read_index
 from deskmate.workspaces.private import private_folder, replace_file
 
 KEY = "teams.key"
@@ -145,8 +146,7 @@ def _in_git(workspace: Path, team: str) -> str | None:
         # On some disks a name is the same in capitals, and those come first in the index.
         folders = tuple(os.fsencode(inner / part).lower() + b"/" for part in (TASKS, TEAMS))
         wanted = tuple(folder + team.encode() + b"/" for folder in folders)
-        index = _index_of(top / ".git")
-        for name in names(index, last=wanted[-1] + b"\xff"):
+        for name in _names_in(top / ".git", wanted[-1] + b"\xff"):
             # A repository within bears the name of its folder.
             own = name.lower() + b"/"
             if own in folders or own.startswith(wanted):
@@ -154,13 +154,15 @@ def _in_git(workspace: Path, team: str) -> str | None:
     return None
 
 
-def _index_of(git: Path) -> bytes:
-    """Return the index of a repository, nothing where there is none."""
+def _names_in(git: Path, last: bytes) -> Iterator[bytes]:
+    """Yield the names up to `last` in the index of a repository; raise StoreUnavailable if they cannot be read."""
     link = small_file(git)
     if link.startswith(b"gitdir: "):
         git = git.parent / os.fsdecode(link.removeprefix(b"gitdir: ").rstrip(b"\n"))
+    common = git.parent.parent if git.parent.name == "worktrees" else git
     try:
-        return read_index(git)
+        if index := read_index(git):
+            yield from names(index, hash_size(common), last)
     except OSError as error:
         raise StoreUnavailable(
             f"Cannot tell which files git tracks: {git / 'index'} cannot be read: {error.strerror}. "

@@ -21,6 +21,7 @@
     repositories  where git keeps the repository of a workspace, and those within it
     git_config    the paths that git's settings name
     git_index     the names in git's index
+    git_lists     the index and the list of conflicts: unsafe names in them
     git_entries   links, special files and locks in git's folder
     git_watch     what a command leaves there, removed or told
     placeholders  what stands where something guarded is missing

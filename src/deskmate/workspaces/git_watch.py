@@ -1,8 +1,9 @@
 """Git watch: what a command leaves in git's folder that would make the user's own git do harm.
 
-New links and special files are removed, wherever they lead: git follows them when it writes. What may be meant, as a
-lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above have one for each
-command; `git_entries` below finds and removes.
+New links and special files are removed, wherever they lead: git follows them when it writes. An index with names that
+lead out of the checkout is set aside, and so is a list of conflicts with such names: git writes and reads there. What
+may be meant, as a lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above
+have one for each command; `git_entries` and `git_lists` below find and remove.
 """
 
 import logging
@@ -31,7 +32,7 @@ from deskmate.workspaces.git_entries import (
     together,
     told,
 )
-from deskmate.workspaces.git_index import gitlinks, read_index
+from deskmate.workspaces.git_lists import Lists, linked
 from deskmate.workspaces.paths import shown
 from deskmate.workspaces.private import read_regular
 from deskmate.workspaces.repositories import (
@@ -46,13 +47,18 @@ from deskmate.workspaces.repositories import (
 
 log = logging.getLogger(__name__)
 
-_REBASES = ("rebase-merge", "rebase-apply")
-_TODO = "rebase-merge/git-rebase-todo"
+_IN_PROGRESS = {"rebase-merge": "rebase", "rebase-apply": "rebase", "sequencer": "cherry-pick or revert"}
 _TODO_BYTES = 1_000_000
-_EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
+# What git runs when it goes on with one of these: exec lines, and the program for a strategy, by a path if it has a
+# slash.
+_RUN = {
+    "rebase-merge/git-rebase-todo": re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE),
+    "rebase-merge/strategy": re.compile(rb"^.*/.*$", re.MULTILINE),
+    "sequencer/opts": re.compile(rb"^.*strategy.*/.*$", re.MULTILINE),
+}
+_ALTERNATES = "objects/info/alternates"
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
-_MAX_SHARED, _MAX_CACHED = 3, 200
 _MAX_POINTERS, _POINTER_BYTES = 1000, 4096
 # A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
@@ -97,7 +103,8 @@ def remove_left(folder: str, known: Entries) -> list[str]:
     root = Path(folder).parent
     # Nobody keeps a folder of git right beside its `.git`.
     top = _disarm(root) if os.path.basename(folder) == GIT and is_git_folder(root) else []
-    return [*remove_planted(folder, known), *top]
+    git = GitFolder(Path(folder), Path(folder))
+    return [*remove_planted(folder, known), *Lists(root).after(git), *top]
 
 
 def _disarm(root: Path) -> list[str]:
@@ -177,11 +184,12 @@ class _State:
     """What of a repository is only told when a command changes it."""
 
     has_head: bool
-    rebases: frozenset[str]
-    steps: frozenset[bytes]
+    in_progress: frozenset[str]
+    steps: frozenset[tuple[str, bytes]]
     within: frozenset[str]
     pointers: Mapping[str, str]
     all_looked_at: bool
+    alternates: bytes
 
 
 class Watch:
@@ -192,7 +200,6 @@ class Watch:
 
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
-        self._before = _state(root, git) if git else None
         # Whoever makes a watch has just scanned the folder.
         self._size = size_of(str(git.path)) if git else Size()
         self._checks = list[Callable[[], Iterable[str]]]()
@@ -200,6 +207,9 @@ class Watch:
             self.also(lambda: _disarm(root) if is_git_folder(root) else [])
         self._told = list[str]()
         self._finished = False
+        self._lists = Lists(root)
+        self._tell(self._lists.before(git) if git else ())
+        self._before = _state(root, git) if git else None
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -234,6 +244,7 @@ class Watch:
         with suppress(OSError):
             if self._end_for(folder, _planted(scan(folder), self._known)):
                 return True
+            self._tell(self._lists.during(self._git) if self._git else ())
             size = size_of(folder)
             return (
                 size.folders - self._size.folders > _ENDING_FOLDERS
@@ -269,6 +280,8 @@ class Watch:
         found = scan(folder)
         size = size_of(folder)
         self._tell(f"in git's folder, {sentence}" for sentence in remove_planted(folder, self._known, found))
+        if git := self._git or git_folder(self._root):
+            self._tell(self._lists.after(git))
         folders, entries = size.folders - self._size.folders, size.entries - self._size.entries
         if folders > _TOLD_FOLDERS or entries > _ENDING_ENTRIES:
             self._tell([f"{folders:,} new folders with {entries:,} entries in {shown(folder)} slow git. Look at them."])
@@ -304,14 +317,15 @@ def _below(entries: Entries, base: str) -> Entries:
 def _state(root: Path, git: GitFolder) -> _State:
     checkout = git.checkout
     at_top, all_looked_at = repositories_at_top(root)
-    within = frozenset({*_linked(checkout), *at_top})
+    within = frozenset({*linked(git), *at_top})
     return _State(
         os.path.lexists(checkout / HEAD),
-        frozenset(name for name in _REBASES if os.path.lexists(checkout / name)),
-        _exec_steps(checkout / _TODO),
+        frozenset(name for name in _IN_PROGRESS if os.path.lexists(checkout / name)),
+        frozenset((name, step) for name, pattern in _RUN.items() for step in _steps(checkout / name, pattern)),
         within | frozenset(_module_names(git.path)),
         {name: _pointer(root, name) for name in islice(sorted(within), _MAX_POINTERS)},
         all_looked_at,
+        _small(git.path / _ALTERNATES),
     )
 
 
@@ -322,10 +336,16 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
             f"{shown(place)} is gone, so that git finds no repository here. "
             f"If it was on branch main, restore it with: echo 'ref: refs/heads/main' > {shown(_quoted(place))}"
         )
-    for name in sorted(after.rebases - before.rebases):
-        yield f"a rebase is in progress: look at {shown(str(git.checkout / name))} before you continue it."
-    if after.steps - before.steps:
-        yield f"{shown(str(git.checkout / _TODO))} has new exec lines, which git rebase --continue would run."
+    for name in sorted(after.in_progress - before.in_progress):
+        place = shown(str(git.checkout / name))
+        yield f"a {_IN_PROGRESS[name]} is in progress: look at {place} before you continue it."
+    for name in sorted({name for name, _ in after.steps - before.steps}):
+        yield f"{shown(str(git.checkout / name))} has new exec lines or programs, which git would run to continue."
+    if after.alternates not in (b"", before.alternates):
+        yield (
+            f"{shown(str(git.path / _ALTERNATES))} was changed, so that git reads another repository and its settings. "
+            "Look at it before you use git."
+        )
     if new := sorted(after.within - before.within):
         yield (
             f"new repositories within this one: {together([shown(path) for path in new])}. "
@@ -342,37 +362,18 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
         yield "the workspace now has too many folders to look for new repositories in all of them."
 
 
-def _exec_steps(todo: Path) -> frozenset[bytes]:
+def _steps(file: Path, pattern: re.Pattern[bytes]) -> list[bytes]:
+    return pattern.findall(_small(file))
+
+
+def _small(file: Path) -> bytes:
+    """Return what a file of git's says, nothing if there is none; what cannot be read counts as a program to run."""
     try:
-        return frozenset(_EXEC.findall(read_regular(todo, _TODO_BYTES)))
+        return read_regular(file, _TODO_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
     except OSError:
-        return frozenset()
-
-
-_CACHE: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
-
-
-def _linked(checkout: Path) -> Iterator[str]:
-    """Yield the repositories that the index names, and the parts that it may be split into."""
-    yield from _linked_in(checkout, "index")
-    for path in islice(checkout.glob("sharedindex.*"), _MAX_SHARED):
-        yield from _linked_in(checkout, path.name)
-
-
-def _linked_in(checkout: Path, name: str) -> frozenset[str]:
-    """Return what one file of the index names; it is read again only once it has changed."""
-    file = str(checkout / name)
-    try:
-        found = os.lstat(file)
-        stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        known = _CACHE.get(file)
-        if known is None or known[0] != stamp:
-            known = stamp, frozenset(map(os.fsdecode, gitlinks(read_index(checkout, name))))
-            if len(_CACHE) < _MAX_CACHED:
-                _CACHE[file] = known
-    except OSError:
-        return frozenset()
-    return known[1]
+        return b"exec strategy /"
 
 
 def _pointer(root: Path, name: str) -> str:

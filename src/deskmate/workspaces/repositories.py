@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from deskmate.workspaces.git_index import gitlinks, read_index
+from deskmate.workspaces.git_index import Contents, contents, hash_size, read_index
 from deskmate.workspaces.paths import OURS
 from deskmate.workspaces.private import read_regular
 
@@ -93,18 +93,22 @@ def repositories_at_top(root: Path) -> tuple[list[str], bool]:
 
 
 def _gitlinks(checkout: Path) -> frozenset[str]:
-    """Return where the index says that another repository is."""
-    found = set[str]()
-    for file in (checkout / "index", *sorted(checkout.glob("sharedindex.*"))[:_MAX_SHARED]):
-        with contextlib.suppress(OSError):
-            status = os.lstat(file)
-            found |= _gitlinks_in(file, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    """Return where the index says that another repository is; nothing if it cannot be read."""
+    found, todo = set[str](), ["index"]
+    with contextlib.suppress(OSError):
+        for name in todo:
+            status = os.lstat(checkout / name)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            part = _contents(checkout, name, *stamp)
+            found |= set(map(os.fsdecode, part.gitlinks))
+            # An index may be split in two.
+            todo += sorted(part.shared - {*todo})[:_MAX_SHARED]
     return frozenset(found)
 
 
 @lru_cache(maxsize=200)
-def _gitlinks_in(file: Path, *_stamp: int) -> frozenset[str]:
-    return frozenset(map(os.fsdecode, gitlinks(read_index(file.parent, file.name))))
+def _contents(checkout: Path, name: str, *_stamp: int) -> Contents:
+    return contents(read_index(checkout, name), hash_size(checkout))
 
 
 def repository(root: Path) -> tuple[Path, ...]:
