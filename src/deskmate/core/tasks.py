@@ -55,7 +55,8 @@ class Note(NamedTuple):
 class Task:
     """One piece of work. `epoch` counts its changes of owner; times are for people.
 
-    `edits` names who wrote each field that was changed after the task was created.
+    `edits` names who last changed each field, `blocked_by` included, after the task was created. `deleted_by` says
+    who deleted it, in record `deleted_in`.
     """
 
     id: int
@@ -74,10 +75,12 @@ class Task:
     receipt: Receipt | None = None
     created_by: str = ""
     edits: Mapping[str, str] = field(default_factory=dict)
+    deleted_by: str = ""
+    deleted_in: int = 0
 
     @property
     def editors(self) -> tuple[str, ...]:
-        """Everybody but its creator whose words the task holds now."""
+        """Everybody but its creator whose words the task holds now, or who made it wait for other tasks."""
         return tuple(dict.fromkeys(name for name in self.edits.values() if name != self.created_by))
 
     @property
@@ -308,8 +311,7 @@ def authored_line(board: Board, task: Task) -> str:
 
     The authors come first and the subject is quoted, so that no subject can name another author.
     """
-    subject = '"' + one_line(task.subject).replace('"', "'") + '"'
-    return f"#{task.id} {authors(task)} {_state(board, task, subject)}"
+    return f"#{task.id} {authors(task)} {_state(board, task, quoted(one_line(task.subject)))}"
 
 
 def _state(board: Board, task: Task, subject: str) -> str:
@@ -334,6 +336,11 @@ def listed(words: Sequence[str]) -> str:
     """Return the first few words of a list and how many more there are."""
     shown = ", ".join(words[:_WORDS_SHOWN])
     return f"{shown} and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else shown
+
+
+def quoted(text: str) -> str:
+    """Return a member's words in quotes that no quote among them can end."""
+    return '"' + text.replace('"', "'") + '"'
 
 
 def one_line(text: str) -> str:

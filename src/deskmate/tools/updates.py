@@ -52,6 +52,9 @@ async def update(desk: Desk, wanted: Update) -> Result:
 
 def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
     """Return what to do in which order: who takes a task may edit it, so it takes it first."""
+    if wanted.status is Status.DELETED:
+        # Not handed over first: to claim a task must not be a way to delete it.
+        return _edit, _set_status
     if wanted.status is Status.IN_PROGRESS and wanted.owner in (None, desk.me.name):
         return _hand_over, _set_status, _edit
     if wanted.owner == desk.me.name:
