@@ -407,8 +407,10 @@ NOT_ANNS = "only ann, lead and user may {} task #2; ask lead by SendMessage"
         (deleted(3, "ann"), "task #3 is owned by 'bob'; ask bob or pick another"),
         (
             deleted(3, "bob"),
-            "only ann, lead and user may delete task #3; "
-            "give it back with status pending and tell lead why by SendMessage",
+            (
+                "only ann, lead and user may delete task #3; "
+                "give it back with status pending and tell lead why by SendMessage"
+            ),
         ),
     ],
 )

@@ -19,6 +19,9 @@ from deskmate.core.seen import Seen
 from deskmate.errors import BadInput
 
 _ID = re.compile(r"#?([1-9][0-9]{0,15})")
+# What in a subject could be read as the owner or the blockers that stand behind it in a line.
+_OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
+_BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
 _LINE_SHOWN = 120
 _WORDS_SHOWN = 10
 
@@ -302,8 +305,9 @@ def _ready(board: Board, owner: str | None) -> Iterator[Task]:
 
 
 def line(board: Board, task: Task) -> str:
-    """Return a task as one line: `#3 [in progress] subject (blocked by #1) @owner`."""
-    return f"#{task.id} {_state(board, task, one_line(task.subject))}"
+    """Return a task as one line, `#3 [in progress] subject (blocked by #1) @owner`; no subject can name these two."""
+    subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
+    return f"#{task.id} {_state(board, task, subject)}"
 
 
 def authored_line(board: Board, task: Task) -> str:
