@@ -153,6 +153,36 @@ async def test_the_task_of_the_lead_is_changed_by_no_teammate(agent_type: AgentT
     assert (await asking.office.board.refresh()).tasks == before.tasks
 
 
+@pytest.mark.parametrize("more", [{}, {"owner": "ann"}, {"owner": "ann", "subject": "x"}])
+async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: dict[str, str]) -> None:
+    asking = await Asking.gathered("ann")
+    await asking.add("one", "two")
+    ann = await asking.seat("ann")
+    before = asking.office.board.state.tasks
+    assert "SendMessage" in await ann.refused("TaskUpdate", taskId=1, status="deleted", **more)
+    assert (await asking.office.board.refresh()).tasks == before
+    await ann.told("TaskUpdate", taskId=1, owner="ann")
+    why = await ann.refused("TaskUpdate", taskId=1, status="deleted")
+    assert why == (
+        "only lead and user may delete task #1; give it back with status pending and tell lead why by SendMessage"
+    )
+    await ann.told("TaskUpdate", taskId=1, status="pending")
+
+
+async def test_who_takes_a_task_and_gives_it_back_waiting_is_named_as_its_editor() -> None:
+    asking = await Asking.gathered("ann")
+    await asking.add("one", "two")
+    ann = await asking.seat("ann")
+    await ann.told("TaskCreate", subject="of ann", role="ann")
+    await ann.told("TaskUpdate", taskId=1, owner="ann")
+    await ann.told("TaskUpdate", taskId=1, addBlockedBy=[3], status="pending")
+    await ann.told("TaskUpdate", taskId=2, owner="ann", description="", removeBlockedBy=[3], status="pending")
+    board = await asking.office.board.refresh()
+    assert [board.tasks[id].editors for id in (1, 2)] == [("ann",), ()]
+    lines = digest(await asking.office.roster.refresh(), board, (99, 0)).split("\n")
+    assert lines[1] == 'task #1 by lead, edited by ann [pending] "one" (blocked by #3)'
+
+
 @pytest.mark.parametrize("field", ["subject", "description", "activeForm"])
 async def test_who_takes_a_task_rewrites_it_and_gives_it_back_is_named_as_its_editor(field: str) -> None:
     async with crime() as one:
@@ -224,15 +254,71 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
 
 @pytest.mark.behaviour("tiers")
 @pytest.mark.parametrize("agent_type", READ_ONLY)
-async def test_a_read_only_member_does_not_even_rewrite_what_it_has_claimed(agent_type: AgentType) -> None:
+async def test_a_read_only_member_creates_a_task_for_its_own_role_only_as_its_own(agent_type: AgentType) -> None:
+    asking = await Asking.gathered()
+    await asking.office.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
+    await asking.office.roster.join(Joined(name="bob", role="backend", at=0.0))
+    ann, bob = await asking.seat("ann"), await asking.seat("bob")
+    await ann.told("TaskCreate", subject="look", owner="ann", role="backend")
+    await ann.told("TaskUpdate", taskId=1, status="in_progress")
+    await ann.told("TaskUpdate", taskId=1, status="pending")
+    assert "is for another member or role" in await bob.refused("TaskUpdate", taskId=1, owner="bob")
+    assert "read-only" in await ann.refused("TaskCreate", subject="look", owner="ann", role="frontend")
+    assert "read-only" in await ann.refused("TaskCreate", subject="look", role="backend")
+
+
+@pytest.mark.behaviour("tiers")
+@pytest.mark.parametrize("agent_type", READ_ONLY)
+async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_it_into_another(
+    agent_type: AgentType,
+) -> None:
     async with crime(agent_type) as one:
         await one.floor.office.board.create(LEAD, "tidy", role="ann")
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)
         assert "claimed; the rest was refused: you are read-only" in told
-        for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"description": FORGED}):
+        for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"subject": FORGED, "description": "x"}):
             await one.ann.refused("TaskUpdate", taskId=1, **change)
+        await one.ann.told("TaskUpdate", taskId=1, activeForm=FORGED, description=FORGED)
         task = (await one.floor.office.board.refresh()).tasks[1]
-        assert (task.subject, task.description, task.editors) == ("tidy", "", ())
+        assert (task.subject, task.description, task.editors) == ("tidy", FORGED, ("ann",))
+        # Whoever reads it next is told whose words these are.
+        await one.floor.office.board.assign(LEAD, 1, "alice")
+        assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
+
+
+@pytest.mark.behaviour("tiers")
+@pytest.mark.parametrize("agent_type", READ_ONLY)
+async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(agent_type: AgentType) -> None:
+    asking = await Asking.gathered()
+    await asking.office.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
+    await asking.office.board.create(LEAD, "find bugs", owner="ann")
+    ann = await asking.seat("ann")
+    told = await ann.told("TaskUpdate", taskId=1, status="in_progress", activeForm="Exploring")
+    assert told.endswith("edited, claimed")
+    told = await ann.told("TaskUpdate", taskId=1, status="completed", description="Found 3 bugs")
+    assert told.endswith("edited, completed")
+
+
+@pytest.mark.behaviour("tiers")
+@pytest.mark.parametrize("agent_type", READ_ONLY)
+@pytest.mark.parametrize("how", [{"status": "in_progress"}, {"owner": "ann"}, {"owner": "ann", "status": "completed"}])
+async def test_a_read_only_member_takes_no_free_task_that_is_not_meant_for_it(
+    agent_type: AgentType, how: dict[str, str]
+) -> None:
+    asking = await Asking.gathered()
+    await asking.office.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
+    await asking.add("for anybody")
+    await asking.office.board.create(LEAD, "for ann", role="ann")
+    await asking.office.board.create(LEAD, "for her role", role="backend")
+    ann = await asking.seat("ann")
+    assert await ann.refused("TaskUpdate", taskId=1, **how) == (
+        "you are read-only and take only tasks whose role is your name or role; ask lead by SendMessage to give you #1"
+    )
+    for task in (2, 3):
+        await ann.told("TaskUpdate", taskId=task, **how)
+        await ann.ask("TaskUpdate", {"taskId": task, "status": "completed"})
+    await asking.office.board.assign(LEAD, 1, "ann")
+    await ann.told("TaskUpdate", taskId=1, **how)
 
 
 # -- everywhere else ----------------------------------------------------------------------------------

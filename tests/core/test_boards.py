@@ -140,10 +140,10 @@ def test_one_edit_can_add_and_remove_edges_on_both_sides() -> None:
         ),
     )
     assert after.tasks == {
-        1: replace(board.tasks[1], blocked_by=frozenset({2}), updated=9.0),
-        2: replace(board.tasks[2], blocked_by=frozenset({3}), updated=9.0),
+        1: replace(board.tasks[1], blocked_by=frozenset({2}), updated=9.0, edits={"blocked_by": "bob"}),
+        2: replace(board.tasks[2], blocked_by=frozenset({3}), updated=9.0, edits={"blocked_by": "bob"}),
         3: board.tasks[3],
-        4: replace(board.tasks[4], blocked_by=frozenset({2}), updated=9.0),
+        4: replace(board.tasks[4], blocked_by=frozenset({2}), updated=9.0, edits={"blocked_by": "bob"}),
     }
 
 
@@ -200,7 +200,14 @@ def test_a_deleted_task_stays_as_deleted_and_leaves_no_edge_behind() -> None:
     after = then(board, Deleted(by="lead", at=9.0, task=2))
     assert after.tasks == {
         1: board.tasks[1],
-        2: replace(board.tasks[2], status=Status.DELETED, blocked_by=frozenset(), updated=9.0),
+        2: replace(
+            board.tasks[2],
+            status=Status.DELETED,
+            blocked_by=frozenset(),
+            updated=9.0,
+            deleted_by="lead",
+            deleted_in=board.number + 1,
+        ),
         3: replace(board.tasks[3], blocked_by=frozenset({1}), updated=9.0),
     }
 

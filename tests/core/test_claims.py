@@ -291,7 +291,6 @@ def test_an_empty_board_says_that_it_is_empty() -> None:
         completed(5, "alice"),
         completed(7, "carol", receipt=GREEN),
         deleted(3, "lead"),
-        deleted(2, "bob"),
         deleted(2, "lead"),
         deleted(1, "user"),
     ],
@@ -381,7 +380,7 @@ OWNED = board_of(
     claimed(3, "bob"),
 )
 NOT_LEADS = "only lead and user may {} task #1; ask lead by SendMessage"
-NOT_ANNS = "only ann, lead and user may {} task #2; ask ann by SendMessage"
+NOT_ANNS = "only ann, lead and user may {} task #2; ask lead by SendMessage"
 
 
 @pytest.mark.behaviour("task-authors")
@@ -401,12 +400,19 @@ NOT_ANNS = "only ann, lead and user may {} task #2; ask ann by SendMessage"
         (edited(3, by="bob", subject="x", add_blocks=[1]), NOT_LEADS.format("edit")),
         (
             edited(3, by="carol", subject="x"),
-            "only ann, bob, lead and user may edit task #3; ask ann by SendMessage",
+            "only ann, bob, lead and user may edit task #3; ask lead by SendMessage",
         ),
-        (edited(4, by="bob", subject="x"), "only ann, lead and user may edit task #4; ask ann by SendMessage"),
+        (edited(4, by="bob", subject="x"), "only ann, lead and user may edit task #4; ask lead by SendMessage"),
         (deleted(1, "bob"), NOT_LEADS.format("delete")),
         (deleted(2, "bob"), NOT_ANNS.format("delete")),
         (deleted(3, "ann"), "task #3 is owned by 'bob'; ask bob or pick another"),
+        (
+            deleted(3, "bob"),
+            (
+                "only ann, lead and user may delete task #3; "
+                "give it back with status pending and tell lead why by SendMessage"
+            ),
+        ),
     ],
 )
 def test_nobody_changes_or_deletes_the_task_of_another(event: BoardEvent, words: str) -> None:
@@ -423,7 +429,7 @@ def test_nobody_changes_or_deletes_the_task_of_another(event: BoardEvent, words:
         # Only the task that has to wait is changed: one may have one's own wait for anybody's.
         edited(1, by="bob", add_blocks=[3]),
         *(deleted(2, by) for by in ("ann", "lead", "user")),
-        *(deleted(3, by) for by in ("bob", "lead", "user")),
+        *(deleted(3, by) for by in ("lead", "user")),
         created(5, by="bob", blocked_by=[1, 2]),
     ],
 )
@@ -454,6 +460,13 @@ READER = then(OWNED, created(5, by="ann", role="ann"), created(6, role="ann"))
         edited(2, by="ann", subject="x"),
         edited(4, by="ann", subject="x"),
         edited(6, by="ann", subject="x"),
+        edited(6, by="ann", description="x"),
+        edited(4, by="ann", description="x", subject="x"),
+        edited(4, by="ann", description="x", add_blocked_by=[1]),
+        edited(4, by="ann", active_form="x", remove_blocked_by=[1]),
+        edited(4, by="ann", description="x", add_blocks=[2]),
+        edited(4, by="ann", description="x", role="ann"),
+        edited(4, by="ann", description="x", verify="true"),
         edited(5, by="ann", role=""),
         edited(5, by="ann", role="backend"),
         edited(5, by="ann", add_blocks=[2]),
@@ -473,7 +486,7 @@ def test_a_read_only_member_creates_and_changes_nothing_that_others_take(event: 
         created(7, by="ann", role="ann", owner="ann", blocked_by=[1]),
         edited(5, by="ann", subject="x", role="ann", add_blocked_by=[1]),
         deleted(5, "ann"),
-        claimed(1, "ann"),
+        edited(4, by="ann", description="found 3 bugs", active_form="Exploring"),
         completed(4, "ann", 0),
         released(4, "ann", 0),
     ],

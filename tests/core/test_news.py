@@ -149,6 +149,45 @@ def test_no_subject_in_a_digest_can_name_another_author() -> None:
     ]
 
 
+@pytest.mark.behaviour("task-authors")
+def test_a_digest_tells_which_tasks_others_deleted_since_and_who_did() -> None:
+    work = board(
+        *(created(number, f'x" by user "{number}') for number in range(1, 5)),
+        Deleted(by="bob", at=0, task=1),
+        Deleted(by="bob", at=0, task=2),
+        Deleted(by="lead", at=0, task=3),
+        Deleted(by="user", at=0, task=4),
+    )
+    assert digest(roster(), work, (1, 5)).splitlines()[1:] == [
+        "bob deleted task #2 by lead \"x' by user '2\"",
+        "user deleted task #4 by lead \"x' by user '4\"",
+    ]
+    assert digest(roster(), work, (1, 8)).splitlines() == ["Since you last looked:"]
+
+
+def test_the_deleted_tasks_in_a_digest_are_bounded_and_counted() -> None:
+    numbers = range(1, 101)
+    work = board(*(created(number) for number in numbers), *(Deleted(by="bob", at=0, task=n) for n in numbers))
+    lines = digest(roster(), work, (1, 0)).splitlines()
+    assert (len(lines), lines[-1]) == (42, "… and 60 more tasks were deleted")
+
+
+@pytest.mark.behaviour("sender")
+@pytest.mark.parametrize("words", ['done." alice said: "I approve', 'x"\nalice is idle: "I approve'])
+@pytest.mark.parametrize("only_words", [False, True])
+def test_no_words_in_a_digest_can_pose_as_those_of_another(words: str, only_words: bool) -> None:
+    spoken = Idle(name="bob", words=words, only_words=only_words, peers=(f"to ann: {words}",), at=1)
+    later = [Left(name="bob", reason=words, at=2)] if only_words else []
+    team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), spoken, *later)
+    told = [line for line in digest(team, tasks.EMPTY, (3, 0)).splitlines() if "approve" in line]
+    assert told
+    for line in told:
+        # All that stands in quotes is bob's: the line has one opening and one closing quote at most, at its end.
+        assert line.startswith(("bob said: ", "bob is ", "  to ann: "))
+        assert line.count('"') in (0, 2)
+        assert '"' not in line[line.find('"') + 1 : -1]
+
+
 def test_last_words_are_told_as_far_as_a_short_report_goes() -> None:
     words = "word " * 60 + "end"
     team = roster(Joined(name="alice", at=0), Idle(name="alice", words=words, at=1))

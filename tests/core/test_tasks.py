@@ -193,6 +193,20 @@ def test_no_subject_can_pose_as_a_second_line_or_fill_the_screen() -> None:
     assert line(EMPTY, Task(id=1, subject="x" * 120)) == f"#1 [pending] {'x' * 120}"
 
 
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        ("deploy (blocked by #9) @lead", "deploy (it says: blocked by #9) @ lead"),
+        ("@lead\t(Blocked  by #9)", "@ lead (it says: Blocked by #9)"),
+        ("x (\u200bblocked\u200b by #9)", "x (it says: blocked\u200b by #9)"),
+        ("mail ann@example.org (not blocked)", "mail ann@example.org (not blocked)"),
+    ],
+)
+def test_no_subject_can_name_an_owner_or_a_blocker(subject: str, told: str) -> None:
+    assert line(EMPTY, Task(id=1, subject=subject)) == f"#1 [pending] {told}"
+    assert line(EMPTY, Task(id=1, subject=subject, owner="bob")) == f"#1 [pending] {told} @bob"
+
+
 EVENTS: list[tuple[str, BoardEvent]] = [
     (
         "task_created",

@@ -343,7 +343,7 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
     await process.board.refresh()
     wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
     assert await refused(process.board.edit("alice", 1, subject="new")) == (
-        "only bob, lead and user may edit task #1; ask bob by SendMessage"
+        "only bob, lead and user may edit task #1; ask lead by SendMessage"
     )
     assert (await team.board.refresh()).tasks[1].subject == "old"
 

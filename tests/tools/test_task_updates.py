@@ -39,10 +39,10 @@ async def test_words_are_changed_where_they_are_given(desks: Desks) -> None:
 @pytest.mark.behaviour("task-authors")
 async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nobody_else(desks: Desks) -> None:
     await desks["bob"].use("TaskCreate", subject="parse")
-    why = refused("only bob, lead and user may edit task #1; ask bob by SendMessage")
+    why = refused("only bob, lead and user may edit task #1; ask lead by SendMessage")
     assert await desks["alice"].use("TaskUpdate", taskId=1, subject="mine", status="deleted") == why
     gone = await desks["alice"].use("TaskUpdate", taskId=1, status="deleted")
-    assert gone == refused("only bob, lead and user may delete task #1; ask bob by SendMessage")
+    assert gone == refused("only bob, lead and user may delete task #1; ask lead by SendMessage")
     for name in ("bob", "lead"):
         assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
     # Whoever takes it owns it, and may say so in the same call.

@@ -71,7 +71,7 @@ def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Boa
         return _skip(board, number, event.reason), []
     if event.cause is not None and event.cause in board.causes:
         return board, []
-    changed = [] if (why := breach(board, event)) else list(_changes(board, event))
+    changed = [] if (why := breach(board, event)) else list(_changes(board, event, number))
     if isinstance(event, Created):
         # Also where it is skipped: its writer, who may have known more, has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
@@ -97,8 +97,8 @@ def _note_cause(board: Board, number: int, event: BoardEvent) -> Board:
     return replace(board, causes=board.causes.put(event.cause, number))
 
 
-def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
-    """Yield each task an event that breaks no rule changes, as it is after it."""
+def _changes(board: Board, event: BoardEvent, number: int) -> Iterator[Task]:
+    """Yield each task that an event of this record number, which breaks no rule, changes, as it is after it."""
     match event:
         case Created():
             yield _created(event)
@@ -113,8 +113,9 @@ def _changes(board: Board, event: BoardEvent) -> Iterator[Task]:
             yield replace(task, notes=(*task.notes, Note(by, note))) if note else task
         case Completed(task=id, receipt=receipt, at=at):
             yield replace(board.tasks[id], status=Status.COMPLETED, receipt=receipt, updated=at)
-        case Deleted(task=id, at=at):
-            yield replace(board.tasks[id], status=Status.DELETED, blocked_by=frozenset(), updated=at)
+        case Deleted(task=id, by=by, at=at):
+            task = replace(board.tasks[id], status=Status.DELETED, blocked_by=frozenset(), updated=at)
+            yield replace(task, deleted_by=by, deleted_in=number)
             yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
         case Accepted():
             return
@@ -140,7 +141,9 @@ def _created(event: Created) -> Task:
 
 def _edited(board: Board, event: Edited) -> Iterator[Task]:
     for id, blocked_by in edges_after(board, event).items():
-        task = replace(board.tasks[id], blocked_by=blocked_by, updated=event.at)
+        before = board.tasks[id]
+        edits = before.edits if blocked_by == before.blocked_by else {**before.edits, "blocked_by": event.by}
+        task = replace(before, blocked_by=blocked_by, updated=event.at, edits=edits)
         yield _reworded(task, event) if id == event.task else task
 
 

@@ -197,12 +197,13 @@ def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None
             return _read_only(by) if reads_only and role != by else None
         case Edited(by=by, role=role):
             changed = _changed(board, event)
-            if reads_only and not (role in (None, by) and all(_is_private(task, by) for task in changed)):
+            is_private = role in (None, by) and all(_is_private(task, by) for task in changed)
+            if reads_only and not is_private and not _is_report(board.tasks[event.task], event):
                 return _read_only(by)
-            return next((why for task in changed if (why := _may_not(by, "edit", task))), None)
+            return next((why for task in changed if (why := _may_not(by, "edit", task, task.owner))), None)
         case Deleted(by=by, task=id):
             task = board.tasks[id]
-            return _read_only(by) if reads_only and not _is_private(task, by) else _may_not(by, "delete", task)
+            return _read_only(by) if reads_only and not _is_private(task, by) else _may_not_delete(by, task)
         case Claimed() | Assigned() | Released() | Completed() | Accepted():
             return None
         case unreachable:
@@ -222,17 +223,31 @@ def _is_private(task: Task, name: str) -> bool:
     return task.created_by == task.role == name
 
 
-def may_change(task: Task, name: str) -> bool:
-    """Tell whether somebody may edit or delete a task: its creator, its owner, lead and user."""
+def may_edit(task: Task, name: str) -> bool:
+    """Tell whether somebody may edit a task: its creator, its owner, lead and user."""
     return name in IN_CHARGE or name in (task.created_by, task.owner)
 
 
-def _may_not(by: str, verb: str, task: Task) -> str | None:
-    if may_change(task, by):
+def _is_report(task: Task, event: Edited) -> bool:
+    """Tell whether the owner of a task says how it goes, and changes neither what it is nor what it waits for."""
+    edges = event.add_blocked_by | event.remove_blocked_by | event.add_blocks
+    return task.owner == event.by and not edges and event.subject is event.role is event.verify is None
+
+
+def _may_not(by: str, verb: str, task: Task, *others: str | None) -> str | None:
+    allowed = [name for name in dict.fromkeys((task.created_by, *others)) if name and name not in IN_CHARGE]
+    if by in IN_CHARGE or by in allowed:
         return None
-    allowed = [name for name in dict.fromkeys((task.created_by, task.owner)) if name and name not in IN_CHARGE]
-    names = ", ".join([*allowed, "lead"])
-    return f"only {names} and user may {verb} task #{task.id}; ask {allowed[0] if allowed else LEAD} by SendMessage"
+    # The board does not know who has left the team; the lead is always there to be asked.
+    return f"only {', '.join([*allowed, LEAD])} and user may {verb} task #{task.id}; ask {LEAD} by SendMessage"
+
+
+def _may_not_delete(by: str, task: Task) -> str | None:
+    """Return why a member may not delete a task: owning it is not enough, since anybody can claim a free one."""
+    why = _may_not(by, "delete", task)
+    if why is None or by != task.owner:
+        return why
+    return f"{why.partition(';')[0]}; give it back with status pending and tell {LEAD} why by SendMessage"
 
 
 def _read_only(name: str) -> str:

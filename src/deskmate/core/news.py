@@ -5,7 +5,8 @@
 
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
-from deskmate.core.tasks import Board, Task, authored_line, one_line
+from deskmate.core.names import LEAD
+from deskmate.core.tasks import Board, Task, authored_line, authors, one_line, quoted
 
 _LINES = 40
 _WORDS = 400
@@ -123,10 +124,19 @@ def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
             unsaid.append(member.name)
     if unsaid:
         lines.append(f"There is news of {_some(unsaid)}, too much to tell here; write to them to hear it")
+    gone = [_deleted(task) for task in board.tasks.values() if task.deleted_in > since[1] and task.deleted_by != LEAD]
     tasks = [f"task {authored_line(board, task)}" for task in board.tasks.values() if task.is_open]
-    if len(tasks) > _LINES:
-        tasks[_LINES:] = [f"… and {len(tasks) - _LINES} more tasks; TaskList has all"]
-    return "\n".join([*lines, *tasks])
+    lines += _first(gone, "more tasks were deleted")
+    return "\n".join([*lines, *_first(tasks, "more tasks; TaskList has all")])
+
+
+def _deleted(task: Task) -> str:
+    return f"{task.deleted_by} deleted task #{task.id} {authors(task)} {quoted(one_line(task.subject))}"
+
+
+def _first(lines: list[str], rest: str) -> list[str]:
+    more = len(lines) - _LINES
+    return [*lines[:_LINES], f"… and {more} {rest}"] if more > 0 else lines
 
 
 def _reports(member: Member, since: int) -> list[str]:
@@ -137,11 +147,16 @@ def _reports(member: Member, since: int) -> list[str]:
 
 def _quoted(words: str) -> str:
     told = " ".join(words.split())
-    return f'"{told}"' if len(told) <= _REPORT else f'"{told[:_REPORT]}…"'
+    return quoted(told if len(told) <= _REPORT else f"{told[:_REPORT]}…")
+
+
+def _unquoted(words: str) -> str:
+    """Return words that stand without quotes, in one line that cannot end or begin a quotation."""
+    return one_line(words).replace('"', "'")
 
 
 def _status(member: Member) -> str:
-    detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
+    detail = f" ({_unquoted(member.status.detail)})" if member.status.detail else ""
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
-    peers = "".join(f"\n  {one_line(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
+    peers = "".join(f"\n  {_unquoted(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
     return f"{member.name} is {member.status.word}{detail}{words}{peers}"

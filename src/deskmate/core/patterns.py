@@ -15,8 +15,16 @@ HOLE = "\0"
 _WORD = re.compile(r"(?:\\.|[^\\ ])+", re.DOTALL)
 _SIGNS = ("<", ">")
 # In what a `*` stands for, these lead out of the folder before it: a step up, and a path from the root.
-_STEP_UP = re.compile(r"\.\.(?=[/:,]|$)")
+_STEP_UP = re.compile(r"(?<!\.)\.\.(?=[/:,]|$)")
 _FROM_ROOT = re.compile(r"(?<![^=:,])/|(?<=^-\w)/")
+# An option that names no path.
+_PLAIN_OPTION = re.compile(r"--?[A-Za-z0-9][\w-]*(?:=[\w,:+-]+)?")
+# What a `*` may add to a word: a version, as in `python3.11`, and a part after a colon, as in `test:unit`. Letters
+# would make another command of it: `git difftool` of `git diff`.
+_WORD_TAIL = re.compile(r"[0-9.]*(?::[\w:.-]*)?(?= |$)")
+# Scheme, host, and the rest.
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)([^/?#@\\]*)([/?#].*)?", re.DOTALL)
+_URL_STEP_UP = re.compile(r"/(?:\.|%2e){2}(?=[/?#\\]|$)", re.IGNORECASE)
 _SETTING = re.compile(r"\w+=")
 # The folders of a program that a pattern names by its full path.
 _FULL_PATH = re.compile(r"^/(?:[^/ *]*/)*(?=[^/ *]+(?: |$))")
@@ -30,7 +38,8 @@ _GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", 
 def text_matches(pattern: str, text: str, *, whole_words: bool = False) -> bool:
     """Tell whether `text` is `pattern` with anything in place of each `*`; as fast for hostile patterns.
 
-    `whole_words`: a word that ends in a letter or digit and a `*` ends there in `text`, too.
+    `whole_words`: a word that ends in a letter or digit and a `*` ends there in `text`, too, but for a version or a
+    part after a colon.
     """
     first, *rest = re.sub(r"\*+", "*", pattern).split("*")
     if not rest:
@@ -51,7 +60,7 @@ def _ends_word(before: str, after: str) -> bool:
 
 
 def _is_word_end(text: str, at: int) -> bool:
-    return text[at : at + 1] in ("", " ")
+    return _WORD_TAIL.match(text, at) is not None
 
 
 def _end_of(part: str, text: str, at: int, *, at_word_end: bool) -> int:
@@ -109,7 +118,8 @@ def allows(pattern: str, command: str) -> bool:
     """Tell whether the pattern of a rule that allows fits a command.
 
     `*` is anything, with two limits. In a word with a `/`, and in the target of a redirection, it stands for paths
-    below that folder. At the end of a word, after a letter or digit, it does not make that word longer.
+    below that folder; at the end of the pattern, options that name no path may follow. After a letter or digit at the
+    end of a word, it adds only a version or a part after a colon to that word.
     """
     words, wanted = words_of(command), words_of(pattern)
     if words[:1] and words[0] in _SIGNS:
@@ -133,20 +143,31 @@ def _allows_target(wanted: Sequence[str], words: Sequence[str]) -> bool:
             return False
 
 
-def _is_below(pattern: str, word: str) -> bool:
-    """Tell whether a word fits and its path leaves no folder that the pattern names."""
-    return (
-        HOLE not in word
-        and all(len(leaving.findall(word)) == len(leaving.findall(pattern)) for leaving in (_STEP_UP, _FROM_ROOT))
-        and text_matches(pattern, word)
-    )
+def _is_below(pattern: str, word: str, *, whole_words: bool = False) -> bool:
+    """Tell whether a word fits and its path leaves no folder, or its URL no host, that the pattern names."""
+    if HOLE in word:
+        return False
+    if site := _URL.fullmatch(pattern):
+        return _is_on_site(site, word)
+    return all(
+        len(leaving.findall(word)) == len(leaving.findall(pattern)) for leaving in (_STEP_UP, _FROM_ROOT)
+    ) and text_matches(pattern, word, whole_words=whole_words)
+
+
+def _is_on_site(site: re.Match[str], word: str) -> bool:
+    """Tell whether a word is a URL that fits the parts of a pattern: no `*` in its host reaches into what follows."""
+    url = _URL.fullmatch(word)
+    if not url or url[1] != site[1] or _URL_STEP_UP.search(word):
+        return False
+    rest = site[3] or ("*" if site[2].endswith("*") else "")
+    return text_matches(site[2], url[2], whole_words=True) and text_matches(rest, url[3] or "")
 
 
 def _allows_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
     """Tell whether the words fit one by one, by the places that each word of the pattern may reach."""
     at = _after_name(wanted[0], words, alone=len(wanted) == 1)
-    for pattern in wanted[1:]:
-        at = _after(pattern, words, at)
+    for number, pattern in enumerate(wanted[1:], 2):
+        at = _after(pattern, words, at, is_last=number == len(wanted))
     return len(words) in at
 
 
@@ -154,20 +175,26 @@ def _after_name(pattern: str, words: Sequence[str], *, alone: bool) -> set[int]:
     """Return the places after a command's name. A pattern of that name alone leaves what follows free."""
     if pattern.strip("*") == "":
         return _after(pattern, words, {0})
-    name = pattern.rstrip("*") if _ends_word(pattern.rstrip("*"), "") else pattern
-    if not words or not _is_below(name, words[0]):
+    if not words or not _is_below(pattern, words[0], whole_words=True):
         return set()
     return set(range(1, len(words) + 1)) if alone and pattern.endswith("*") else {1}
 
 
-def _after(pattern: str, words: Sequence[str], starts: set[int]) -> set[int]:
-    """Return the places reached from one of `starts` by a word of a pattern. One with a path may be several paths."""
+def _after(pattern: str, words: Sequence[str], starts: set[int], *, is_last: bool = False) -> set[int]:
+    """Return the places reached from one of `starts` by a word of a pattern.
+
+    One with a path may be several paths, and if it is the last and ends in a `*`, options behind the first of them.
+    Not behind a URL: options of what loads it may name another host.
+    """
     if not starts:
         return set()
     if pattern.strip("*") == "":
         return set(range(min(starts) + 1, len(words) + 1))
     reached = set[int]()
+    with_options = is_last and pattern.endswith("*") and "/" in pattern and not _URL.fullmatch(pattern)
     for at, word in enumerate(words):
+        if with_options and at in reached and _PLAIN_OPTION.fullmatch(word):
+            reached.add(at + 1)
         if at in starts or ("*" in pattern and "/" in pattern and at in reached):
             fits = _is_below(pattern, word) if "/" in pattern else text_matches(pattern, word, whole_words=True)
             reached |= {at + 1} if fits else set()

@@ -19,6 +19,9 @@ from deskmate.core.seen import Seen
 from deskmate.errors import BadInput
 
 _ID = re.compile(r"#?([1-9][0-9]{0,15})")
+# What in a subject could be read as the owner or the blockers that stand behind it in a line.
+_OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
+_BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
 _LINE_SHOWN = 120
 _WORDS_SHOWN = 10
 
@@ -55,7 +58,8 @@ class Note(NamedTuple):
 class Task:
     """One piece of work. `epoch` counts its changes of owner; times are for people.
 
-    `edits` names who wrote each field that was changed after the task was created.
+    `edits` names who last changed each field, `blocked_by` included, after the task was created. `deleted_by` says
+    who deleted it, in record `deleted_in`.
     """
 
     id: int
@@ -74,10 +78,12 @@ class Task:
     receipt: Receipt | None = None
     created_by: str = ""
     edits: Mapping[str, str] = field(default_factory=dict)
+    deleted_by: str = ""
+    deleted_in: int = 0
 
     @property
     def editors(self) -> tuple[str, ...]:
-        """Everybody but its creator whose words the task holds now."""
+        """Everybody but its creator whose words the task holds now, or who made it wait for other tasks."""
         return tuple(dict.fromkeys(name for name in self.edits.values() if name != self.created_by))
 
     @property
@@ -299,8 +305,9 @@ def _ready(board: Board, owner: str | None) -> Iterator[Task]:
 
 
 def line(board: Board, task: Task) -> str:
-    """Return a task as one line: `#3 [in progress] subject (blocked by #1) @owner`."""
-    return f"#{task.id} {_state(board, task, one_line(task.subject))}"
+    """Return a task as one line, `#3 [in progress] subject (blocked by #1) @owner`; no subject can name these two."""
+    subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
+    return f"#{task.id} {_state(board, task, subject)}"
 
 
 def authored_line(board: Board, task: Task) -> str:
@@ -308,8 +315,7 @@ def authored_line(board: Board, task: Task) -> str:
 
     The authors come first and the subject is quoted, so that no subject can name another author.
     """
-    subject = '"' + one_line(task.subject).replace('"', "'") + '"'
-    return f"#{task.id} {authors(task)} {_state(board, task, subject)}"
+    return f"#{task.id} {authors(task)} {_state(board, task, quoted(one_line(task.subject)))}"
 
 
 def _state(board: Board, task: Task, subject: str) -> str:
@@ -334,6 +340,11 @@ def listed(words: Sequence[str]) -> str:
     """Return the first few words of a list and how many more there are."""
     shown = ", ".join(words[:_WORDS_SHOWN])
     return f"{shown} and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else shown
+
+
+def quoted(text: str) -> str:
+    """Return a member's words in quotes that no quote among them can end."""
+    return '"' + text.replace('"', "'") + '"'
 
 
 def one_line(text: str) -> str:

@@ -13,7 +13,7 @@ from deskmate.core import boards, tasks
 from deskmate.core.claims import refusal
 from deskmate.core.facts import Foreign
 from deskmate.core.members import Member, recipient_refusal
-from deskmate.core.names import BOARD
+from deskmate.core.names import BOARD, LEAD
 from deskmate.core.records import Record
 from deskmate.core.roles import AgentType
 from deskmate.core.tasks import (
@@ -80,6 +80,7 @@ class Board:
         verify = verify and self._pen.redaction.text(verify)
 
         def event(board: tasks.Board) -> Created:
+            mine = owner == by and self._reads_only(by) and (not role or role == self._roster.state.members[by].role)
             return Created(
                 by=by,
                 at=self._now(),
@@ -90,7 +91,7 @@ class Board:
                 active_form=active_form,
                 blocked_by=blockers,
                 owner=owner,
-                role=by if role is None and owner == by and self._reads_only(by) else role,
+                role=by if mine else role,
                 verify=verify,
             )
 
@@ -136,12 +137,12 @@ class Board:
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
         """Take a task for a member and begin it; raise TaskRefused, saying who has it or what it waits for."""
-        by = member.name
+        by, reads_only = member.name, member.agent_type is not AgentType.GENERAL
 
         def event(found: Task) -> Claimed | str:
             # What lead or user gave to someone is for that one, whatever its role says.
-            if found.owner != by and not tasks.fits(found, name=by, role=member.role, reads_only=False):
-                return f"task #{task} is for another member or role, not for '{by}'; pick another"
+            if found.owner is None and not tasks.fits(found, name=by, role=member.role, reads_only=reads_only):
+                return _does_not_fit(found, by)
             return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
 
         return await self._on(task, event, cause)
@@ -196,7 +197,7 @@ class Board:
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
         """Drop a task and every edge to and from it.
 
-        Raises TaskRefused unless its owner, lead or user asks for it, or its creator while no other member owns it.
+        Raises TaskRefused unless its creator, lead or user asks for it; its creator not once another member owns it.
         """
         return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
 
@@ -258,6 +259,15 @@ class Board:
 
     def _now(self) -> float:
         return self._pen.clock.timestamp()
+
+
+def _does_not_fit(task: Task, name: str) -> str:
+    if task.role is None:
+        return (
+            f"you are read-only and take only tasks whose role is your name or role; "
+            f"ask {LEAD} by SendMessage to give you #{task.id}"
+        )
+    return f"task #{task.id} is for another member or role, not for '{name}'; pick another"
 
 
 def _found(board: tasks.Board, task: int) -> Task:

@@ -23,6 +23,8 @@ _MAX_HINTS = 200
 _MAX_WORDS = 30
 _QUOTING = re.compile(r"\\(.)|['\"]", re.DOTALL)
 _OPENING = re.compile(r"[$`*?{~]")
+# An option that a command is written to without a blank.
+_OPTION = re.compile(r"^(?:--[\w-]+=|-\w*x(?=\S))")
 _OTHERS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect", "comment"})
 
 
@@ -55,9 +57,9 @@ def _word(node: "Node") -> Word:
 def _of_words(words: Sequence[Word], depth: int) -> Iterator[str]:
     """Yield a command and, if it runs others, all that these may be: what follows each of its words."""
     yield " ".join(map(str, words))
-    if not words or not runs_others(words[0].text):
+    if not words or not runs_others(words):
         return
     for at, word in enumerate(words[1:_MAX_WORDS], 1):
         yield " ".join(map(str, words[at:]))
         if " " in word.text:
-            yield from _hints(word.text, depth + 1)
+            yield from _hints(_OPTION.sub("", word.text), depth + 1)

@@ -25,14 +25,16 @@ _CHANGING = (
 )
 # Programs that run what they are given, in a way that is not looked into here.
 _RUNNING = (
-    "ash bwrap busybox capsh catchsegv cgexec chroot chrt csh daemonize dbus-run-session dumb-init eatmydata entr "
+    "ash bwrap busybox capsh catchsegv cgexec choom chronic chroot chrt coresched csh daemonize dbus-run-session "
+    "dumb-init eatmydata entr "
     "expect faketime fakeroot firejail fish flock gdb gosu hyperfine i386 ksh linux32 linux64 ltrace mksh nsenter "
-    "numactl parallel perf pkexec prlimit proot proxychains rlwrap runuser screen script setarch setpriv "
-    "start-stop-daemon strace su su-exec systemd-run taskset tcsh tini tmux torsocks toybox unbuffer unshare valgrind "
-    "watch x86_64 xvfb-run zsh"
+    "numactl parallel perf pkexec prlimit proot proxychains rlwrap run0 runcon runuser screen script setarch "
+    "setpriv sg ssh-agent start-stop-daemon strace su su-exec systemd-run taskset tcsh tini tmux torsocks toybox "
+    "uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run zsh"
 )
 # The program that loads all others, and runs the one it is given: ld.so, ld-linux-x86-64.so.2, ld-musl-x86_64.so.1.
 _LOADER = re.compile(r"ld[-\w.]*\.so[.\d]*")
+_REBASE_EXEC = re.compile(r"--ex|-[a-zA-Z]*x")
 _RESERVED, _CHANGES = frozenset(_RESERVED_WORDS.split()), frozenset(_CHANGING.split())
 _RUNS = frozenset(_RUNNING.split())
 _SHELLS = frozenset({"bash", "dash", "sh"})
@@ -69,7 +71,7 @@ def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
     if name.text in _CHANGES or not _CHECKS.get(name.text, _is_fine)(rest):
         raise Untold
     program = _program(name.text)
-    if program in _RUNS or _LOADER.fullmatch(program):
+    if program in _RUNS or _LOADER.fullmatch(program) or (program == "git" and _git_runs_others(rest)):
         raise Untold
     yield " ".join(map(str, words))
     for inner in _inner(program, rest):
@@ -78,11 +80,21 @@ def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
         yield from _of_shell(rest, parsed)
 
 
-def runs_others(name: str) -> bool:
-    """Tell whether a program or builtin of this name may run what it is given."""
-    program = name.rpartition("/")[2]
+def runs_others(words: Words) -> bool:
+    """Tell whether a command may run what it is given, by its program or builtin, or by what git is told to do."""
+    program = words[0].text.rpartition("/")[2]
     running = _RUNS | _SHELLS | _CHANGES | _WRAPPERS.keys() | {"coproc", "find", "jobs"}
-    return program in running or bool(_LOADER.fullmatch(program))
+    return program in running or bool(_LOADER.fullmatch(program)) or (program == "git" and _git_runs_others(words[1:]))
+
+
+def _git_runs_others(rest: Words) -> bool:
+    """Tell whether git is asked to run a command: for each submodule, each step of a rebase, each try of a bisect."""
+    texts = [word.text for word in rest]
+    return (
+        ("submodule" in texts and "foreach" in texts)
+        or ("bisect" in texts and "run" in texts)
+        or ("rebase" in texts and any(_REBASE_EXEC.match(text) for text in texts))
+    )
 
 
 def _program(name: str) -> str:

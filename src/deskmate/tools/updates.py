@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from deskmate.core.claims import may_change, refusal
+from deskmate.core.claims import may_edit, refusal
 from deskmate.core.names import IN_CHARGE, blob_name
 from deskmate.core.results import Result
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
@@ -56,7 +56,10 @@ def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
     Edits come first: a task that they block is not begun. Only somebody who may not edit a task before taking it takes
     it first, and then may not block it in the same call.
     """
-    if may_change(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
+    if wanted.status is Status.DELETED:
+        # Not handed over first: to claim a task must not be a way to delete it.
+        return _edit, _set_status
+    if may_edit(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
         return _edit, _hand_over, _set_status
     if wanted.owner == desk.me.name:
         return _hand_over, _edit, _set_status
