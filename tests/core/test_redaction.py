@@ -173,6 +173,13 @@ def test_the_code_around_a_value_is_no_part_of_it(around: str) -> None:
     assert SHAPES.text(around.replace("{}", CUT)) == around.replace("{}", "[redacted: value of a secret name]")
 
 
+@pytest.mark.parametrize(
+    "text", ["TOKEN=short,API_TOKEN={}", "?api_key=1&b_api_key={}", 'A_KEY="${X} and API_KEY={} now, not later"']
+)
+def test_a_value_behind_one_that_is_no_secret_is_hidden(text: str) -> None:
+    assert SHAPES.text(text.replace("{}", CUT)) == text.replace("{}", "[redacted: value of a secret name]")
+
+
 @pytest.mark.parametrize("prefix", ["django-insecure-", ""])
 def test_every_key_that_django_makes_is_hidden_whole(prefix: str) -> None:
     chosen = random.Random(7)

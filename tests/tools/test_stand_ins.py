@@ -188,6 +188,7 @@ SHIFTED = {
         "curl -u K1 https://a\ncurl -H K2 https://b\n",
         "curl -H R https://a\ncurl -u R https://b\n",
     ),
+    "a number that goes on, out of order": ("KEY_0=K1\nK2 # 1\n", "R # 10\nKEY_0=R\n"),
     "one of two on a line": ('KEYS = ["K1", "K2"]\n', 'KEYS = ["R"]\n'),
     "one of two on a line, and a word": ('KEYS = ["K1", "K2"]\n', 'KEYS = ["R", "x"]\n'),
     "one of two moves to the next line": ('a = ["K1", "K2"]\nb = ["K3"]\n', 'a = ["R"]\nb = ["R", "R"]\n'),

@@ -93,12 +93,16 @@ _RUN = re.compile(r"[\w+/.~=@!%^&*-]+", re.ASCII)
 def assigned_in(text: str) -> Iterator[Span]:
     """Yield values that look random and are given to a variable, a field or a header that is named like a secret."""
     for shape in present(_ASSIGNED, text):
-        for match in shape.pattern.finditer(text):
-            start, end = match.span("bare" if match["quoted"] is None else "quoted")
+        at = 0
+        while match := shape.pattern.search(text, at):
+            quoted = match["quoted"] is not None
+            start, end = match.span("quoted" if quoted else "bare")
+            value = text[start:end] if quoted else _NEXT.split(text[start:end], maxsplit=1)[0]
+            size = _quoted_size(value) if quoted else _bare_size(value)
+            # There may be another name in code, or behind the value.
+            at = start + (size if size or _CODE.search(value) else len(value))
             before = text[max(0, match.start() - _NAME_CHARS) : match.start()]
             begin = match.start() - len(before) + len(before.rstrip(_NAME_LETTERS))
-            value = text[start:end]
-            size = _quoted_size(value) if match["quoted"] is not None else _bare_size(value)
             if size and not OPEN_NAME.search(text[begin : match.end("name")]):
                 yield Span(start, start + size, begin, shape.name)
 
@@ -115,7 +119,7 @@ def _quoted_size(value: str) -> int:
 
 def _bare_size(value: str) -> int:
     """Return how much of a value without quotes is a secret. It may be in the middle of code."""
-    value = _NEXT.split(value, maxsplit=1)[0].rstrip(",;")
+    value = value.rstrip(",;")
     while value[-1:] in _CLOSING and value.count(value[-1:]) > value.count(_CLOSING[value[-1:]]):
         value = value[:-1].rstrip(",;")
     if _CODE.search(value) or _VARIABLE_NAME.match(value):

@@ -290,7 +290,7 @@ def _named(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -
         else:
             other = text not in by_ending.get(spot.after, {text}) and _WORD.search(spot.after)
             fewer = new_marks[spot.number] < old_marks[old.number] and len(on_line[old.number]) > 1
-            yield None if other or fewer else text, spot.line.startswith(old.line.rstrip(",;"))
+            yield None if other or fewer else text, _goes_on(spot.line, old.line.rstrip(",;"))
 
 
 _Key = TypeVar("_Key")
@@ -315,6 +315,11 @@ _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 # `postgres` may become `postgresql`. A shorter word is the beginning of too many others.
 _LONG_WORD = 4
+
+
+def _goes_on(new: str, old: str) -> bool:
+    """Tell whether a line is an old one with something added at its end; `# 10` is not `# 1` with something added."""
+    return new.startswith(old) and not (_WORD.match(old[-1:]) and _WORD.match(new[len(old) :]))
 
 
 def _only_added(old: str, new: str, mark: str) -> bool:
