@@ -95,6 +95,8 @@ def ran(ground: Ground) -> bool:
 
 def led_out(ground: Ground) -> bool:
     """The user's own git wrote to a place outside, or waits at something, or a link is left for it to follow."""
+    # A folder keeps the mode that it had: this one looks into all of them.
+    subprocess.run(["chmod", "-R", "u+rwx", ground.workspace / ".git"], check=True)
     # By a program: some lie deeper than a path can tell.
     words = ["find", str(ground.workspace / ".git"), "-not", "-type", "f", "-not", "-type", "d"]
     left = subprocess.run(words, capture_output=True, check=True).stdout

@@ -194,6 +194,41 @@ async def test_a_guarded_file_that_is_replaced_outside_meanwhile_is_told(
     assert f"{on.workspace}/.git/config was replaced while a command ran" in record.getMessage()
 
 
+async def test_a_command_is_ended_when_a_guarded_file_is_replaced_outside(
+    on: Ground, confined: LocalWorkspace, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    found = list[Ran]()
+
+    async def keep() -> None:
+        found.append(await run(confined, "touch began; while :; do sleep 0.01; done"))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(keep)
+        await to_thread.run_sync(eventually, (on.workspace / "began").exists)
+        on.git("ws", "config", "user.name", "somebody")
+    assert found[0].ended.startswith("ended because of a change in git's folder or in a guarded file; ")
+    assert f"{on.workspace}/.git/config was replaced" in found[0].ended
+
+
+@pytest.mark.parametrize("made", ["mkdir .vscode", "ln -s src .vscode", "touch .vscode"])
+async def test_a_link_to_settings_of_an_editor_that_a_command_replaced_is_told(
+    on: Ground, confined: LocalWorkspace, made: str
+) -> None:
+    (on.workspace / "conf").mkdir()
+    (on.workspace / ".vscode").symlink_to("conf")
+    ran = await run(confined, f"rm .vscode; {made}")
+    assert ran.ended.startswith(f"{on.workspace}/.vscode was replaced while a command ran")
+
+
+async def test_what_a_variable_names_in_the_workspace_is_shown(on: Ground, bubblewrap: Sandbox) -> None:
+    for folder in (on.workspace, on.outside):
+        (folder / "key").write_text("a key\n")
+    named = (on.workspace / "key", on.outside / "key")
+    sandbox = replace(bubblewrap, state=on.state, named=named)
+    workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
+    assert (await run(workspace, f"cat key; cat {on.outside}/key")).output == "a key\n"
+
+
 @pytest.mark.parametrize(
     "program", [("/bin/false",), ("/usr/bin/bwrap", "--no-such-option"), ("/usr/bin/bwrap", "--bind", "/x", "/y")]
 )
