@@ -90,7 +90,7 @@ class Signing:
             with private_folder(self.workspace, TEAMS, team) as folder:
                 replace_file(folder, SIGNATURE, self._made(key, team))
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
+            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
 
     def revoke(self, team: str) -> bool:
         """Take a team for a stranger's from now on, and tell whether it was the user's; raise StoreError."""
@@ -99,7 +99,7 @@ class Signing:
             with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
                 os.unlink(SIGNATURE, dir_fd=folder)
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
+            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
         return known
 
     def team_from(self, home: str) -> str | None:
@@ -135,7 +135,7 @@ def _names(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
+        raise StoreUnavailable(f"{folder}: {error.strerror}; fix that, then try again") from error
 
 
 def _in_git(workspace: Path, team: str) -> str | None:
@@ -155,7 +155,7 @@ def _in_git(workspace: Path, team: str) -> str | None:
 
 
 def _index_of(git: Path) -> bytes:
-    """Return the index of a repository, nothing where there is none."""
+    """Return the index of a repository, empty if it has none."""
     link = small_file(git)
     if link.startswith(b"gitdir: "):
         git = git.parent / os.fsdecode(link.removeprefix(b"gitdir: ").rstrip(b"\n"))

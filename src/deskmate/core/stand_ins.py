@@ -36,9 +36,9 @@ def stand_ins(text: str) -> list[str]:
 
 
 def refusal_to_run(command: str) -> str | None:
-    """Return why a command is not run, None if it has no stand-in."""
+    """Return why a command is not run; None if it contains no stand-in."""
     found = stand_ins(command)
-    return f"it has {found[0]} in the place of a secret, and would use or write these very words" if found else None
+    return f"it contains {found[0]}, a placeholder for a secret, and would use that text literally" if found else None
 
 
 def has_marks(text: str) -> bool:
@@ -167,12 +167,12 @@ def restore(old: Concealed, new: str) -> list[str]:
         wanted[spot.mark].append(spot)
     for mark, spots in wanted.items():
         if len(spots) > len(known[mark]):
-            raise Unclear(f"{old.show(mark)} would be there more often than before")
+            raise Unclear(f"{old.show(mark)} would occur more often than before")
         texts: list[str] | None = hidden[mark][: len(spots)]
         if len(set(hidden[mark])) > 1 and not _same_spots(known[mark], spots, lines, new_lines):
             texts = _told_apart(known[mark], hidden[mark], spots)
         if texts is None or Counter(texts) - Counter(hidden[mark]):
-            raise Unclear(f"{old.show(mark)} stands for different secrets there, and which one is meant is not clear")
+            raise Unclear(f"{old.show(mark)} stands for several secrets, and it is unclear which one you mean")
         restored[mark] = iter(texts)
     return [next(restored[mark]) for mark in _MARK.findall(new)]
 

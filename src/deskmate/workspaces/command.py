@@ -39,7 +39,7 @@ _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
 # How often, and for how long, setting up a sandbox is tried again.
 _TRIES, _TRY_SECONDS = 3, 5.0
-# So many at once: each has to be set up within seconds.
+# At most this many are set up at once: each must be ready within seconds.
 _STARTING = threading.BoundedSemaphore(8)
 _WATCH_SECONDS, _WATCH_SHARE = 1.0, 20
 
@@ -72,7 +72,7 @@ class End:
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
     `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
-    that it wanted to reach and may not. `told`: what it left in git's folder, a sentence each.
+    that it wanted to reach and may not. `told`: what it left in git's folder, one sentence each.
     """
 
     why: Why
@@ -237,7 +237,7 @@ class Command:
             raise ToolError("the command holds a character that no command can; leave it out") from error
         except OSError as error:
             raise ToolError(
-                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it keeps failing"
             ) from error
 
     def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:

@@ -65,7 +65,7 @@ _CACHE: dict[str, _Listing] = {}
 
 
 def scan(folder: str, now: int | None = None) -> Entries:
-    """Return all such entries of git's folder, at any depth; raise OSError where that cannot be told.
+    """Return all such entries of git's folder, at any depth; raise OSError if the folder cannot be read.
 
     A folder that has not changed since it was last listed is not listed again: the kernel sets the time of its last
     change, and no program can. `now` is in nanoseconds.
@@ -158,7 +158,7 @@ def _stamp_below(name: str, fd: int) -> tuple[int, int, int] | None:
 
 @contextlib.contextmanager
 def _opened(name: str, above: int | None = None) -> Iterator[int | None]:
-    """Hold a folder open, None where there is none that this user can look into; raise OSError for anything else."""
+    """Hold a folder open; None if this user has none to look into. Raises OSError for other failures."""
     try:
         fd = _open(name, above)
     except OSError as error:

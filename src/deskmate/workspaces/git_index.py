@@ -18,7 +18,7 @@ _KIND, _GITLINK = 0xF000, 0xE000
 
 
 def read_index(git: Path, name: str = "index") -> bytes:
-    """Return an index in a folder of git, nothing where there is none; raise OSError where it cannot be read."""
+    """Return an index in a folder of git, empty if there is none; raise OSError if it cannot be read."""
     try:
         return read_regular(git / name, MAX_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -40,7 +40,7 @@ def gitlinks(index: bytes) -> frozenset[bytes]:
 
 
 def _entries(index: bytes, size: int) -> Iterator[tuple[bytes, int]]:
-    """Yield name and mode of each entry, none where its hashes are of another size."""
+    """Yield name and mode of each entry; none if the hashes have another size."""
     # Cut off, or of another size.
     with suppress(struct.error, ValueError, IndexError):
         _, version, entries = struct.unpack_from(">4sII", index)

@@ -1,8 +1,8 @@
 """Git watch: what a command leaves in git's folder that would make the user's own git do harm.
 
-New links and special files are removed, wherever they lead: git follows them when it writes. What may be meant, as a
-lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above have one for each
-command; `git_entries` below finds and removes.
+New links and special files are removed, wherever they lead: git follows them when it writes. What may be intended, such
+as a lock file, a rebase or a repository within the workspace, is only reported. `confined` and `command` above have one
+for each command; `git_entries` below finds and removes.
 """
 
 import logging
@@ -30,12 +30,12 @@ _EXEC = re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE)
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
 _MAX_TOP, _MAX_SHARED, _MAX_CACHED = 300, 3, 200
-# A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
+# A program of git's own may listen on a socket: it is removed at the end and does not end the command.
 _ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
 
 
 def _planted(found: Entries, known: Entries) -> Entries:
-    """Return what was not known of all that is found, and must not stay."""
+    """Return the entries found that were not known before and must not stay."""
     return {
         path: entry
         for path, entry in found.items()
@@ -49,7 +49,7 @@ def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
 
 
 def remove_planted(folder: str, known: Entries) -> list[str]:
-    """Remove what must not stay in git's folder; return a sentence for the user, if there was any."""
+    """Remove what must not stay in git's folder; return sentences for the user about it."""
     return _removed(folder, _planted(scan(folder), known))
 
 
@@ -58,13 +58,13 @@ def _removed(folder: str, found: Entries) -> list[str]:
     for path, entry in found.items():
         (gone if remove(folder, path, entry) else left).append(told(folder, path, entry))
     return [
-        *([f"removed {together(gone)}. Your own git would have written or waited there."] if gone else []),
+        *([f"removed {together(gone)}. Your own git could have written through it or hung on it."] if gone else []),
         *([f"could not remove {together(left)}. Remove it before you use git here."] if left else []),
     ]
 
 
 def refuse_outward(folder: str, found: Entries) -> Entries:
-    """Return what was found in git's folder before a command; raise ToolError where a link leads out of it."""
+    """Return what was found in git's folder before a command; raise ToolError if a link leads out of it."""
     for path, entry in found.items():
         if entry.kind == Kind.DEEP or (entry.kind == Kind.LINK and leads_out(folder, path)):
             why = (
@@ -88,7 +88,7 @@ def _quoted(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What of a repository is only told when a command changes it."""
+    """The parts of a repository that are only reported if a command changes them."""
 
     has_head: bool
     rebases: frozenset[str]
@@ -110,14 +110,14 @@ class Watch:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What the user and the model are told, a sentence each."""
+        """What to tell the user and the model, one sentence each."""
         return tuple(self._told)
 
     def look(self) -> bool:
-        """Remove what must not stay; tell whether the command is to be ended for it."""
+        """Remove what must not stay; return whether that is a reason to end the command."""
         if (folder := self._folder()) is None:
             return False
-        # What cannot be told now is told by the next look, or at the end.
+        # If the folder cannot be read now, the next check or the last one reports it.
         with suppress(OSError):
             found = {path: one for path, one in _planted(scan(folder), self._known).items() if one.kind in _ENDING}
             self._tell(f"in git's folder, {sentence}" for sentence in _removed(folder, found))
@@ -125,7 +125,7 @@ class Watch:
         return False
 
     def finish(self) -> None:
-        """Look once more, when all that the command started is gone, and tell what it left. The first call does it."""
+        """Check once more, after the command and its processes are gone, and report the rest. Only once."""
         finished, self._finished = self._finished, True
         if finished or (folder := self._folder()) is None:
             return
@@ -149,7 +149,7 @@ class Watch:
 
     def _locks(self, folder: str, found: Entries) -> Iterator[str]:
         locks = [path for path, entry in found.items() if entry.kind == Kind.LOCK and path not in self._known]
-        # Of several commands, another may be at work with it.
+        # If several commands run, another one may be using the lock.
         if locks and self._is_last():
             places = together([shown(os.path.join(folder, path)) for path in locks])
             yield f"left {places}: git does not work there until it is removed. First make sure that no git is running."
@@ -174,7 +174,7 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
     if before.has_head and not after.has_head:
         place = str(git.checkout / HEAD)
         yield (
-            f"{shown(place)} is gone, so that git finds no repository here. "
+            f"{shown(place)} is missing, so git finds no repository here. "
             f"If it was on branch main, restore it with: echo 'ref: refs/heads/main' > {shown(_quoted(place))}"
         )
     for name in sorted(after.rebases - before.rebases):
