@@ -192,7 +192,7 @@ def test_without_a_team_in_the_workspace_those_that_0_1_would_have_used_are_name
     monkeypatch.setenv("HOME", str(root / "home"))
     monkeypatch.chdir(root / here)
     place = root / expected
-    hint = re.escape(f"Team main is in {place}; to continue it: deskmate -C {place} resume")
+    hint = re.escape(f"Team main is in {place}. To continue there, run: deskmate -C {place} resume")
     with pytest.raises(Refused, match=hint):
         latest_team(workspace_of(None))
     with pytest.raises(Refused, match=hint):

@@ -261,7 +261,7 @@ async def test_an_edit_of_what_tools_run_unasked_asks_a_person_behind_every_disg
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS):
         rules = [Rule(Effect.ALLOW, tool), Rule(Effect.ALLOW, tool, "**")]
         verdict = judge(attempt, mode=mode, rules=rules, traits=TOOLS, confined=True, attended=True)
-        assert (verdict.effect, "run commands unasked" in verdict.reason) == (Effect.ASK, True)
+        assert (verdict.effect, "run commands from without asking" in verdict.reason) == (Effect.ASK, True)
     assert (await desk.attempt("read_file", path=path.format(root=obeying))).autorun is False
 
 

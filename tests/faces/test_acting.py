@@ -339,5 +339,5 @@ def test_below_a_workspace_its_teams_are_meant_but_not_in_a_repository_of_its_ow
     subprocess.run(["git", "init", "-q", str(below)], check=True, timeout=60)
     refused = typed("send", "alice", "hi", env=env)
     assert (refused.code, len(mail_of(place, "alice"))) == (2, 1)
-    assert f"Team main is in {place}; to continue it: deskmate -C {place} resume" in refused.stderr
+    assert f"Team main is in {place}. To continue there, run: deskmate -C {place} resume" in refused.stderr
     assert typed("-C", str(place), "send", "alice", "hi", env=env).code == 0

@@ -169,7 +169,7 @@ def test_teams_that_are_a_file_make_a_workspace_unusable_and_the_rest_is_shown(t
     for args in ([], ["main"]):
         ended = at(tmp_path, "doctor", *args, env=env)
         assert (ended.code, ended.stderr) == (3, "")
-        assert rows(ended)["workspace"] == [("bad", f"{tmp_path}/.teams: Not a directory; mend that, then try again")]
+        assert rows(ended)["workspace"] == [("bad", f"{tmp_path}/.teams: Not a directory; fix that, then try again")]
         assert rows(ended)["python"][0][0] == "ok"
 
 
@@ -358,7 +358,7 @@ def test_a_file_in_the_place_of_a_folder_is_bad(place: Path, env: Env) -> None:
     (place / ".teams/main/subagents").write_text("x")
     ended = at(place, "doctor", env=env)
     assert (ended.code, ended.stderr) == (1, "")
-    words = f"main: {place}/.teams/main/subagents: Not a directory; mend that, then look again"
+    words = f"main: {place}/.teams/main/subagents: Not a directory; fix that, then look again"
     assert rows(ended)["team"][1:] == [("bad", words)]
 
 

@@ -48,7 +48,7 @@ def test_teams_that_may_not_be_read_are_told_alike_by_every_command(place: Path,
     last = ended.stderr.splitlines()[-1]
     assert (ended.returncode, last) == (
         3,
-        f"deskmate: {place}/.teams: Permission denied; mend that, then try again",
+        f"deskmate: {place}/.teams: Permission denied; fix that, then try again",
     )
 
 
@@ -57,7 +57,7 @@ def test_teams_that_are_a_file_are_told_alike_by_every_command(tmp_path: Path, e
     (tmp_path / ".teams").write_text("x")
     ended = at(tmp_path, *command, env=env)
     last = ended.stderr.splitlines()[-1]
-    assert (ended.code, last) == (3, f"deskmate: {tmp_path}/.teams: Not a directory; mend that, then try again")
+    assert (ended.code, last) == (3, f"deskmate: {tmp_path}/.teams: Not a directory; fix that, then try again")
 
 
 @pytest.mark.parametrize("others", [[], ["main"]])

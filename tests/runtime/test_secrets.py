@@ -65,7 +65,7 @@ async def test_a_command_with_a_stand_in_is_refused_before_anybody_is_asked() ->
     floor = await Floor.opened([*steps, "Done."], mode=Mode.DEFAULT, attended=True)
     await floor.turn("go")
 
-    assert [(ok, "would use or write these very words" in text) for _, ok, text in await floor.results()] == [
+    assert [(ok, "would use that text literally" in text) for _, ok, text in await floor.results()] == [
         (False, True),
         (False, True),
     ]

@@ -56,12 +56,12 @@ def test_all_places_are_replaced_when_asked() -> None:
 @pytest.mark.parametrize(
     ("body", "old", "words"),
     [
-        ("x\nb\nb b\n", "b", r"old_text stands 3 times in f \(lines 2, 3, 3\), expected once"),
-        ("b\n" * 6, "b", r"stands 6 times in f \(lines 1, 2, 3, 4, 5, …\)"),
-        ("b\n" * 100, "b", r"stands 100 times in f \(lines 1, 2, 3, 4, 5, …\)"),
-        ("b" * 5000, "b", r"stands more than 100 times in f \(lines 1, "),
-        ("aaa", "aa", r"stands 2 times in f \(lines 1, 1\)"),
-        ("a\n\n\na", "\n\n", r"stands 2 times in f \(lines 1, 2\)"),
+        ("x\nb\nb b\n", "b", r"old_text occurs 3 times in f \(lines 2, 3, 3\), expected once"),
+        ("b\n" * 6, "b", r"occurs 6 times in f \(lines 1, 2, 3, 4, 5, …\)"),
+        ("b\n" * 100, "b", r"occurs 100 times in f \(lines 1, 2, 3, 4, 5, …\)"),
+        ("b" * 5000, "b", r"occurs more than 100 times in f \(lines 1, "),
+        ("aaa", "aa", r"occurs 2 times in f \(lines 1, 1\)"),
+        ("a\n\n\na", "\n\n", r"occurs 2 times in f \(lines 1, 2\)"),
         ("if x:\n\tgo()\n", "if x:\n    go()", "line 1 of f differs from old_text only in whitespace"),
         ("a\nfoo   bar\n", "foo bar", "line 2 of f differs from old_text only in whitespace"),
         ("a\n\nx foo\n\tbarn\n", "foo bar", "line 3 of f differs from old_text only in whitespace"),

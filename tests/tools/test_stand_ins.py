@@ -149,9 +149,7 @@ async def test_a_secret_where_a_long_line_is_cut_is_not_shown_by_half(file: File
 async def test_a_secret_is_not_copied_to_another_place_of_its_file(file: File) -> None:
     await file.read(f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={NAMED}\nB={NAMED}\n"), file.edit("B=2", f"B={NAMED}")):
-        with pytest.raises(
-            ToolError, match=r"nothing was written: in f \[redacted: GitHub token\] would be there more"
-        ):
+        with pytest.raises(ToolError, match=r"Nothing was written: in f, \[redacted: GitHub token\] would occur more"):
             await change
     assert file.now == f"KEY={KEY}\nB=2\n"
 
@@ -168,7 +166,7 @@ async def test_a_secret_is_not_copied_to_another_file(file: File) -> None:
 )
 async def test_which_of_two_secrets_is_meant_is_never_guessed(file: File, content: str) -> None:
     await file.read(before := f"- {KEY}\n- {OTHER}\n")
-    with pytest.raises(ToolError, match=r"nothing was written: in f \[redacted: GitHub token\]"):
+    with pytest.raises(ToolError, match=r"Nothing was written: in f, \[redacted: GitHub token\]"):
         await file.write(content)
     assert file.now == before
 
@@ -280,7 +278,7 @@ def test_secrets_stay_in_order_or_on_their_own_lines_whatever_is_changed(
 
 async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(file: File) -> None:
     await file.read(before := f"log: {NAMED}\n")
-    with pytest.raises(ToolError, match="nothing was written"):
+    with pytest.raises(ToolError, match="Nothing was written"):
         await file.write(f"log: {NAMED}\nlog: {NAMED}\n")
     assert file.now == before
 
@@ -319,7 +317,7 @@ async def test_a_secret_is_not_overwritten_with_a_blank(file: File, blank: str) 
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={blank}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={blank}")):
         with pytest.raises(
-            ToolError, match=r"nothing was written: \[redacted: GitHub token\] would be overwritten in f"
+            ToolError, match=r"Nothing was written: \[redacted: GitHub token\] would be overwritten in f"
         ):
             await change
     assert file.now == before
@@ -360,7 +358,7 @@ async def test_a_part_of_a_stand_in_or_of_a_secret_is_nowhere_in_a_file(file: Fi
 )
 async def test_a_secret_does_not_become_visible_by_what_is_put_beside_it(file: File, old: str, new: str) -> None:
     await file.read(before := f"at {SECRETS['npm'][0]} end\n")
-    with pytest.raises(ToolError, match="would no longer be known as a secret in f"):
+    with pytest.raises(ToolError, match="in f would no longer be hidden"):
         await file.edit(old, new)
     assert file.now == before
 
@@ -382,7 +380,7 @@ async def test_a_stand_in_under_a_name_that_is_no_longer_known_is_refused(file: 
         file.write(file.seen + "B=1\n"),
         file.edit("KEY=[redacted: A_TOKEN]", "KEY=[redacted: A_TOKEN] # x"),
     ):
-        with pytest.raises(ToolError, match=r"\[redacted: A_TOKEN\].* stands for a secret"):
+        with pytest.raises(ToolError, match=r"\[redacted: A_TOKEN\].* secret"):
             await change
     assert file.now == before
 
@@ -413,14 +411,14 @@ async def test_many_secrets_in_a_long_file_are_put_back_in_time(file: File) -> N
 
 async def test_old_words_with_an_unknown_stand_in_are_told_as_such(file: File) -> None:
     await file.read("KEY=$TOKEN\n")
-    with pytest.raises(ToolError, match=r"old_text contains \[redacted: GitHub token\], which stands for a secret"):
+    with pytest.raises(ToolError, match=r"old_text contains \[redacted: GitHub token\], a placeholder for a secret"):
         await file.edit(f"KEY={NAMED}", "KEY=1")
 
 
 async def test_a_secret_that_is_known_by_the_words_before_it_does_not_lose_them(file: File) -> None:
     line, secret = SECRETS["bearer"]
     await file.read(line + "\n")
-    with pytest.raises(ToolError, match="would no longer be known as a secret in f"):
+    with pytest.raises(ToolError, match="in f would no longer be hidden"):
         await file.edit("Authorization: Bearer", "Here it is:")
     assert secret in file.now
 
@@ -431,7 +429,7 @@ async def test_a_secret_in_a_file_that_is_not_utf8_is_not_damaged() -> None:
     file = await File(PlainDesk(workspace, redaction=known), workspace).read(
         "key: pässw\udce9rd1X9\n".encode(errors="surrogateescape")
     )
-    with pytest.raises(ToolError, match="f is not UTF-8, and that would damage a secret"):
+    with pytest.raises(ToolError, match="f is not UTF-8, and writing it would damage a secret"):
         await file.write(file.seen + "more\n")
 
 
@@ -460,7 +458,7 @@ COMMANDS = [
 async def test_a_command_with_a_stand_in_is_not_run(
     desk: PlainDesk, workspace: MemoryWorkspace, command: str, background: bool
 ) -> None:
-    with pytest.raises(ValidationError, match="in the place of a secret, and would use or write these very words"):
+    with pytest.raises(ValidationError, match="a placeholder for a secret, and would use that text literally"):
         await desk.use("bash", command=command, run_in_background=background)
     assert workspace.asked == []
 

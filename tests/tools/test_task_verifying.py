@@ -142,8 +142,8 @@ STAND_IN = "[redacted: GitHub token]"
 async def test_a_command_with_a_secret_or_a_stand_in_verifies_no_task(desks: Desks, word: str) -> None:
     told = await desks["alice"].use("TaskCreate", subject="parse", verify=f"rm -rf build/{word} && echo done")
     assert told == refused(
-        f"the verify command of task #1 cannot be run: it has {STAND_IN} in the place of a secret, and would use or "
-        "write these very words; let it read the secret from a file or a variable"
+        f"the verify command of task #1 cannot be run: it contains {STAND_IN}, a placeholder for a secret, and "
+        "would use that text literally; let it read the secret from a file or a variable"
     )
     await add(desks, "lex")
     with pytest.raises(TaskRefused, match="the verify command of task #1 cannot be run"):

@@ -217,7 +217,7 @@ async def test_reading_a_task_tells_all_of_it_but_its_epoch(desks: Desks) -> Non
         "receipt: exit 0 in /desk, it printed … 4 passed in 1 s\n"
         '<deskmate-task id="3" created_by="lead" edited_by="alice">parse\n'
         "only for: alice\n"
-        "while under way: Parsing it\n"
+        "status text: Parsing it\n"
         "completing it runs this command, which must succeed: make test\n"
         "Read the file.\nKeep its order.</deskmate-task>\n"
         '<deskmate-note task="3" by="alice">half\nway</deskmate-note>',

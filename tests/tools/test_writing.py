@@ -217,7 +217,7 @@ async def test_what_stands_for_a_secret_does_not_get_into_a_file_in_its_place(
     desk: PlainDesk, workspace: MemoryWorkspace, name: str, change: dict[str, str]
 ) -> None:
     await knows(desk, workspace, b"KEY=1234\nPORT=0\n", ".env")
-    with pytest.raises(ToolError, match=r"nothing was written: \[redacted: API key\] stands for a secret"):
+    with pytest.raises(ToolError, match=r"Nothing was written: \[redacted: API key\] is not a secret of"):
         await desk.use(name, path=".env", **change)
     assert workspace.files == {".env": b"KEY=1234\nPORT=0\n"}
 

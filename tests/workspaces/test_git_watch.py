@@ -357,7 +357,7 @@ def test_a_head_that_is_gone_is_told(git: Path) -> None:
     (git / "HEAD").unlink()
     watch.finish()
     (told,) = watch.told
-    assert told.startswith(f"{git / 'HEAD'} is gone, so that git finds no repository here")
+    assert told.startswith(f"{git / 'HEAD'} is missing, so git finds no repository here")
 
 
 def test_a_rebase_that_was_begun_is_told(git: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_list_that_breaks_while_a_command_runs_does_not_take_its_result(
 ) -> None:
     with Placeholders(state).standing([Guard(str(folder / "a"))]):
         (state / "placeholders.json").write_text("nonsense")
-    assert f"{state / 'placeholders.json'} cannot be used, placeholders may be left" in caplog.text
+    assert f"{state / 'placeholders.json'} cannot be used, so empty files or folders may be left" in caplog.text
 
 
 def test_a_folder_that_cannot_be_read_is_guarded_as_it_is(parent: Path) -> None:

@@ -119,7 +119,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
         raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {_who_was_here(roster, name)}")
     # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
     if not reading.has_files_of(known_name(name)):
-        raise StoreCorrupt(f"whether '{name}' is on team '{reading.team}' cannot be told: {reading.damage[0]}")
+        raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
     return reading, roster
 
 

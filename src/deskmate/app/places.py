@@ -104,7 +104,7 @@ def teams_beyond(workspace: Path) -> tuple[str, str] | None:
 
 def _hint(workspace: Path) -> str:
     where, command = teams_beyond(workspace) or ("", "")
-    return where and f". {where}; to continue it: {command}"
+    return where and f". {where}. To continue there, run: {command}"
 
 
 def current_folder() -> Path:
@@ -153,7 +153,7 @@ def written(workspace: Path, team: str) -> float:
     try:
         return max((file.lstat().st_mtime for folder in folders for file in folder.glob("*.jsonl")), default=0.0)
     except OSError as error:
-        raise StoreUnavailable(f"{error.filename}: {error.strerror}; mend that, then try again") from error
+        raise StoreUnavailable(f"{error.filename}: {error.strerror}; fix that, then try again") from error
 
 
 def home_of(workspace: Path, team: str) -> str:

@@ -24,7 +24,7 @@ from deskmate.stores.stream_file import StreamFile
 
 CUT = "its last line is cut off and left out"
 MORE = "more records of it cannot be read"
-# So many damaged records of each stream are told one by one.
+# At most this many damaged records of each stream are reported one by one.
 MOST_TOLD = 20
 _SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
 
@@ -36,7 +36,7 @@ def telling(workspace: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or workspace
-        raise StoreUnavailable(f"{where}: {error.strerror or error}; mend that, then try again") from error
+        raise StoreUnavailable(f"{where}: {error.strerror or error}; fix that, then try again") from error
 
 
 def workspace_at(folder: Path | None) -> Path:
@@ -94,7 +94,7 @@ class Reading:
         except FileNotFoundError:
             self.note(f"{self._folder(stream)} is missing; put it back from a copy, if there is one")
         except OSError as error:
-            self.note(f"{self._folder(stream)}: {error.strerror or error}; mend that, then look again")
+            self.note(f"{self._folder(stream)}: {error.strerror or error}; fix that, then look again")
         return []
 
     def roster(self) -> Roster:
@@ -149,7 +149,7 @@ class Reading:
         except FileNotFoundError:
             return []
         except OSError as error:
-            self.note(f"{folder}: {error.strerror}; mend that, then look again")
+            self.note(f"{folder}: {error.strerror}; fix that, then look again")
             return []
 
     def ends_before(self, stream: str) -> int:
@@ -185,7 +185,7 @@ class Reading:
         except StoreError as error:
             self.note(str(error))
         except OSError as error:
-            self.note(f"{folder.path}: {error.strerror or error}; mend that, then look again")
+            self.note(f"{folder.path}: {error.strerror or error}; fix that, then look again")
         return Evidence()
 
     def _folder(self, stream: str) -> Path:
@@ -193,7 +193,7 @@ class Reading:
         return self.workspace.joinpath(TASKS if stream == BOARD else TEAMS, self.team, *below)
 
     def _noted(self, items: list[Item]) -> list[Item]:
-        # What is torn and has something after it was an append that nobody was told of.
+        # A torn line with another after it was an append that was never confirmed.
         lost = [item for item in items if isinstance(item, Damaged) and item.kind == "lost"]
         for item in lost[:MOST_TOLD]:
             self.note(f"{item.where}: {item.reason}")

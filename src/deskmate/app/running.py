@@ -113,7 +113,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer."""
     place, settings = workspace_of(wanted.workspace), wanted.settings
     if not wanted.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
-        _LOG.warning("the workspace is now %s. %s; to continue it: %s", place, *beyond)
+        _LOG.warning("the workspace is now %s. %s. To continue there, run: %s", place, *beyond)
     # Before anything is founded: settings that cannot be used leave nothing behind.
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)

@@ -91,7 +91,7 @@ class Signing:
             with private_folder(self.workspace, TEAMS, team) as folder:
                 replace_file(folder, SIGNATURE, self._made(key, team))
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
+            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
 
     def revoke(self, team: str) -> bool:
         """Take a team for a stranger's from now on, and tell whether it was the user's; raise StoreError."""
@@ -100,7 +100,7 @@ class Signing:
             with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
                 os.unlink(SIGNATURE, dir_fd=folder)
         except OSError as error:
-            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; mend that") from error
+            raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
         return known
 
     def team_from(self, home: str) -> str | None:
@@ -136,7 +136,7 @@ def _names(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise StoreUnavailable(f"{folder}: {error.strerror}; mend that, then try again") from error
+        raise StoreUnavailable(f"{folder}: {error.strerror}; fix that, then try again") from error
 
 
 def _in_git(workspace: Path, team: str) -> str | None:

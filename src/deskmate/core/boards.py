@@ -148,7 +148,7 @@ def _edited(board: Board, event: Edited) -> Iterator[Task]:
 
 
 def _reworded(task: Task, event: Edited) -> Task:
-    """Return a task with its new words; whoever changed a field is its author from now on."""
+    """Return a task with its new words. The member that changed a field is its author from now on."""
     after = replace(
         task,
         subject=task.subject if event.subject is None else event.subject,
@@ -157,7 +157,7 @@ def _reworded(task: Task, event: Edited) -> Task:
         role=task.role if event.role is None else event.role or None,
         verify=task.verify if event.verify is None else event.verify or None,
     )
-    # Repeating a text does not make it one's own: an edit that changes nothing must not hide who wrote it.
+    # Sending the same text again does not change its author: an edit that changes nothing must not hide who wrote it.
     changed = {name: event.by for name in _WORDS if getattr(after, name) != getattr(task, name)}
     return replace(after, edits={**task.edits, **changed}) if changed else after
 

@@ -37,9 +37,9 @@ from deskmate.core.verdicts import asking, verdict_on
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
 WORDS = "words"
-# So many calls of one agent run at once.
+# At most this many calls of one agent run at once.
 TOGETHER = 16
-_SURPLUS = f"not run: of one answer at most {CALLS_CAP} calls are run; ask for this one again in your next answer"
+_SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
 
 
 @dataclass(frozen=True, slots=True)

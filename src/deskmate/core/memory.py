@@ -41,7 +41,7 @@ from deskmate.core.messages import (
 from deskmate.core.names import IN_CHARGE, LEAD, USER, box, call_id, mail
 from deskmate.core.seen import Seen
 
-# So many calls of one answer are run.
+# At most this many calls of one answer run.
 CALLS_CAP = 128
 TaskEpoch = tuple[int, int]
 K = TypeVar("K")
@@ -52,7 +52,7 @@ V = TypeVar("V")
 class OpenCall:
     """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`.
 
-    `surplus`: its answer has CALLS_CAP calls before it.
+    `surplus`: CALLS_CAP calls come before it in the same answer.
     """
 
     id: str

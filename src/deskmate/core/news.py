@@ -33,7 +33,7 @@ def task_words(subject: str, role: str | None, active_form: str, verify: str, de
     parts = [
         subject,
         f"only for: {one_line(role)}" if role else "",
-        f"while under way: {one_line(active_form)}" if active_form else "",
+        f"status text: {one_line(active_form)}" if active_form else "",
         f"completing it runs this command, which must succeed: {verify}" if verify else "",
         description,
     ]
@@ -79,7 +79,7 @@ def delegate_text(delegating: bool) -> str:
 
 
 def cut_text() -> str:
-    """Return what an agent is told that goes on though the end of its transcript is lost."""
+    """Return the note for an agent that continues although the end of its transcript is lost."""
     return (
         "The latest part of your conversation is lost, and the user knows. You may have read messages and done work "
         "that you no longer remember, and may be given them again. Check files and tasks before you repeat anything."

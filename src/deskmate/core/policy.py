@@ -219,7 +219,9 @@ def _judge(
     if known and known.edits and not attempt.inside:
         return Verdict(Effect.ASK, f"{attempt.tool} would edit outside the workspace")
     if known and known.edits and attempt.autorun and not _is_named(attempt, rules):
-        return Verdict(Effect.ASK, f"{attempt.tool} would edit a file from which your own tools run commands unasked")
+        return Verdict(
+            Effect.ASK, f"{attempt.tool} would edit a file that your own tools run commands from without asking"
+        )
     return ruling or _by_mode(attempt.tool, mode, known, confined)
 
 

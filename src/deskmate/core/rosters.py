@@ -72,7 +72,7 @@ def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
     match event:
         case Founded(team=team, description=description, home=home, at=at):
             lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, Status("idle", since=at, number=number))
-            # Whoever joined before is kept: the first founding may be a record that was lost.
+            # Members that joined earlier are kept: the record of the first founding may be lost.
             others = dict(draft.members)
             draft.members.clear()
             draft.members.update({LEAD: lead, **others})

@@ -206,13 +206,13 @@ def restore(old: Concealed, new: str) -> list[str]:
         wanted[spot.mark].append(spot)
     for mark, spots in wanted.items():
         if len(spots) > len(known[mark]):
-            raise Unclear(f"{old.show(mark)} would be there more often than before")
+            raise Unclear(f"{old.show(mark)} would occur more often than before")
         texts: list[str] | None = hidden[mark][: len(spots)]
         if len(set(hidden[mark])) > 1 and not _same_spots(known[mark], spots, lines, new_lines):
             added = _only_added(old.body, new, mark)
             texts = _told_apart(known[mark], hidden[mark], spots, only_added=added)
         if texts is None or Counter(texts) - Counter(hidden[mark]):
-            raise Unclear(f"{old.show(mark)} stands for different secrets there, and which one is meant is not clear")
+            raise Unclear(f"{old.show(mark)} stands for several secrets, and it is unclear which one you mean")
         restored[mark] = iter(texts)
     return [next(restored[mark]) for mark in _MARK.findall(new)]
 

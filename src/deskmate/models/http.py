@@ -19,7 +19,7 @@ CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 DRAIN_SECONDS = 1.0
 BODY_CAP = 64 * 1024
-# The largest answer of any model, a token an event: what is far above is no answer. Counted as it is unpacked.
+# Far above the largest answer of any model at one token an event. Counts bytes after decompression.
 STREAM_CAP = 64 * 2**20
 
 
@@ -76,7 +76,7 @@ async def _events(at: Endpoint, response: httpx2.Response) -> AsyncGenerator[Eve
             size += len(piece)
             if size > STREAM_CAP:
                 raise ModelRejected(
-                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, and was not heard to its end; "
+                    f"{at.model} sent more than {STREAM_CAP >> 20} MB for one answer, so Deskmate stopped reading; "
                     "check its base URL, or choose another model"
                 )
             if not streams:

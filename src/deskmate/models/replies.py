@@ -31,7 +31,7 @@ class Room:
         self._characters -= sum(map(len, texts))
         if self._characters < 0:
             raise ModelRejected(
-                f"{self._model} gave an answer of more than {REPLY_CAP:,} characters, and was not heard to its end; "
+                f"{self._model} gave an answer of more than {REPLY_CAP:,} characters, so Deskmate stopped reading; "
                 "ask for less at once, or choose another model"
             )
 

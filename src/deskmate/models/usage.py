@@ -1,6 +1,6 @@
-"""Usage: how many tokens an answer came to, as its provider counts them, or estimated where it does not.
+"""Usage: how many tokens an answer took, as counted by its provider, or estimated if it does not count them.
 
-Both wires above tell what they were told. Caps on tokens and money rest on this: no answer may count as nothing.
+Both wires above pass on what their provider reports. Caps on tokens and money need this: no answer may count as zero.
 """
 
 import logging
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class TokenCount:
-    """The tokens of one answer as far as they were told. A later figure replaces an earlier one of the same name."""
+    """The tokens of one answer that were reported. A later figure replaces an earlier one of the same name."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -24,7 +24,7 @@ class TokenCount:
         self._unreadable: set[str] = set()
 
     def tell(self, name: str, found: Mapping[str, Any], key: str) -> None:
-        """Take in the figure under a key; one that is left out, or null, changes nothing."""
+        """Record the figure under a key; a missing figure or null changes nothing."""
         value = found.get(key)
         if value is None:
             return
@@ -36,7 +36,7 @@ class TokenCount:
             self._unreadable.discard(name)
 
     def usage(self, prompt: Prompt, blocks: tuple[Spoken, ...], *, cached_in_input: bool = False) -> Usage:
-        """Return the tokens of an answer of these blocks to this prompt.
+        """Return the tokens of an answer to this prompt that consists of these blocks.
 
         `cached_in_input`: the figure of the input counts those read from the cache, too.
         """
@@ -76,4 +76,4 @@ def read_tokens(value: object) -> int | None:
 @cache
 def _warn_of_estimates(model: str) -> None:
     """Say once that a model's tokens are estimated."""
-    _LOG.warning("%s does not say in usable figures how many tokens it takes; they are estimated from the text", model)
+    _LOG.warning("%s does not report usable token counts; Deskmate estimates them from the text", model)

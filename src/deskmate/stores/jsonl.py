@@ -35,7 +35,7 @@ NET_SECONDS = 2.0
 LAG_SECONDS = 1.0
 SUFFIX = {"mail": "_inbox.jsonl", "log": "_transcript.jsonl"}
 T = TypeVar("T", int, int | None)
-# So many lost records are told one by one, each time some are found.
+# At most this many lost records are reported one by one, each time some are found.
 _MOST_TOLD = 20
 _LOG = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class JsonlStore:
         except (FileNotFoundError, NotADirectoryError) as error:
             raise UnsafeFolder(_what_is_missing(workspace, team)) from error
         except OSError as error:
-            raise StoreUnavailable(f"{workspace}: {error.strerror}; mend that, then open it again") from error
+            raise StoreUnavailable(f"{workspace}: {error.strerror}; fix that, then open it again") from error
 
     # -- the four methods -------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class JsonlStore:
             try:
                 await self._beside.run(lambda: folder.reach(create=True))
             except OSError as error:
-                raise StoreUnavailable(f"{folder.path}: {error.strerror}; mend that, then wait again") from error
+                raise StoreUnavailable(f"{folder.path}: {error.strerror}; fix that, then wait again") from error
         self._watched[_place(file)] = file
         try:
             self._watch.add(folder, file.name)

@@ -332,7 +332,7 @@ class StreamFile:
     # -- words ------------------------------------------------------------------------------------
 
     def _unavailable(self, error: OSError) -> StoreUnavailable:
-        return StoreUnavailable(f"{self._file}: {error.strerror or error}; mend that, then try the same again")
+        return StoreUnavailable(f"{self._file}: {error.strerror or error}; fix that, then try the same again")
 
     def _shrunk(self, known: int, last: int) -> StoreCorrupt:
         return StoreCorrupt(

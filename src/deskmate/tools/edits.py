@@ -88,7 +88,7 @@ def _ambiguous(path: str, lines: list[int]) -> str:
     named = ", ".join(map(str, lines[:_MAX_NAMED]))
     more = ", …" if len(lines) > _MAX_NAMED else ""
     return (
-        f"old_text stands {times} times in {path} (lines {named}{more}), expected once; "
+        f"old_text occurs {times} times in {path} (lines {named}{more}), expected once; "
         "add lines around it until only one place fits, or set replace_all"
     )
 
@@ -96,12 +96,12 @@ def _ambiguous(path: str, lines: list[int]) -> str:
 def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
     if unknown := [one for one in stand_ins(old) if one not in plain]:
         return (
-            f"old_text contains {unknown[0]}, which stands for a secret, and no secret of that name is in {path}; "
-            "use lines around it instead"
+            f"old_text contains {unknown[0]}, a placeholder for a secret, and {path} has no secret of that name. "
+            "Use the lines around it instead"
         )
     line = _close(text, plain, old) if len(plain) <= _MAX_HINT_CHARS else None
     if line:
-        return f"line {line} of {path} differs from old_text only in whitespace; copy it exactly as it stands there"
+        return f"line {line} of {path} differs from old_text only in whitespace; copy it exactly as it is in the file"
     lines = counted(text.line(plain, len(plain)), "line")
     return f"old_text is nowhere in the {lines} of {path}; read the file again and copy from it exactly"
 

@@ -209,7 +209,7 @@ def _known(path: str, data: bytes, desk: Desk) -> str:
 
 
 class _Change(NamedTuple):
-    """A file's text `after` a change; for a screen, what changed; and a word on the secrets that it has no more."""
+    """A file's text `after` a change; a diff for the screen; and a note on secrets that were removed."""
 
     after: str
     shown: str
@@ -230,14 +230,14 @@ def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) ->
     """Return a change; raise ToolError if it would write a strange stand-in, or damage or expose a secret."""
     if strange := Counter(stand_ins(new.body, redaction)) - Counter(stand_ins(old.body, redaction)):
         raise ToolError(
-            f"nothing was written: {min(strange)} stands for a secret that is not in {path}, and would be written as "
-            "these very words. Name an environment variable instead; copy a file that has secrets with cp"
+            f"Nothing was written: {min(strange)} is not a secret of {path} and would be written literally. "
+            "Use an environment variable instead, or copy the file that has the secret with cp"
         )
     if any("\ufffd" in text for text in new.hidden):
-        raise ToolError(f"nothing was written: {path} is not UTF-8, and that would damage a secret in it")
+        raise ToolError(f"Nothing was written: {path} is not UTF-8, and writing it would damage a secret in it")
     if seen := exposed(new, redaction):
         raise ToolError(
-            f"nothing was written: without the words around it, {seen} would no longer be known as a secret in {path}. "
+            f"Nothing was written: without the words around it, {seen} in {path} would no longer be hidden. "
             "Leave those words as they are, or ask the user to make this change"
         )
     if secret := blanked(old, new):
@@ -251,7 +251,7 @@ def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) ->
 
 
 def _unclear(path: str, error: Unclear) -> str:
-    return f"nothing was written: in {path} {error}. Leave lines with stand-ins as they are and edit around them"
+    return f"Nothing was written: in {path}, {error}. Leave lines with placeholders as they are and edit around them"
 
 
 class EditFile(EditingTool):

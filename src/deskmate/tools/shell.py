@@ -25,7 +25,7 @@ _IN_EACH_FOLDER = frozenset({"-execdir", "-okdir"})
 
 _ADVICE = (
     "Use an environment variable, or change the file with edit_file, which puts the secret back. "
-    "To search for stand-ins, search for 'redacted:'"
+    "To search for placeholders, search for 'redacted:'"
 )
 
 
@@ -90,7 +90,7 @@ def _moves(command: str) -> bool:
 
 
 async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
-    """Return a file that a shell opens as where it is, HOLE if nobody knows; anything else as it was told."""
+    """Return a file that a shell opens as its real path, HOLE if that is unknown; anything else unchanged."""
     sign, _, target = told.partition(" ")
     if sign not in ("<", ">") or HOLE in target:
         return told

@@ -39,7 +39,7 @@ _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
 # How often, and for how long, setting up a sandbox is tried again.
 _TRIES, _TRY_SECONDS = 3, 5.0
-# So many at once: each has to be set up within seconds.
+# At most this many are set up at once: each must be ready within seconds.
 _STARTING = threading.BoundedSemaphore(8)
 # How often git's folder is looked at, and for how much of the time it may be looked through as a whole.
 _WATCH_SECONDS, _WATCH_SHARE = 1.0, 10
@@ -73,7 +73,7 @@ class End:
 
     `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
     `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
-    that it wanted to reach and may not. `told`: what it left in git's folder, a sentence each.
+    that it wanted to reach and may not. `told`: what it left in git's folder, one sentence each.
     """
 
     why: Why
@@ -243,7 +243,7 @@ class Command:
             raise ToolError("The command contains a NUL or an invalid character. Remove it.") from error
         except OSError as error:
             raise ToolError(
-                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it keeps failing"
             ) from error
 
     def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:

@@ -62,7 +62,7 @@ class Cage:
 
     @contextlib.contextmanager
     def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], Watch]]:
-        """Yield the words that go before those of a command, and the watch on git's folder; what both need stands."""
+        """Yield the words that go before those of a command, and the watch on git's folder, with both in place."""
         found = self._found()
         with self.watched(found.guards) as watch:
             mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
@@ -72,7 +72,7 @@ class Cage:
 
     @contextlib.contextmanager
     def watched(self, guards: Sequence[Guard] = ()) -> Iterator[Watch]:
-        """Watch git's folder meanwhile, with all guards standing; raise ToolError where that cannot be."""
+        """Watch git's folder meanwhile, with all guards in place. Raises ToolError if that is impossible."""
         git, list_ = git_folder(self.root), Placeholders(self.sandbox.state)
         path = str(git.path) if git else None
         with contextlib.ExitStack() as stack:
@@ -90,7 +90,7 @@ class Cage:
                 return guarded(self.root)
         except OSError as error:
             raise ToolError(
-                f"the command could not be started: {error.strerror}; try again, and tell the user if it stays so"
+                f"the command could not be started: {error.strerror}; try again, and tell the user if it keeps failing"
             ) from error
 
 

@@ -64,7 +64,7 @@ def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
         scratch = stack.enter_context(_scratch())
         reading, writing = os.pipe()
         gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
-        # Landlock cannot close the one socket that is masked, so that all of its kind are closed.
+        # Landlock cannot block single sockets by path, so all Unix sockets are blocked.
         filtered = call_filter(also=_refused(cage), unix=False) or ALLOW_ALL
         fence = partial(restrict, [*_rules(cage, environ, scratch)], filtered)
         process = _behind(fence, lambda: start([*GATE, *words], {**environ, "TMPDIR": scratch}, (), gate.fileno()))

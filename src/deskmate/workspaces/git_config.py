@@ -42,7 +42,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A path that settings name. `is_folder`: whether git takes it for a folder; None where either may be there."""
+    """A path that settings name. `is_folder`: whether git takes it for a folder; None if it may be either."""
 
     path: Path
     is_folder: bool | None
@@ -93,7 +93,7 @@ _CACHE: dict[Path, tuple[tuple[int, ...], tuple[Setting, ...]]] = {}
 
 
 def settings(file: Path) -> tuple[Setting, ...]:
-    """Return what a file of git's settings says, nothing where it cannot be read."""
+    """Return what a file of git's settings says, nothing if it cannot be read."""
     with suppress(OSError, ValueError):
         found = os.stat(file)
         stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -127,7 +127,7 @@ def _parsed(text: str) -> Iterator[Setting]:
 
 
 def _value(text: str) -> tuple[str, bool]:
-    """Return what a line says behind its `=`, and whether the next one goes on with it."""
+    """Return what a line says after its `=`, and whether the next line continues it."""
     value, quoted, at = "", False, 0
     while at < len(text):
         char = text[at]

@@ -70,7 +70,7 @@ _MAX_COMMAND = 1000
 
 
 def _planted(found: Entries, known: Entries) -> Entries:
-    """Return what was not known of all that is found, and must not stay."""
+    """Return the entries found that were not known before and must not stay."""
     return {
         path: entry
         for path, entry in found.items()
@@ -125,13 +125,13 @@ def _removed(folder: str, found: Entries) -> tuple[list[str], list[str]]:
 
 def _sentences(gone: list[str], left: list[str]) -> list[str]:
     return [
-        *([f"removed {together(gone)}. Your own git would have written or waited there."] if gone else []),
+        *([f"removed {together(gone)}. Your own git could have written through it or hung on it."] if gone else []),
         *([f"could not remove {together(left)}. Remove it before you use git here."] if left else []),
     ]
 
 
 def refuse_outward(folder: str, found: Entries) -> Entries:
-    """Return what was found in git's folder before a command; raise ToolError where a link leads out of it."""
+    """Return what was found in git's folder before a command; raise ToolError if a link leads out of it."""
     for path, entry in found.items():
         if entry.kind == Kind.DEEP or (entry.kind == Kind.LINK and leads_out(folder, path)):
             how = _removal(folder, path, entry)
@@ -181,7 +181,7 @@ def _quoted(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What of a repository is only told when a command changes it."""
+    """The parts of a repository that are only reported if a command changes them."""
 
     has_head: bool
     in_progress: frozenset[str]
@@ -213,7 +213,7 @@ class Watch:
 
     @property
     def told(self) -> tuple[str, ...]:
-        """What the user and the model are told, a sentence each."""
+        """What to tell the user and the model, one sentence each."""
         return tuple(self._told)
 
     def also(self, check: Callable[[], Iterable[str]]) -> None:
@@ -240,7 +240,7 @@ class Watch:
             return True
         if (folder := self._folder()) is None:
             return False
-        # What cannot be told now is told by the next look, or at the end.
+        # If the folder cannot be read now, the next check or the last one reports it.
         with suppress(OSError):
             if self._end_for(folder, _planted(scan(folder), self._known)):
                 return True
@@ -263,7 +263,7 @@ class Watch:
         return bool(sentences)
 
     def finish(self) -> None:
-        """Look once more, when all that the command started is gone, and tell what it left. The first call does it."""
+        """Check once more, after the command and its processes are gone, and report the rest. Only once."""
         finished, self._finished = self._finished, True
         if finished:
             return
@@ -333,7 +333,7 @@ def _changes(git: GitFolder, before: _State, after: _State) -> Iterator[str]:
     if before.has_head and not after.has_head:
         place = str(git.checkout / HEAD)
         yield (
-            f"{shown(place)} is gone, so that git finds no repository here. "
+            f"{shown(place)} is missing, so git finds no repository here. "
             f"If it was on branch main, restore it with: echo 'ref: refs/heads/main' > {shown(_quoted(place))}"
         )
     for name in sorted(after.in_progress - before.in_progress):

@@ -202,7 +202,7 @@ def _of_top(root: Path) -> Iterator[Guard]:
 
 
 def _is_there(path: str | Path) -> bool:
-    """Tell whether something is there; an empty folder may be what stands in for it while a command runs."""
+    """Tell whether something is there; an empty folder may be its placeholder while a command runs."""
     try:
         return bool(os.listdir(path))
     except NotADirectoryError:
@@ -230,7 +230,7 @@ def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ..
                 continue
         above = os.path.dirname(path)
         if above != str(root) and not os.path.isdir(above):
-            # One folder stands in for all that is missing.
+            # One folder replaces all that is missing.
             path, content = _first_missing(path), _FOLDER
         if path.startswith(top) and {GIT, *OURS}.isdisjoint(path.removeprefix(top).split("/")):
             guards.setdefault(path, Guard(path, content))

@@ -26,7 +26,7 @@ from deskmate.workspaces.sockets import Sockets
 # Never by PATH: that may lead into a workspace, where agents write.
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _UNSHARE = ("/usr/bin/unshare", "/bin/unshare", "/run/current-system/sw/bin/unshare")
-# By itself, bubblewrap has what is mounted later show up inside, writable. Started from private mounts it does not.
+# With bubblewrap alone, later mounts show up inside, writable. Started from private mounts, they do not.
 _PRIVATE = ("--mount", "--propagation", "private", "--")
 _PRIVATE_OF_USER = ("--user", "--map-current-user", *_PRIVATE)
 _ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
@@ -88,7 +88,7 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
         sandbox = replace(wanted, program=words)
         said = _try(sandbox, environ)
         if not said:
-            # Not for the trial: to look for sockets takes a while.
+            # Not for the trial: looking for sockets takes a while.
             return replace(sandbox, reason=_weakness(words), sockets=Sockets())
     return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
 
@@ -165,11 +165,11 @@ def _weakness(words: Sequence[str]) -> str:
     """Return what even the best level lacks here."""
     lacks = {
         "how many processes a command of root has cannot be bounded": counts_processes(),
-        "commands can have namespaces of their own, as bubblewrap is too old to close them": _CLOSED in words,
-        "a disk that you mount while a command runs is open to that command, as unshare does not work": (
+        "commands can create namespaces, because bubblewrap is too old to prevent it": _CLOSED in words,
+        "a command can write to a disk that you mount while it runs, because unshare does not work": (
             "--propagation" in words
         ),
-        "no system calls are filtered, so that commands can make setuid files, and sockets of every family": (
+        "system calls are not filtered: commands can create setuid files and sockets of any family": (
             call_filter() is not None
         ),
     }

@@ -290,7 +290,7 @@ class LocalWorkspace:
                 await _beside(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
-                f"what was left running in {self._root} cannot be told: {error}; mend that, then start again"
+                f"Cannot clean up after an earlier run in {self._root}: {error}. Fix that, then start again."
             ) from error
         return ended
 

@@ -2,9 +2,9 @@
 
 A place can be guarded only if something is there. What is made for that is gone when the last command that needs it is
 over, also when Deskmate was killed meanwhile: one list for all workspaces of a user says what was made, and which
-processes need it. It also says which links were in a git folder before its first command, so that those which a
-command leaves there are known, whoever is killed. `confined` above has them made, and `local` has swept what is left;
-`guards` says which.
+processes need it. It also says which links were in a git folder before its first command. So links that a
+command leaves there are known, even if Deskmate is killed. `confined` above has placeholders made, and `local` removes
+what is left; `guards` says which.
 """
 
 import contextlib
@@ -59,10 +59,10 @@ class Placeholders:
 
     @contextlib.contextmanager
     def standing(self, guards: Iterable[Guard], git: str | None = None) -> Iterator[Entries]:
-        """Have something stand at each place meanwhile; raise ToolError where that cannot be.
+        """Put something at each missing place meanwhile. Raises ToolError if that is impossible.
 
-        Yield which links and the like were in the folder `git` before any of the commands that run there now; raise
-        ToolError where one of them leads out of it.
+        Yield which links and the like were in the folder `git` before any of the commands that run there now. Raises
+        ToolError if one of them leads out of it.
         """
         token = secrets.token_hex(8)
         try:
@@ -71,8 +71,8 @@ class Placeholders:
             try:
                 self._drop_patiently(token)
             except OSError as error:
-                # The command is over, and what it did stands; whoever comes next tries again.
-                log.warning("%s cannot be used, placeholders may be left: %s", self._file, error.strerror)
+                # The command is over and its result counts. The next command tries again.
+                log.warning("%s cannot be used, so empty files or folders may be left: %s", self._file, error.strerror)
 
     def _drop_patiently(self, token: str) -> None:
         """Drop a token; if no file can be opened, wait until others have closed some: nothing may be left behind."""
@@ -86,7 +86,7 @@ class Placeholders:
                 time.sleep(_LOOK_SECONDS)
 
     def sweep(self) -> None:
-        """Remove what nobody needs any more, and links that a command left whose Deskmate was killed."""
+        """Remove what is no longer needed, and links left by a command whose Deskmate was killed."""
         self._drop(None)
 
     def is_last(self, git: str) -> bool:
@@ -128,8 +128,8 @@ class Placeholders:
                 return listed["git"][git] if git else {}
         except OSError as error:
             raise ToolError(
-                f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}; "
-                "tell the user: no command runs here before that is mended"
+                f"the sandbox cannot guard {shown(str(error.filename or self._file))}: {error.strerror}. "
+                "Tell the user. No command can run here until that is fixed."
             ) from error
 
     def _stamp(self) -> tuple[int, ...] | None:

@@ -1,8 +1,8 @@
-"""Sockets: the ones on this machine that have a path, wherever that is, and named pipes, which serve the same end.
+"""Sockets: the ones on this machine that have a path, wherever that is, and named pipes, which serve the same purpose.
 
-Who can talk to one may get a password from it, or have something done outside: to see it read-only does not keep
-anybody from talking to it. The kernel lists the sockets of its own network; others, and pipes, are found by looking
-below home. `sandbox` above masks them.
+A command that can talk to one may get a password from it, or make it do something outside. Mounting it read-only does
+not prevent that. The kernel lists the sockets of its own network. Others, and pipes, are found by looking below home.
+`sandbox` above masks them.
 """
 
 import os
@@ -41,7 +41,7 @@ class Sockets:
     def paths(self, homes: Iterable[Path], own: Sequence[str]) -> Iterator[str]:
         """Yield where sockets are, or were a minute ago; some twice. The first time it looks below each home.
 
-        `own`: folders that it does not look into, lest whoever writes there keep it busy.
+        `own`: folders that it does not look into, because the agents that write there could keep it busy.
         """
         yield from _listed()
         for home in homes:
@@ -72,13 +72,13 @@ def _listed() -> Iterator[str]:
 def _below(top: Path, own: Sequence[str]) -> Iterator[str]:
     """Yield the sockets and pipes below a folder, those near the top first, until it has looked at enough.
 
-    It follows no links and enters no mounts: a network drive that does not answer would hold it for ever.
+    It follows no links and enters no mounts: a network drive that does not answer would block it for ever.
     """
     closed, left, deadline = {*_mount_points(), *own}, _MAX_ENTRIES, time.monotonic() + _WALK_SECONDS
     folders = deque([(str(top), 0)])
     while folders and left > 0 and time.monotonic() < deadline:
         folder, depth = folders.popleft()
-        # It may be closed to us, or gone.
+        # It may be unreadable, or gone.
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in islice(entries, _MAX_IN_FOLDER):
                 left -= 1

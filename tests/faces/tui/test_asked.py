@@ -164,7 +164,7 @@ def test_what_would_be_replaced_is_shown_and_nothing_but_a_plain_file_is_opened(
     asked = question("write_file", path="a", content="new\n")
     assert shown(asked, standing=standing_at(tmp_path, "a")) == [
         "path: a",
-        "replaces what stands there",
+        "replaces the current file",
         "- old",
         "+ new",
         "  ",
@@ -176,8 +176,8 @@ def test_what_would_be_replaced_is_shown_and_nothing_but_a_plain_file_is_opened(
         "replaces a file of 300,000 bytes, too long to be compared",
         "there is something else than a file",
         "there is something else than a file",
-        "what stands there cannot be read: embedded null byte",
-        "what stands there cannot be read: Not a directory",
+        "the current file cannot be read: embedded null byte",
+        "the current file cannot be read: Not a directory",
     ]
 
 

@@ -125,7 +125,7 @@ def _headless_options(command: Command) -> Command:
     "workspace",
     metavar="PATH",
     type=completing.Folder(exists=True, file_okay=False, path_type=Path),
-    help="Work in this folder. Else: the top of the git repository, the nearest folder with .teams, or this one.",
+    help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
 )
 @click.option("--plain", is_flag=True, help="Converse line by line. Also chosen where there is no terminal.")
 @click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Go on with this team, or found it.")

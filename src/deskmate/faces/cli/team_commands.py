@@ -234,7 +234,7 @@ def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
 @click.command()
 @_team_argument
 @click.option(
-    "--accept", is_flag=True, help="Accept what is lost of the roster, the board and the transcripts of TEAM."
+    "--accept", is_flag=True, help="Accept lost records in the roster, the board and the transcripts of TEAM."
 )
 @click.option("--yes", is_flag=True, help="With --accept: do not ask first.")
 @_json_option
@@ -244,9 +244,9 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
     Each line says how something is and what to do about it. With TEAM, of the teams only that one is looked at.
 
-    While a record of a roster or board is lost nobody takes tasks, as it may have given one to somebody. A member whose
-    transcript was cut is not played, as it would do again what it no longer knows of. Put the file back from a copy, or
-    --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
+    If a record of the roster or board is lost, nobody can take tasks, because the record may have assigned one. If a
+    member's transcript was cut, that member stays stopped, because it could repeat work. Restore the file from a copy,
+    or --accept the loss. Exits with 1 if something is bad, with 3 if the workspace cannot be used.
     """
     if as_json and accept:
         raise click.UsageError("--json shows and --accept acts; take one of them.", ctx)
@@ -270,8 +270,8 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
     """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
 
-    Without PATH, of the workspace. Nothing of a repository is used before; what is trusted is each file
-    as it is, and one that changes is asked about again. Exits with 1 if you do not trust what is shown.
+    PATH defaults to the workspace. Nothing of a repository is used before you trust it. Trust is for the current
+    content of each file: you are asked again if a file changes. Exits with 1 if you do not trust what is shown.
     """
     if (lists and (revoke or team)) or (yes and (lists or revoke)):
         raise click.UsageError("--list goes with nothing else, and --yes with what trusts.", ctx)

@@ -15,14 +15,14 @@ _COMPARED_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands there, in words, and its text where that can be compared."""
+    """What is at a path, in words, and its text if that can be compared."""
 
     words: str
     text: str = ""
 
 
 def standing_at(workspace: Path, path: str) -> Standing:
-    """Return what stands at a path, seen from the workspace. Nothing but a plain file is ever opened."""
+    """Return what is at a path, seen from the workspace. Nothing but a plain file is ever opened."""
     try:
         place = workspace / path
         found = place.stat()
@@ -30,8 +30,8 @@ def standing_at(workspace: Path, path: str) -> Standing:
             return Standing("there is something else than a file")
         if found.st_size > _COMPARED_BYTES:
             return Standing(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
-        # Whatever an agent has put there since: nothing else is opened, and nothing is waited for.
-        return Standing("replaces what stands there", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
+        # An agent may have replaced it since: only an ordinary file is opened, and the call never blocks.
+        return Standing("replaces the current file", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
     except FileNotFoundError:
         return Standing("a new file")
     except UnicodeDecodeError:
@@ -39,4 +39,4 @@ def standing_at(workspace: Path, path: str) -> Standing:
     except (OSError, ValueError) as error:
         # A path that cannot be one raises ValueError.
         why = error.strerror if isinstance(error, OSError) else str(error)
-        return Standing(f"what stands there cannot be read: {why}")
+        return Standing(f"the current file cannot be read: {why}")
