@@ -101,7 +101,7 @@ def led_out(ground: Ground) -> bool:
         for words in (("commit", "-qm", PWNED, "--allow-empty"), ("switch", "-qc", PWNED), ("fetch", "-q", ".")):
             ground.git(folder, *words)
     ground.git("ws", "status")
-    new = {path.name for path in ground.outside.iterdir()} - {"victim", "secret"}
+    new = {path.name for path in ground.outside.iterdir()} - {"victim", "secret", "s"}
     return bool(left) or victim(ground) or bool(new)
 
 
