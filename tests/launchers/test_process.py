@@ -98,7 +98,7 @@ async def test_what_a_teammates_process_warns_of_is_told_where_the_lead_plays(
     async with FakeProvider(story(builds("ln -s /etc/passwd .git/FETCH_HEAD"))) as provider:
         await room.run(provider, "anthropic", launcher="process")
     link = room.place / ".git/FETCH_HEAD"
-    told = f"'{ALICE}': A command in {room.place}: in git's folder, removed the symbolic link {link} to /etc/passwd. "
+    told = f"'{ALICE}': After a command in {room.place}: Deskmate removed the symbolic link {link} to /etc/passwd "
     assert told in caplog.text
 
 

@@ -85,7 +85,7 @@ def test_wherever_it_is_a_new_link_or_special_file_is_removed_and_told(git: Path
     make(kind, git / name, "config")
     watch.finish()
     assert not os.path.lexists(git / name)
-    told = f"in git's folder, removed the {kind} {git / name}{' to config' * (kind is Kind.LINK)}. "
+    told = f"Deskmate removed the {kind} {git / name}{' to config' * (kind is Kind.LINK)} from git's folder. "
     assert told in " ".join(watch.told)
 
 
@@ -347,7 +347,7 @@ def test_a_lock_that_is_left_is_told_and_stays_unless_another_command_may_hold_i
     alone.finish()
     beside.finish()
     (told,) = alone.told
-    assert told.startswith(f"left {git / 'index.lock'}: git does not work there until it is removed")
+    assert told.startswith(f"The command left {git / 'index.lock'}. Git does not work there until it is gone")
     assert beside.told == ()
     assert (git / "index.lock").exists()
 
@@ -462,9 +462,9 @@ async def test_the_users_own_git_writes_nowhere_else_after_a_command_that_plante
     )
     ran = await run(at(on, sandbox), on.fill(plant))
     # The model reads it below the output, and a person on the screen.
-    assert "in git's folder, removed the symbolic link" in ran.ended
+    assert "Deskmate removed the symbolic link" in ran.ended
     assert f"{on.workspace}/.git/COMMIT_EDITMSG to {on.outside}/victim" in ran.ended
-    assert f"A command in {on.workspace}: in git's folder, removed the symbolic link" in caplog.text
+    assert f"After a command in {on.workspace}: Deskmate removed the symbolic link" in caplog.text
     for words in (("commit", "-qm", "a", "--allow-empty"), ("switch", "-qc", "b"), ("fetch", "-q", ".")):
         on.git("ws", *words)
     assert on.text("outside/victim") == "mine\n"
@@ -555,7 +555,7 @@ async def test_what_a_command_left_when_deskmate_was_killed_is_removed_and_told_
     await at(on, sandbox).sweep()
     assert not os.path.lexists(inside)
     assert not os.path.lexists(outward)
-    assert "cut off when Deskmate was killed left something in git's folder: removed the symbolic link" in caplog.text
+    assert "interrupted when Deskmate was killed: Deskmate removed the symbolic link" in caplog.text
     assert (await run(at(on, sandbox), f"echo {PWNED}")) == Ran(0, f"{PWNED}\n")
 
 

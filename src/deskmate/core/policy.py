@@ -220,7 +220,7 @@ def _judge(
         return Verdict(Effect.ASK, f"{attempt.tool} would edit outside the workspace")
     if known and known.edits and attempt.autorun and not _is_named(attempt, rules):
         return Verdict(
-            Effect.ASK, f"{attempt.tool} would edit a file that your own tools run commands from without asking"
+            Effect.ASK, f"{attempt.tool} would edit a file that the user's own tools run commands from without asking"
         )
     return ruling or _by_mode(attempt.tool, mode, known, confined)
 

@@ -111,7 +111,7 @@ def _disarm(root: Path) -> list[str]:
     """Keep git from taking the top of a workspace for its own folder; return a sentence for the user."""
     aside = root / f"{HEAD}.deskmate-removed"
     os.replace(root / HEAD, aside)
-    renamed = f"renamed HEAD at the top of the workspace to {shown(str(aside))}."
+    renamed = f"Deskmate renamed HEAD at the top of the workspace to {shown(str(aside))}."
     return [f"{renamed} With it, git could have taken the workspace for its own folder and obeyed its config."]
 
 
@@ -124,9 +124,14 @@ def _removed(folder: str, found: Entries) -> tuple[list[str], list[str]]:
 
 
 def _sentences(gone: list[str], left: list[str]) -> list[str]:
+    why = "Your own git could have written through it or hung on it."
     return [
-        *([f"removed {together(gone)}. Your own git could have written through it or hung on it."] if gone else []),
-        *([f"could not remove {together(left)}. Remove it before you use git here."] if left else []),
+        *([f"Deskmate removed {together(gone)} from git's folder. {why}"] if gone else []),
+        *(
+            [f"Deskmate could not remove {together(left)} from git's folder. Remove it before you use git here."]
+            if left
+            else []
+        ),
     ]
 
 
@@ -254,7 +259,7 @@ class Watch:
 
     def _end_for(self, folder: str, found: Entries) -> bool:
         ending = {path: one for path, one in found.items() if one.kind in _ENDING}
-        self._tell(f"in git's folder, {sentence}" for sentence in _sentences(*_removed(folder, ending)))
+        self._tell(_sentences(*_removed(folder, ending)))
         return bool(ending)
 
     def _check_all(self) -> bool:
@@ -279,7 +284,7 @@ class Watch:
     def _check(self, folder: str) -> None:
         found = scan(folder)
         size = size_of(folder)
-        self._tell(f"in git's folder, {sentence}" for sentence in remove_planted(folder, self._known, found))
+        self._tell(remove_planted(folder, self._known, found))
         if git := self._git or git_folder(self._root):
             self._tell(self._lists.after(git))
         folders, entries = size.folders - self._size.folders, size.entries - self._size.entries
@@ -302,11 +307,11 @@ class Watch:
         # Of several commands, another may be at work with it.
         if locks and self._is_last():
             places = together([shown(os.path.join(folder, path)) for path in locks])
-            yield f"left {places}: git does not work there until it is removed. First make sure that no git is running."
+            yield f"The command left {places}. Git does not work there until it is gone. If no git is running, remove it."
 
     def _tell(self, sentences: Iterable[str]) -> None:
         for sentence in sentences:
-            log.warning("A command in %s: %s", self._root, sentence)
+            log.warning("After a command in %s: %s", self._root, sentence)
             self._told.append(sentence)
 
 

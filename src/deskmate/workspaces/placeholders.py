@@ -207,7 +207,7 @@ def _clear(listed: _Listed) -> None:
     cut_off = {path for token, (_, _, paths) in listed["needed"].items() if token not in living for path in paths}
     for folder in listed["git"].keys() & cut_off:
         for told in remove_left(folder, listed["git"][folder]):
-            log.warning("A command that was cut off when Deskmate was killed left something in git's folder: %s", told)
+            log.warning("After a command that was interrupted when Deskmate was killed: %s", told)
     listed["git"] = {folder: entries for folder, entries in listed["git"].items() if folder in needed}
     # What lies deeper first, or a folder would not be empty.
     for path in sorted(listed["made"].keys() - needed, reverse=True):
