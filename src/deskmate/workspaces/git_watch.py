@@ -124,15 +124,13 @@ def _removed(folder: str, found: Entries) -> tuple[list[str], list[str]]:
 
 
 def _sentences(gone: list[str], left: list[str]) -> list[str]:
-    why = "Your own git could have written through it or hung on it."
-    return [
-        *([f"Deskmate removed {together(gone)} from git's folder. {why}"] if gone else []),
-        *(
-            [f"Deskmate could not remove {together(left)} from git's folder. Remove it before you use git here."]
-            if left
-            else []
-        ),
-    ]
+    told = list[str]()
+    if gone:
+        why = "Your own git could have written through it or hung on it."
+        told.append(f"Deskmate removed {together(gone)} from git's folder. {why}")
+    if left:
+        told.append(f"Deskmate could not remove {together(left)} from git's folder. Remove it before you use git here.")
+    return told
 
 
 def refuse_outward(folder: str, found: Entries) -> Entries:
@@ -307,7 +305,7 @@ class Watch:
         # Of several commands, another may be at work with it.
         if locks and self._is_last():
             places = together([shown(os.path.join(folder, path)) for path in locks])
-            yield f"The command left {places}. Git does not work there until it is gone. If no git is running, remove it."
+            yield f"The command left {places}. Git does not work there until it is gone. If no git runs, remove it."
 
     def _tell(self, sentences: Iterable[str]) -> None:
         for sentence in sentences:
