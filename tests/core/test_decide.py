@@ -65,7 +65,7 @@ class TestManyCalls:
         ids = says(world, *[tool] * (CALLS_CAP + 3))
         action = world.step()
         assert isinstance(action, Settle)
-        assert (action.calls, action.text.startswith("not run: ")) == (tuple(ids[CALLS_CAP:]), True)
+        assert (action.calls, action.text.startswith("Not run: ")) == (tuple(ids[CALLS_CAP:]), True)
         assert list(world.memory.calls) == ids[:CALLS_CAP]
 
     def test_an_answer_with_as_many_calls_as_are_run_is_run_whole(self) -> None:

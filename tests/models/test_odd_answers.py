@@ -208,7 +208,7 @@ async def test_that_tokens_are_estimated_is_said_once_for_each_model(
             await answer(wire, wire.tail(got="true", given="[]"), name="once")
         await answer(wire, wire.tail(), name="never")
     (record,) = caplog.records
-    assert ":once does not say in usable figures" in record.getMessage()
+    assert ":once does not report usable token counts" in record.getMessage()
 
 
 @pytest.mark.parametrize("value", [2**70, 10**400, 1e400, "1" * 10_000, TOKENS_CAP + 0.5])

@@ -59,7 +59,7 @@ async def test_of_a_flood_of_calls_some_are_run_and_each_has_one_result(tool: st
     assert await floor.turn("go") == Rest()
     results = [block for block in floor.scripted.prompts[1].passages[-1].blocks if isinstance(block, ResultBlock)]
     assert (len(results), len({block.id for block in results})) == (1_000, 1_000)
-    assert [block.text.startswith("not run: ") for block in results] == [False] * 128 + [True] * 872
+    assert [block.text.startswith("Not run: ") for block in results] == [False] * 128 + [True] * 872
     began = [len(entry.calls) for entry in await floor.entries() if isinstance(entry, Began)]
     assert (sum(began), max(began)) == (128, 16 if tool == "read_file" else 1)
 

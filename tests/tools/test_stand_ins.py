@@ -156,7 +156,7 @@ async def test_a_secret_is_not_copied_to_another_place_of_its_file(file: File) -
 
 async def test_a_secret_is_not_copied_to_another_file(file: File) -> None:
     await file.read(f"KEY={KEY}\n")
-    with pytest.raises(ToolError, match=r"stands for a secret that is not in g, and would be written as these very"):
+    with pytest.raises(ToolError, match=r"is not a secret of g and would be written literally"):
         await file.desk.use("write_file", path="g", content=file.seen)
     assert list(file.workspace.files) == ["f"]
 
@@ -289,7 +289,7 @@ async def test_a_file_with_the_words_of_a_stand_in_does_not_get_more_of_them(fil
 async def test_a_stand_in_that_was_not_copied_exactly_is_not_written(file: File, nearly: str) -> None:
     await file.read(before := f"KEY={KEY}\nB=2\n")
     for change in (file.write(f"KEY={nearly}\nB=3\n"), file.edit(f"KEY={NAMED}", f"KEY={nearly}")):
-        with pytest.raises(ToolError, match="stands for a secret that is not in f"):
+        with pytest.raises(ToolError, match="is not a secret of f and would be written literally"):
             await change
     assert file.now == before
 
