@@ -47,7 +47,7 @@ def _is_stand_in(found: re.Match[str], redaction: Redaction) -> bool:
 def refusal_to_run(command: str, redaction: Redaction = SHAPES) -> str | None:
     """Return why a command is not run, None if it has no stand-in."""
     found = stand_ins(command, redaction)
-    return f"it has {found[0]} in the place of a secret, and would use or write these very words" if found else None
+    return f"it contains {found[0]}, a placeholder for a secret, and would use that text literally" if found else None
 
 
 def has_marks(text: str) -> bool:
