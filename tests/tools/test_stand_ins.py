@@ -217,7 +217,7 @@ async def test_secrets_are_not_swapped_when_their_names_are_shifted(file: File, 
     before, after = filled(SHIFTED[case][0]), re.sub(r"\bR\b", NAMED, SHIFTED[case][1])
     await file.read(before)
     for change in (file.write(after), file.edit(file.seen.strip(), after.strip())):
-        with pytest.raises(ToolError, match="which one is meant is not clear"):
+        with pytest.raises(ToolError, match="it is unclear which one you mean"):
             await change
     assert file.now == before
 
@@ -467,7 +467,7 @@ async def test_a_command_with_the_stand_in_of_a_secret_under_an_odd_name_is_not_
     desk: PlainDesk, workspace: MemoryWorkspace
 ) -> None:
     desk.redaction = Redaction({"REDIS": SECRETS["variable"][1]})
-    with pytest.raises(ToolError, match=r"not run: it has \[redacted: REDIS\] in the place of a secret"):
+    with pytest.raises(ToolError, match=r"not run: it contains \[redacted: REDIS\], a placeholder for a secret"):
         await desk.use("bash", command="redis-cli -u '[redacted: REDIS]'")
     assert workspace.asked == []
 

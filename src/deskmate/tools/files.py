@@ -242,7 +242,7 @@ def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) ->
         )
     if secret := blanked(old, new):
         raise ToolError(
-            f"nothing was written: {secret} would be overwritten in {path}. Copy it exactly to keep the secret, "
+            f"Nothing was written: {secret} would be overwritten in {path}. Copy it exactly to keep the secret, "
             "or name an environment variable in its place"
         )
     lost = old.secrets() - new.secrets()
