@@ -104,8 +104,8 @@ def test_a_run_executes_nothing_asks_only_the_provider_and_opens_nothing_of_the_
         assert traced.connected == [provider.url.removeprefix("http://")]
     assert code == 0, told
     assert traced.executed == [sys.executable]
-    # Its own team alone: not a byte of the one that came with the repository.
-    own = re.compile(r"\.(teams|tasks)(/main-2(/.*)?|/\.gitignore)?")
+    # Its own team alone: of the one that came with the repository the folder is listed, and no file is opened.
+    own = re.compile(r"\.(teams|tasks)(/main|/main-2(/.*)?|/\.gitignore)?")
     assert [path for path in traced.opened if not own.fullmatch(path)] == []
     assert not (folder / "pwned").exists()
     assert "not used, as you have not trusted it: AGENTS.md, .deskmate/settings.toml, .deskmate/skills;" in told

@@ -214,9 +214,17 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
                 created=T + 2,
                 updated=T + 4,
                 created_by="user",
+                edits={"blocked_by": "lead"},
             ),
             4: Task(
-                id=4, subject="old", status=tasks.Status.DELETED, created=T + 3, updated=T + 12, created_by="alice"
+                id=4,
+                subject="old",
+                status=tasks.Status.DELETED,
+                created=T + 3,
+                updated=T + 12,
+                created_by="alice",
+                deleted_by="user",
+                deleted_in=13,
             ),
         },
         number=15,

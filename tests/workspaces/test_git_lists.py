@@ -17,7 +17,7 @@ from anyio import to_thread
 from deskmate.workspaces.git_entries import scan
 from deskmate.workspaces.git_index import contents
 from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import GitFolder
+from deskmate.workspaces.repositories import GitFolder
 from deskmate.workspaces.sandbox import Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import CANARY, Ground, ground
