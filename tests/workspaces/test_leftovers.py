@@ -168,4 +168,4 @@ def test_a_bubblewrap_that_leaves_namespaces_open_is_said_to(tmp_path: Path, bub
     old.chmod(0o755)
     found = find_sandbox(bubblewrap.state, programs=[str(old)])
     assert found.level is Level.BUBBLEWRAP
-    assert "commands can have namespaces of their own" in found.reason
+    assert "commands can create namespaces" in found.reason

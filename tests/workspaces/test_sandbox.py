@@ -303,7 +303,7 @@ def test_an_older_bubblewrap_is_used_without_what_it_does_not_know(tmp_path: Pat
     found = find_sandbox(tmp_path, programs=[fake])
     assert found.level is Level.BUBBLEWRAP
     assert "--disable-userns" not in found.program
-    assert "commands can have namespaces of their own" in found.reason
+    assert "commands can create namespaces" in found.reason
 
 
 @pytest.mark.usefixtures("bubblewrap")
@@ -312,7 +312,7 @@ def test_a_machine_where_mounts_cannot_be_made_private_has_a_sandbox_that_says_s
     fake = bubblewrap_that(tmp_path, f'[ "$(readlink /proc/self/ns/mnt)" != "{mounts}" ]')
     found = find_sandbox(tmp_path, programs=[fake])
     assert (found.level, found.program[0]) == (Level.BUBBLEWRAP, fake)
-    assert "a disk that you mount while a command runs is open to that command" in found.reason
+    assert "a command can write to a disk that you mount while it runs" in found.reason
 
 
 def test_without_a_place_for_its_list_there_is_no_sandbox(tmp_path: Path) -> None:
