@@ -204,7 +204,7 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
                 created=T + 1,
                 updated=T + 12,
                 created_by="lead",
-                edits=dict.fromkeys(("subject", "description", "active_form", "role", "verify"), "lead"),
+                edits=dict.fromkeys(("subject", "description", "active_form", "role", "verify", "blocked_by"), "lead"),
             ),
             3: Task(
                 id=3,
