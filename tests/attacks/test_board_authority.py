@@ -299,28 +299,6 @@ async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(a
     assert told.endswith("edited, completed")
 
 
-@pytest.mark.behaviour("tiers")
-@pytest.mark.parametrize("agent_type", READ_ONLY)
-@pytest.mark.parametrize("how", [{"status": "in_progress"}, {"owner": "ann"}, {"owner": "ann", "status": "completed"}])
-async def test_a_read_only_member_takes_no_free_task_that_is_not_meant_for_it(
-    agent_type: AgentType, how: dict[str, str]
-) -> None:
-    asking = await Asking.gathered()
-    await asking.office.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
-    await asking.add("for anybody")
-    await asking.office.board.create(LEAD, "for ann", role="ann")
-    await asking.office.board.create(LEAD, "for her role", role="backend")
-    ann = await asking.seat("ann")
-    assert await ann.refused("TaskUpdate", taskId=1, **how) == (
-        "you are read-only and take only tasks whose role is your name or role; ask lead by SendMessage to give you #1"
-    )
-    for task in (2, 3):
-        await ann.told("TaskUpdate", taskId=task, **how)
-        await ann.ask("TaskUpdate", {"taskId": task, "status": "completed"})
-    await asking.office.board.assign(LEAD, 1, "ann")
-    await ann.told("TaskUpdate", taskId=1, **how)
-
-
 # -- everywhere else ----------------------------------------------------------------------------------
 
 

@@ -288,7 +288,7 @@ def test_memory_stays_flat_however_much_is_printed(root: Path, command: str) -> 
 
 @pytest.mark.parametrize("command", ["a\0b", "\ud800"])
 async def test_what_cannot_be_started_is_told(workspace: LocalWorkspace, command: str) -> None:
-    with pytest.raises(ToolError, match="the command"):
+    with pytest.raises(ToolError, match="a NUL or an invalid character"):
         await run(workspace, command)
 
 

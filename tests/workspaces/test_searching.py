@@ -166,7 +166,7 @@ async def test_a_pattern_is_nothing_but_a_pattern(tree: Path, workspace: LocalWo
 
 
 @pytest.mark.parametrize(
-    ("pattern", "words"), [("(", "cannot be searched for"), ("[", "cannot be"), ("x\0", "leave it out")]
+    ("pattern", "words"), [("(", "cannot be searched for"), ("[", "cannot be"), ("x\0", "Remove it")]
 )
 async def test_a_bad_pattern_is_told(tree: Path, workspace: LocalWorkspace, pattern: str, words: str) -> None:
     with pytest.raises(ToolError, match=words):

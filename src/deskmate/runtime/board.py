@@ -13,7 +13,7 @@ from deskmate.core import boards, tasks
 from deskmate.core.claims import refusal
 from deskmate.core.facts import Foreign
 from deskmate.core.members import Member, recipient_refusal
-from deskmate.core.names import BOARD, LEAD
+from deskmate.core.names import BOARD
 from deskmate.core.records import Record
 from deskmate.core.roles import AgentType
 from deskmate.core.tasks import (
@@ -137,11 +137,11 @@ class Board:
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
         """Take a task for a member and begin it; raise TaskRefused, saying who has it or what it waits for."""
-        by, reads_only = member.name, member.agent_type is not AgentType.GENERAL
+        by = member.name
 
         def event(found: Task) -> Claimed | str:
             # What lead or user gave to someone is for that one, whatever its role says.
-            if found.owner is None and not tasks.fits(found, name=by, role=member.role, reads_only=reads_only):
+            if found.owner is None and not tasks.fits(found, name=by, role=member.role, reads_only=False):
                 return _does_not_fit(found, by)
             return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
 
@@ -262,11 +262,6 @@ class Board:
 
 
 def _does_not_fit(task: Task, name: str) -> str:
-    if task.role is None:
-        return (
-            f"you are read-only and take only tasks whose role is your name or role; "
-            f"ask {LEAD} by SendMessage to give you #{task.id}"
-        )
     return f"task #{task.id} is for another member or role, not for '{name}'; pick another"
 
 
