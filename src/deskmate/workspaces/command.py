@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
 # How often, and for how long, setting up a sandbox is tried again.
-_TRIES, _TRY_SECONDS = 3, 5.0
+_TRIES, _TRY_SECONDS = 6, 5.0
 # At most this many are set up at once: each must be ready within seconds.
 _STARTING = threading.BoundedSemaphore(8)
 # How often git's folder is looked at, and for how much of the time it may be looked through as a whole.
@@ -170,8 +170,10 @@ class Command:
                         self._drain(_LAST_WORDS_SECONDS)
                         self._sink.add(f"{error}\n".encode())
                         break
-            # What was to be masked may have gone in the meantime, as sockets that are used for a moment do.
-            cage = replace(cage, sandbox=replace(cage.sandbox, settled=True))
+            # What was to be masked may have gone in the meantime, as sockets that are used for a moment do. New ones
+            # are left out only if that happens again and again, because they are not masked then.
+            if left < _TRIES - 3:
+                cage = replace(cage, sandbox=replace(cage.sandbox, settled=True))
         return End(Why.EXIT, None, 0, (), begun=False)
 
     @contextlib.contextmanager
