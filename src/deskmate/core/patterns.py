@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-# Stands in a command, up to the end of a word, for text that is known only when the command runs.
+# In a command, up to the end of a word: text that is known only when the command runs.
 HOLE = "\0"
 
 _WORD = re.compile(r"(?:\\.|[^\\ ])+", re.DOTALL)

@@ -2,7 +2,7 @@
 
 Facts about the formats come from the vendors' documents and from the rules of gitleaks and detect-secrets. Each shape
 is tried once in a run of its own letters, or looks only a little way ahead and back: the time that a text takes grows
-with its length and no faster, whoever wrote it. `redaction` above replaces what is found here.
+with its length and no faster, also for hostile texts. `redaction` above replaces what is found here.
 """
 
 import base64

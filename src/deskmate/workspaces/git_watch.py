@@ -203,7 +203,7 @@ class Watch:
 
     def __init__(self, root: Path, git: GitFolder | None, known: Entries, is_last: Callable[[], bool]) -> None:
         self._root, self._git, self._known, self._is_last = root, git, known, is_last
-        # Whoever makes a watch has just scanned the folder.
+        # The caller has just scanned the folder.
         self._size = size_of(str(git.path)) if git else Size()
         self._checks = list[Callable[[], Iterable[str]]]()
         if git and git.path != root and not is_git_folder(root):

@@ -126,7 +126,7 @@ class Worktree:
 def worktree_of(git: Path) -> Worktree | None:
     """Return where the repository of a worktree lies, if both sides say so.
 
-    What stands in a workspace may lead anywhere. Only who could write to the repository before can have it point back.
+    A file in the workspace may name any folder. Only somebody who could write to the repository makes it point back.
     """
     own = named_by(git)
     if own is None:
