@@ -14,7 +14,7 @@ import deskmate
 from deskmate.core import members, rosters
 from deskmate.core.actions import Act, Rest, Settle
 from deskmate.core.claims import refusal
-from deskmate.core.decide import View, decide
+from deskmate.core.decide import decide
 from deskmate.core.entries import Began, Call, Did, Heard, Said, Started
 from deskmate.core.members import Joined, Left, Member, PolicySet, Roster, Status
 from deskmate.core.memory import EMPTY, OpenCall
@@ -27,6 +27,7 @@ from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Assigned, Board, Claimed, Completed, Released, Task
 from deskmate.core.tasks import Status as TaskStatus
 from deskmate.core.verdicts import verdict_on
+from deskmate.core.view import View
 from deskmate.models.scripted import Speak
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.mailbox import Mailbox

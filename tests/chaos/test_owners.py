@@ -13,7 +13,7 @@ import pytest
 
 from deskmate.core import boards, members, rosters
 from deskmate.core.actions import Rest, Take
-from deskmate.core.decide import View, decide
+from deskmate.core.decide import decide
 from deskmate.core.entries import Did, Said, Took
 from deskmate.core.members import Joined
 from deskmate.core.memory import EMPTY, remember
@@ -22,6 +22,7 @@ from deskmate.core.names import LEAD
 from deskmate.core.records import Record
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Claimed, Completed, Created, Status
+from deskmate.core.view import View
 from deskmate.errors import Held
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock

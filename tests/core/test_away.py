@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core.actions import Notice, Rest
-from deskmate.core.decide import View, decide
+from deskmate.core.decide import decide
 from deskmate.core.entries import Asked, Did, Heard, Noticed, Nudged, Opened, Reported, Said, Started, Took
 from deskmate.core.handshakes import Request, Shake
 from deskmate.core.members import EMPTY as NOBODY
@@ -20,6 +20,7 @@ from deskmate.core.rosters import fold
 from deskmate.core.seen import Seen
 from deskmate.core.spending import Spending, Sum, together
 from deskmate.core.tasks import EMPTY as NO_TASKS
+from deskmate.core.view import View
 
 pytestmark = pytest.mark.behaviour("team-create")
 

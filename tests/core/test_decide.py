@@ -6,7 +6,7 @@ import pytest
 
 from deskmate.core import members, rosters
 from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
-from deskmate.core.decide import TOGETHER, WORDS, decide, quiet
+from deskmate.core.decide import TOGETHER, WORDS, decide
 from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
 from deskmate.core.handshakes import Shake
 from deskmate.core.memory import CALLS_CAP
@@ -19,6 +19,7 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
+from deskmate.core.quiet import quiet
 from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.worlds import World, add_task, idle, says
 

@@ -14,7 +14,7 @@ import pytest
 
 from deskmate.core import members
 from deskmate.core.actions import Park, Rest, Stop, Take
-from deskmate.core.decide import View, acts_on, decide, quiet
+from deskmate.core.decide import decide
 from deskmate.core.memory import EMPTY
 from deskmate.core.messages import (
     Broadcast,
@@ -27,7 +27,9 @@ from deskmate.core.messages import (
     ShutdownRequest,
 )
 from deskmate.core.names import LEAD, USER
+from deskmate.core.quiet import acts_on, quiet
 from deskmate.core.tasks import in_progress_of
+from deskmate.core.view import View
 from tests.core.worlds import World, add_task, idle
 
 Letter: TypeAlias = tuple[str, Message]

@@ -25,7 +25,7 @@ from deskmate.core.actions import (
     Think,
 )
 from deskmate.core.claims import refusal
-from deskmate.core.decide import WORDS, View, decide
+from deskmate.core.decide import WORDS, decide
 from deskmate.core.entries import (
     Agreed,
     Answered,
@@ -62,6 +62,7 @@ from deskmate.core.messages import (
 from deskmate.core.names import LEAD, USER
 from deskmate.core.records import Damaged, Record
 from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Released
+from deskmate.core.view import View
 
 TOOLS = ("bash", "read_file", "write_file", "TaskList", "SendMessage", "Task", "ExitPlanMode", "no_such_tool")
 

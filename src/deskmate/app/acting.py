@@ -25,10 +25,10 @@ from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.app.signing import Signing
 from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
-from deskmate.core.decide import has_word
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
+from deskmate.core.quiet import has_word
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.runtime.board import Board

@@ -11,8 +11,8 @@ from deskmate.app.checking import Check
 from deskmate.app.cuts import ENDS
 from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
 from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.decide import has_word
 from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
+from deskmate.core.quiet import has_word
 from deskmate.core.records import Damaged, Item
 from deskmate.errors import Refused, StoreError
 from deskmate.stores.archive import strays_in, teams_in

@@ -16,6 +16,8 @@ handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts
 patterns     what the text in a rule matches
 roles        tools and who has them, one table
+view         what an agent sees when it decides
+quiet        whether a team has come to rest
 decide       what an agent does next
 prompts      what a model is asked and what it answers
 rendering    from a transcript to a prompt, and from a reply to an entry

@@ -5,8 +5,7 @@ not code in a loop. Each rule looks at the view and returns an action or passes;
 The runtime above carries out what comes back, records it, and asks again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from deskmate.core.actions import (
     Act,
@@ -25,14 +24,13 @@ from deskmate.core.actions import (
 )
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
-from deskmate.core.memory import CALLS_CAP, Memory, OpenCall
-from deskmate.core.messages import Envelope, calls_for_action, envelope_in
-from deskmate.core.names import IN_CHARGE, USER
-from deskmate.core.policy import Attempt, Effect, Rule
-from deskmate.core.records import Item
-from deskmate.core.roles import TOOLS, AgentType, Kind
-from deskmate.core.tasks import Board, Status, Task, assigned, in_progress_of, next_claimable
+from deskmate.core.memory import CALLS_CAP, OpenCall
+from deskmate.core.policy import Effect
+from deskmate.core.quiet import next_task, quiet
+from deskmate.core.roles import TOOLS, Kind
+from deskmate.core.tasks import Status, in_progress_of
 from deskmate.core.verdicts import asking, verdict_on
+from deskmate.core.view import View
 
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
@@ -40,40 +38,6 @@ WORDS = "words"
 # At most this many calls of one agent run at once.
 TOGETHER = 16
 _SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """All that `decide` may see.
-
-    `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
-    `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
-    words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
-    that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
-    since. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
-    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's.
-    """
-
-    me: Member
-    memory: Memory
-    board: Board
-    roster: Roster
-    attempts: Mapping[str, Attempt] = field(default_factory=dict)
-    waited: Mapping[str, float] = field(default_factory=dict)
-    over: str | None = None
-    caps: str = ""
-    full: bool = False
-    unheard: frozenset[str] = frozenset()
-    starting: frozenset[str] = frozenset()
-    confined: bool = False
-    makes_room: bool = False
-    own_tools: frozenset[str] = frozenset()
-    rules: tuple[Rule, ...] = ()
-
-    @property
-    def delegates(self) -> bool:
-        """Whether this is a lead that leaves the work itself to others."""
-        return self.me.kind is Kind.LEAD and self.roster.delegate
 
 
 def decide(view: View) -> Action:
@@ -281,78 +245,14 @@ def _worth_a_turn(member: Member, asking: bool) -> bool:
             return False
 
 
-def quiet(view: View) -> bool:
-    """Tell whether the team has come to rest: every teammate is up, has heard its mail, and can begin nothing."""
-    here = [member for member in view.roster.teammates if member.here]
-    return bool(here) and all(_settled(view, member) for member in here)
-
-
-def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether a teammate at rest will do something about the message of this number in its mailbox.
-
-    A parked teammate acts only upon a word that lets it go on.
-    """
-    if number <= member.status.heard:
-        return False
-    if member.status.word == "parked":
-        return lets_go_on(member, number, envelope)
-    return calls_for_action(envelope.message)
-
-
-def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether the message of this number in its mailbox lets a parked member go on."""
-    asked = number > parked.status.known and calls_for_action(envelope.message)
-    return asked and envelope.sender in ({USER} if parked.status.only_user else IN_CHARGE)
-
-
-def has_word(parked: Member, items: Iterable[Item]) -> bool:
-    """Tell whether there is a message among these of its mailbox that lets a parked member go on."""
-    found = ((item.number, envelope_in(item)) for item in items)
-    return any(envelope and lets_go_on(parked, number, envelope) for number, envelope in found)
-
-
-def _settled(view: View, member: Member) -> bool:
-    # Of one that is being started the roster shows what it did before; what it will do now is not known yet.
-    if member.name in view.starting | view.unheard:
-        return False
-    match member.status.word:
-        case "parked":
-            return True
-        case "waiting":
-            return member.status.detail == "plan"
-        case "idle":
-            return member.held or not (_next_task(view, member) or _began(view, member))
-        case _:
-            return False
-
-
-def _began(view: View, member: Member) -> bool:
-    """Tell whether a teammate took a task since it went idle: the board shows that before the roster does."""
-    return any((task.id, task.epoch) not in member.rests_on for task in in_progress_of(view.board, member.name))
-
-
 def _take(view: View) -> Action | None:
     if view.me.kind is not Kind.TEAMMATE or view.memory.planning:
         return None
-    task = _next_task(view, view.me)
+    task = next_task(view, view.me)
     if task is None:
         return None
     # Who must not begin says so: else all would wait for it to.
     return Park(view.over) if view.over else Take(task.id)
-
-
-def _next_task(view: View, member: Member) -> Task | None:
-    """Return what a free teammate takes next: what is its own and it was not told of, else the lowest that fits."""
-    mine = in_progress_of(view.board, member.name)
-    if mine:
-        untold = [task for task in mine if member.name == view.me.name and task.id not in view.memory.tasks]
-        return untold[0] if untold else None
-    if view.board.damaged or view.roster.damaged:
-        return None
-    reads_only = member.agent_type is not AgentType.GENERAL
-    if queued := assigned(view.board, member.name):
-        return queued[0]
-    return next_claimable(view.board, name=member.name, role=member.role, reads_only=reads_only)
 
 
 def _nudge(view: View) -> Action | None:

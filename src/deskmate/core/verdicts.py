@@ -5,18 +5,15 @@
 
 import json
 import re
-from typing import TYPE_CHECKING
 
 from deskmate.core.actions import Ask
 from deskmate.core.memory import OpenCall
 from deskmate.core.policy import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
 from deskmate.core.roles import TOOLS, AgentType, tools_of
-
-if TYPE_CHECKING:
-    from deskmate.core.decide import View
+from deskmate.core.view import View
 
 
-def asking(view: "View", call: OpenCall, reason: str) -> Ask:
+def asking(view: View, call: OpenCall, reason: str) -> Ask:
     """Return the question about a call, with the rule that would make it unnecessary."""
     attempt = _attempt(view, call)
     rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined)
@@ -30,19 +27,19 @@ def _written(command: str) -> str:
     return re.sub("(?<= ) ", r"\\u0020", json.dumps(command))
 
 
-def _attempt(view: "View", call: OpenCall) -> Attempt:
+def _attempt(view: View, call: OpenCall) -> Attempt:
     return view.attempts.get(call.id) or Attempt.untold(call.tool)
 
 
-def _mode(view: "View") -> Mode:
+def _mode(view: View) -> Mode:
     return Mode.PLAN if view.memory.planning else view.roster.mode_of(view.me.name)
 
 
-def _rules(view: "View") -> tuple[Rule, ...]:
+def _rules(view: View) -> tuple[Rule, ...]:
     return (*view.rules, *view.roster.rules)
 
 
-def verdict_on(view: "View", call: OpenCall) -> Verdict:
+def verdict_on(view: View, call: OpenCall) -> Verdict:
     """Return what becomes of an open call: by its tool, the rules and the mode, and by a person's word on it."""
     if not _has(view, call.tool):
         return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
@@ -65,7 +62,7 @@ def verdict_on(view: "View", call: OpenCall) -> Verdict:
     return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
 
 
-def _lacks(view: "View", call: OpenCall, attempt: Attempt) -> str:
+def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
     """Return why a call is refused that would do what another tool is for, and what to do instead."""
     if call.tool != "TaskUpdate":
         return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have; ask the lead to do it"
@@ -78,7 +75,7 @@ def _lacks(view: "View", call: OpenCall, attempt: Attempt) -> str:
     return f"completing this task {does}, and you have no bash. {who}."
 
 
-def _has(view: "View", tool: str) -> bool:
+def _has(view: View, tool: str) -> bool:
     """Tell whether an agent has a tool now. Nobody knows whether one of the program's own only reads."""
     me, planning = view.me, view.memory.planning
     if tool in view.own_tools:

@@ -13,15 +13,17 @@ import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, View, acts_on, decide, unnoticed_words
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide, unnoticed_words
 from deskmate.core.entries import Entry, Noticed, Parked, Started
 from deskmate.core.members import Joined, Member, Status
 from deskmate.core.members import Parked as RosterParked
 from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.prompts import ToolSpec
+from deskmate.core.quiet import acts_on
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.view import View
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls

@@ -4,9 +4,10 @@ A lead that rests on a quiet team is reminded once; if it rests again, all are a
 last word.
 """
 
-from deskmate.core.decide import View, quiet
 from deskmate.core.entries import Noticed
+from deskmate.core.quiet import quiet
 from deskmate.core.roles import Kind
+from deskmate.core.view import View
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office

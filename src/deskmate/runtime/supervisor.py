@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import anyio
 
-from deskmate.core.decide import has_word
 from deskmate.core.members import Member, Parked, Working
 from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import IN_CHARGE, mail
+from deskmate.core.quiet import has_word
 from deskmate.core.records import Item
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher

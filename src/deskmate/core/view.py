@@ -1,0 +1,47 @@
+"""View: all that an agent sees when it decides what to do next.
+
+The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from deskmate.core.members import Member, Roster
+from deskmate.core.memory import Memory
+from deskmate.core.policy import Attempt, Rule
+from deskmate.core.roles import Kind
+from deskmate.core.tasks import Board
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that `decide` may see.
+
+    `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
+    `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
+    words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
+    that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
+    since. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
+    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's.
+    """
+
+    me: Member
+    memory: Memory
+    board: Board
+    roster: Roster
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    waited: Mapping[str, float] = field(default_factory=dict)
+    over: str | None = None
+    caps: str = ""
+    full: bool = False
+    unheard: frozenset[str] = frozenset()
+    starting: frozenset[str] = frozenset()
+    confined: bool = False
+    makes_room: bool = False
+    own_tools: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def delegates(self) -> bool:
+        """Whether this is a lead that leaves the work itself to others."""
+        return self.me.kind is Kind.LEAD and self.roster.delegate
