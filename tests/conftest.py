@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=100)
+settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=10)
 settings.register_profile("soak", parent=settings.get_profile("ci"), max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
