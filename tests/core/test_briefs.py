@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from deskmate.core.briefs import NOTES_CAP, RULES, Environment, brief, made_of, rules_for
+from deskmate.core.briefs import NOTES_CAP, Environment, brief, made_of
 from deskmate.core.entries import Started, read_entry
 from deskmate.core.roles import Kind, tools_of
 from deskmate.core.skills import Skill
@@ -129,13 +129,6 @@ WHO_MUST_KNOW = {
 def test_a_rule_is_told_to_those_who_must_know_it_and_to_nobody_else(rule: str) -> None:
     kinds, sentence = WHO_MUST_KNOW[rule]
     assert {kind for kind in Kind if re.search(sentence, brief_of(kind))} == kinds
-    assert {
-        kind for kind in Kind for known in rules_for(kind, tools_of(kind, "general-purpose")) if known.id == rule
-    } == (kinds)
-
-
-def test_every_rule_has_its_test() -> None:
-    assert {rule.id for rule in RULES} == set(WHO_MUST_KNOW)
 
 
 @pytest.mark.behaviour("rules-text")

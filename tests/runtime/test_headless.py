@@ -14,8 +14,8 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher
 from deskmate.runtime.groups import task_group
-from deskmate.runtime.headless import REMINDER
 from deskmate.runtime.team import Team
+from deskmate.texts import text
 from tests.runtime import until
 from tests.runtime.desks import Floor, last_told, turns, uses
 from tests.runtime.scenes import Broken, Inline
@@ -60,7 +60,7 @@ async def test_mail_for_who_is_parked_keeps_no_run_from_its_end(launcher: Callab
     async with team(script("It is parked.", "I wait.", "That was all."), launcher) as floor:
         assert await floor.turn("go") == Rest()
         assert not floor.office.roster.state.members["alice"].here
-    assert told(floor)[1] == REMINDER
+    assert told(floor)[1] == text("reminder")
     assert len(told(floor)) == 3
 
 
@@ -70,4 +70,4 @@ async def test_a_word_to_who_is_dead_tells_the_lead_again_and_the_run_ends() -> 
         assert await floor.turn("go") == Rest()
         assert not floor.office.roster.state.members["alice"].here
     assert ["alice is parked" in words for words in told(floor)] == [True, False, True, False, False]
-    assert told(floor)[3] == REMINDER
+    assert told(floor)[3] == text("reminder")

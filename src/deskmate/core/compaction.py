@@ -18,6 +18,7 @@ from deskmate.core.names import IN_CHARGE
 from deskmate.core.prompts import TOKENS_CAP, CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
 from deskmate.core.tasks import Board, authored_line
+from deskmate.texts import filled
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1_600
@@ -163,15 +164,8 @@ def clearable(entries: Sequence[Numbered]) -> int | None:
 
 def summary_request(focus: str = "") -> str:
     """Return the words that ask a model to sum up its conversation so far."""
-    wish = f"\nAbove all keep what concerns this: {unframed(focus)}" if focus.strip() else ""
-    return f"""(This conversation is about to be replaced by your summary of it, since there is little room left. \
-Answer with the summary alone, in plain text; call no tool. Whoever goes on has only that, so write down:
-- what was asked, and every wish or limit put on it;
-- what was decided, and why; what was tried and did not work;
-- the state of the files: what was changed, what was run, and what came of it;
-- what is left to do, and the very next step;
-- exact names, paths, commands, ids and error texts, as they stood.
-Invent nothing, and say so where you are not sure.){wish}"""
+    wish = unframed(focus)
+    return filled("summary", {"focus": wish}, {"focus"} if wish else ())
 
 
 def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], board: Board) -> str:

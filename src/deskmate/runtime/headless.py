@@ -12,11 +12,7 @@ from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
-
-REMINDER = (
-    "Your team is quiet, and nobody is here to answer you. Give out what is left to do, or ask each teammate to stop "
-    "(SendMessage, type shutdown_request) and, once they have left, give your final answer."
-)
+from deskmate.texts import text
 
 
 class Headless:
@@ -40,5 +36,7 @@ class Headless:
             await dismiss(self._office, self._mailbox, "headless")
         else:
             self._reminded = True
-            await self._transcript.record(Noticed(text=REMINDER, roster=view.roster.number, board=view.board.number))
+            await self._transcript.record(
+                Noticed(text=text("reminder"), roster=view.roster.number, board=view.board.number)
+            )
         return True

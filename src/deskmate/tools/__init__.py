@@ -1,25 +1,25 @@
-"""Tools: what a model can use. Each is a small object with the text the model reads beside its code.
+"""Tools: what a model can use, each a small object. What a model reads about it is in `texts/tools/NAME.md`.
 
-shell        bash                              shell.md
+shell        bash
   shell_commands  every command that a text would run, or that it cannot be told
   shell_programs  the programs among them that run others
   shell_words     what each word of a command certainly is
   shell_heredocs  here-documents
   shell_hints     commands that are plain to see where not all can be told
-files        read_file, write_file, edit_file  files.md
+files        read_file, write_file, edit_file
   kinds        what a file is, by its bytes
   edits        the one place a text is replaced in
   diffs        what changed, for a screen
-search       glob, grep                        search.md
-tasks        TaskCreate, TaskGet, TaskUpdate,  tasks.md
+search       glob, grep
+tasks        TaskCreate, TaskGet, TaskUpdate,
                TaskList
   updates      what a TaskUpdate does, step by step
-mail         SendMessage                       mail.md
-plan         ExitPlanMode                      plan.md
-errands      Task                              errands.md
-teams        TeamCreate, TeamDelete            teams.md
-background   TaskOutput, TaskStop              background.md
-skill        Skill                             skill.md
+mail         SendMessage
+plan         ExitPlanMode
+errands      Task
+teams        TeamCreate, TeamDelete
+background   TaskOutput, TaskStop
+skill        Skill
 described    what all tools share: name, text, arguments; and how a model is shown them
 clips        bounds for all that a model reads
 

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from deskmate.core.results import Result
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 
 
 class StopArguments(Arguments):
@@ -41,8 +42,7 @@ class TaskStop(Described):
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    text = texts("background")
     return [
-        TaskOutput("TaskOutput", text["TaskOutput"], OutputArguments),
-        TaskStop("TaskStop", text["TaskStop"], StopArguments),
+        TaskOutput("TaskOutput", text("tools/TaskOutput"), OutputArguments),
+        TaskStop("TaskStop", text("tools/TaskStop"), StopArguments),
     ]

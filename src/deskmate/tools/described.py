@@ -1,12 +1,11 @@
 """What all tools share: a name, the text a model reads, the class of their arguments; and how a model is shown them.
 
-The families above derive theirs from `Described`. The texts stand in the `.md` beside each family.
+The families above derive theirs from `Described`. The texts are files in `deskmate.texts`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -46,14 +45,6 @@ class Described:
     def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
         """Return nothing: a call of this kind is the same whenever it runs."""
         return ()
-
-
-@cache
-def texts(family: str) -> Mapping[str, str]:
-    """Return what the model reads about each tool of a family, by name: the `## name` sections of its text."""
-    page = files(__package__).joinpath(f"{family}.md").read_text(encoding="utf-8")
-    sections = (section.partition("\n") for section in page.split("## ")[1:])
-    return {name.strip(): " ".join(text.split()) for name, _, text in sections}
 
 
 def spec(tool: Tool) -> ToolSpec:

@@ -15,7 +15,8 @@ from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 
 _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 
@@ -90,4 +91,4 @@ def _plans(arguments: ErrandArguments) -> bool:
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [Errand("Task", texts("errands")["Task"], ErrandArguments)]
+    return [Errand("Task", text("tools/Task"), ErrandArguments)]

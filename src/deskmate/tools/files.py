@@ -24,8 +24,9 @@ from deskmate.core.results import Result
 from deskmate.core.stand_ins import Concealed, Unclear, blanked, conceal, exposed, has_marks, restore, stand_ins
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
+from deskmate.texts import text
 from deskmate.tools.clips import counted, cut, fitting, lines_of
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.described import Arguments, Described
 from deskmate.tools.diffs import diff
 from deskmate.tools.edits import Edited, edit
 from deskmate.tools.kinds import BOM, picture_type, read_text
@@ -285,9 +286,8 @@ def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    text = texts("files")
     return [
-        ReadFile("read_file", text["read_file"], ReadArguments),
-        WriteFile("write_file", text["write_file"], WriteArguments),
-        EditFile("edit_file", text["edit_file"], EditArguments),
+        ReadFile("read_file", text("tools/read_file"), ReadArguments),
+        WriteFile("write_file", text("tools/write_file"), WriteArguments),
+        EditFile("edit_file", text("tools/edit_file"), EditArguments),
     ]

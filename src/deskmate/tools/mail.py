@@ -17,7 +17,8 @@ from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 
 Letter: TypeAlias = Literal["message", "broadcast", "shutdown_request", "shutdown_response", "plan_approval_response"]
 
@@ -165,4 +166,4 @@ def _teammate(arguments: MailArguments, desk: Desk) -> str:
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [SendMessage("SendMessage", texts("mail")["SendMessage"], MailArguments)]
+    return [SendMessage("SendMessage", text("tools/SendMessage"), MailArguments)]

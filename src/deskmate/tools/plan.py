@@ -12,7 +12,8 @@ from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 
 
 class PlanArguments(Arguments):
@@ -44,4 +45,4 @@ class ExitPlanMode(Described):
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [ExitPlanMode("ExitPlanMode", texts("plan")["ExitPlanMode"], PlanArguments)]
+    return [ExitPlanMode("ExitPlanMode", text("tools/ExitPlanMode"), PlanArguments)]

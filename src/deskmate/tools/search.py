@@ -8,8 +8,9 @@ from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
+from deskmate.texts import text
 from deskmate.tools.clips import clip, cut, lines_of
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.described import Arguments, Described
 
 _MAX_LINE_CHARS = 500
 
@@ -70,5 +71,4 @@ async def _is_file(path: str, workspace: Workspace) -> bool:
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    text = texts("search")
-    return [Glob("glob", text["glob"], GlobArguments), Grep("grep", text["grep"], GrepArguments)]
+    return [Glob("glob", text("tools/glob"), GlobArguments), Grep("grep", text("tools/grep"), GrepArguments)]

@@ -12,7 +12,8 @@ from deskmate.core.results import Result
 from deskmate.core.stand_ins import refusal_to_run
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 from deskmate.tools.shell_commands import commands_of
 from deskmate.tools.shell_hints import hints_of
 from deskmate.tools.shell_words import Word, unescaped
@@ -119,4 +120,4 @@ def _text(ran: Ran) -> str:
 def tools(*, may_background: bool) -> Iterable[Tool]:
     """Return the tool of this family, with `run_in_background` only for who may use it."""
     arguments = LeadBashArguments if may_background else BashArguments
-    return [Bash("bash", texts("shell")["bash"], arguments)]
+    return [Bash("bash", text("tools/bash"), arguments)]

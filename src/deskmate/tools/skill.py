@@ -6,8 +6,9 @@ from deskmate.core.results import Result
 from deskmate.core.skills import Skill
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
+from deskmate.texts import text
 from deskmate.tools.clips import counted
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.described import Arguments, Described
 
 MAX_CHARS = 30_000
 _MAX_NAMED = 50
@@ -42,4 +43,4 @@ def _unknown(name: str, there_are: Mapping[str, Skill]) -> str:
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [ReadSkill("Skill", texts("skill")["Skill"], SkillArguments)]
+    return [ReadSkill("Skill", text("tools/Skill"), SkillArguments)]

@@ -20,9 +20,10 @@ from deskmate.core.roles import tools_of
 from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
+from deskmate.texts import text
 from deskmate.tools import updates
 from deskmate.tools.clips import MAX_LINES, clip, counted, cut
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.tools.described import Arguments, Described
 from deskmate.tools.shell import attempt_to_run
 
 _NOTES_SHOWN = 10
@@ -181,10 +182,9 @@ def _proof(receipt: Receipt) -> str:
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    text = texts("tasks")
     return [
-        TaskCreate("TaskCreate", text["TaskCreate"], CreateArguments),
-        TaskGet("TaskGet", text["TaskGet"], GetArguments),
-        TaskUpdate("TaskUpdate", text["TaskUpdate"], UpdateArguments),
-        TaskList("TaskList", text["TaskList"], BoardArguments),
+        TaskCreate("TaskCreate", text("tools/TaskCreate"), CreateArguments),
+        TaskGet("TaskGet", text("tools/TaskGet"), GetArguments),
+        TaskUpdate("TaskUpdate", text("tools/TaskUpdate"), UpdateArguments),
+        TaskList("TaskList", text("tools/TaskList"), BoardArguments),
     ]

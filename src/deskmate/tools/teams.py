@@ -12,7 +12,8 @@ from deskmate.core.names import new_name
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described, texts
+from deskmate.texts import text
+from deskmate.tools.described import Arguments, Described
 
 
 class TeamArguments(Arguments):
@@ -87,8 +88,7 @@ def _names(members: Sequence[Member]) -> str:
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    text = texts("teams")
     return [
-        TeamCreate("TeamCreate", text["TeamCreate"], FoundArguments),
-        TeamDelete("TeamDelete", text["TeamDelete"], CloseArguments),
+        TeamCreate("TeamCreate", text("tools/TeamCreate"), FoundArguments),
+        TeamDelete("TeamDelete", text("tools/TeamDelete"), CloseArguments),
     ]

@@ -9,9 +9,9 @@ import pytest
 
 from deskmate.core.messages import ShutdownRequest
 from deskmate.core.names import LEAD
-from deskmate.runtime.headless import REMINDER
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
+from deskmate.texts import text
 from tests.scenarios.team.parts import hears, in_turn, spawn, step, who
 from tests.scenarios.team.stage import SOON, Stage
 
@@ -35,8 +35,8 @@ async def test_a_lead_that_forgets_its_team_is_reminded_once_and_has_the_last_wo
 ) -> None:
     played = await stage.play(PARTS)
     assert (played.outcome.end, played.outcome.text) == ("answered", "They are gone, and this is my answer.")
-    assert [noticed.text for noticed in played.news()].count(REMINDER) == 1
-    assert sum(hears(asked, REMINDER) for asked in played.calls(LEAD)) == 1
+    assert [noticed.text for noticed in played.news()].count(text("reminder")) == 1
+    assert sum(hears(asked, text("reminder")) for asked in played.calls(LEAD)) == 1
     for name in ("alice", "bob"):
         assert [type(envelope.message) for envelope in played.heard(name)] == [ShutdownRequest]
         # Nobody needs a model to agree to that.
