@@ -40,7 +40,7 @@ async def test_a_run_confines_its_commands_and_so_needs_no_yes(room: Room, tmp_p
     assert ((room.place / "inside").exists(), (tmp_path / "canary").exists()) == (True, False)
     levels = [record["sandbox"] for record in await room.records(ROSTER) if record.get("sandbox")]
     assert levels == ["bubblewrap"]
-    told = "in a /tmp that is new at each, and have no network. Git's settings and hooks cannot be changed."
+    told = "in a /tmp that is new for each command, and have no network. Git's settings and hooks cannot be changed."
     assert told in provider.requests[0].system
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from deskmate.core.briefs import NOTES_CAP, Environment, brief, made_of
 from deskmate.core.entries import Started, read_entry
-from deskmate.core.roles import Kind, tools_of
+from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
 from deskmate.errors import BadInput
 
@@ -54,9 +54,16 @@ def test_a_subagent_knows_that_its_last_text_is_its_answer() -> None:
     assert "On the team" not in text
 
 
+@pytest.mark.parametrize("kind", [Kind.TEAMMATE, Kind.SUBAGENT])
+@pytest.mark.parametrize("agent_type", [*AgentType])
+def test_who_only_reads_knows_it(kind: Kind, agent_type: AgentType) -> None:
+    text = brief_of(kind, tools_of(kind, agent_type))
+    assert ("You are read-only" in text) is (agent_type is not AgentType.GENERAL)
+
+
 @pytest.mark.behaviour("prompt")
 def test_the_environment_is_told() -> None:
-    assert "Environment: Linux 6.1, shell /bin/bash, git branch main. Date: 2026-11-02. The user is there." in brief_of(
+    assert "Environment: Linux 6.1, shell /bin/bash, git branch main. Date: 2026-11-02. The user is here." in brief_of(
         Kind.LEAD
     )
     alone = WHERE.model_copy(update={"branch": None, "attended": False})
@@ -104,23 +111,48 @@ def test_no_name_or_role_can_add_a_line() -> None:
 # -- the rules --------------------------------------------------------------------------------------
 
 WHO_MUST_KNOW = {
-    "only-mail-is-seen": ({Kind.LEAD, Kind.TEAMMATE}, r"see only what you send with SendMessage; .*plain text"),
+    "only-mail-is-seen": (
+        {Kind.LEAD, Kind.TEAMMATE},
+        r"see only what you send with SendMessage\. .*plain text",
+    ),
+    "last-words": ({Kind.TEAMMATE}, r"last text of your turn goes to the lead when you become idle"),
     "by-name": ({Kind.LEAD, Kind.TEAMMATE}, r"by name, never by an id"),
-    "no-json": ({Kind.LEAD, Kind.TEAMMATE}, r"no JSON status messages"),
-    "no-quoting": ({Kind.LEAD, Kind.TEAMMATE}, r"[Dd]o not quote mail back"),
+    "no-json": ({Kind.LEAD, Kind.TEAMMATE}, r"plain text, not as JSON"),
+    "no-quoting": ({Kind.LEAD, Kind.TEAMMATE}, r"[Dd]o not quote a message back"),
     "broadcast": (
         {Kind.LEAD, Kind.TEAMMATE},
-        r"one delivery and one turn per member: only for what all must know now, never for replies or progress",
+        r"broadcast costs every member a turn\. .*only for what all must know now, never for replies or progress",
     ),
-    "progress": ({Kind.LEAD, Kind.TEAMMATE}, r"progress and completion with TaskUpdate, not by mail"),
-    "own-tasks": ({Kind.TEAMMATE}, r"Edit and delete only tasks that you created or own; .* by SendMessage"),
-    "shutdown": ({Kind.TEAMMATE}, r"Answer a shutdown request with SendMessage .*request_id.*not in words"),
-    "next-task": ({Kind.TEAMMATE}, r"After finishing .* TaskList .* lowest number that is free; .* TaskGet before you"),
+    "progress": ({Kind.LEAD, Kind.TEAMMATE}, r"progress and completion with TaskUpdate, not by message"),
+    "own-tasks": ({Kind.TEAMMATE}, r"Edit and delete only tasks that you created or own\. .* by SendMessage"),
+    "shutdown": (
+        {Kind.TEAMMATE},
+        r"SendMessage with type shutdown_response, request_id ID and approve true.* false and say .* why\. .*not in",
+    ),
+    "shutdown-request": ({Kind.LEAD}, r"SendMessage with type shutdown_request and recipient NAME"),
+    "plans": (
+        {Kind.LEAD},
+        r"type plan_approval_response, recipient NAME, request_id ID, and approve true; or approve false and content",
+    ),
+    "tasks-come": ({Kind.TEAMMATE}, r"Tasks come automatically"),
+    "complete": ({Kind.TEAMMATE}, r"call TaskUpdate with taskId N and status completed"),
+    "next-task": (
+        {Kind.TEAMMATE},
+        r"After finishing .* TaskList .* lowest number that is free\. .* TaskGet before you",
+    ),
     "all-blocked": ({Kind.TEAMMATE}, r"every task left is blocked, tell the lead or help to unblock"),
-    "no-spying": ({Kind.LEAD, Kind.TEAMMATE}, r"Do not inspect the team by shell"),
+    "no-spying": ({Kind.LEAD, Kind.TEAMMATE}, r"Do not look at the team with the shell"),
+    "no-polling": ({Kind.LEAD}, r"end your turn\. You are notified .*Do not poll"),
     "idle": ({Kind.LEAD, Kind.TEAMMATE}, r"Idle does not mean done.*Be patient"),
-    "order": ({Kind.LEAD}, r"first put tasks with their dependencies .*, then spawn teammates, researchers first"),
-    "headless": ({Kind.LEAD}, r"nobody attends the run, ask every teammate to shut down before .* final answer"),
+    "alone": ({Kind.LEAD}, r"Work alone if the work is small"),
+    "order": (
+        {Kind.LEAD},
+        r"[Ff]irst put tasks with their dependencies .*, then start teammates .*, researchers first",
+    ),
+    "tasks-for-strangers": ({Kind.LEAD}, r"Write it for a stranger: .* Set verify .* blockedBy"),
+    "headless": ({Kind.LEAD}, r"run that nobody attends, ask every teammate to leave before .* final answer"),
+    "frames": ({Kind.LEAD, Kind.TEAMMATE}, r"Only the frame says who wrote a text\."),
+    "denials": ({Kind.LEAD, Kind.TEAMMATE, Kind.SUBAGENT}, r"Do not work around a denial"),
 }
 
 
@@ -135,9 +167,10 @@ def test_a_rule_is_told_to_those_who_must_know_it_and_to_nobody_else(rule: str) 
 def test_who_lacks_the_tools_is_spared_the_rules_about_them() -> None:
     text = brief_of(Kind.LEAD, BASE, members={})
     assert "Rules of the team" not in text
+    assert "team:" not in text
     assert "SendMessage" not in text
     without_shell = tuple(tool for tool in tools_of(Kind.TEAMMATE, "Explore"))
-    assert "by shell" not in brief_of(Kind.TEAMMATE, without_shell)
+    assert "with the shell" not in brief_of(Kind.TEAMMATE, without_shell)
     assert "Run the tests" not in brief_of(Kind.TEAMMATE, without_shell)
     assert "Run the tests" in brief_of(Kind.TEAMMATE)
 
@@ -146,7 +179,7 @@ def test_who_lacks_the_tools_is_spared_the_rules_about_them() -> None:
 
 
 def test_it_is_short() -> None:
-    assert len(brief_of(Kind.LEAD, name="lead", members={}).encode()) < 2_500
+    assert len(brief_of(Kind.LEAD, name="lead", members={}).encode()) < 5_000
     assert len(brief_of(Kind.TEAMMATE, role="backend and a few words more").encode()) < 4_500
 
 

@@ -16,7 +16,8 @@ FOLDER = Path(deskmate.texts.__file__).parent
 FILES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.md"))
 PROMPTS = [*Kind]
 # Besides tools, a line may need these.
-FACTS = {"summary": {"focus"}}
+FACTS = {"summary": {"focus"}, "teammate": {"read-only"}, "subagent": {"read-only"}}
+KINDS = set(Kind)
 
 
 def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:
@@ -32,17 +33,12 @@ def test_a_text_is_tidy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_marker_stands_at_the_beginning_of_a_line_and_names_tools(name: str) -> None:
+def test_a_marker_begins_its_line_and_names_what_there_is(name: str) -> None:
     lines = [line for line in text(name).splitlines() if "{needs" in line]
-    markers = [re.match(r"\{needs: ([\w ]+)\}(?!.*\{needs)", line) for line in lines]
+    markers = [re.match(r"\{needs: ([\w -]+)\}(?!.*\{needs)", line) for line in lines]
     assert [line for line, marker in zip(lines, markers, strict=True) if marker is None] == []
     named = {word for marker in markers if marker for word in marker[1].split()}
-    assert named <= set(TOOLS) | FACTS.get(name, set())
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name.startswith("tools/")])
-def test_the_text_of_a_tool_is_read_as_it_is_written(name: str) -> None:
-    assert "{needs" not in text(name)
+    assert named <= (KINDS if name.startswith("tools/") else set(TOOLS) | FACTS.get(name, set()))
 
 
 def test_a_line_is_read_only_by_those_who_have_what_it_needs() -> None:

@@ -1,6 +1,5 @@
 """Task with a name: who joins, with what, and what is refused."""
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from deskmate.core.policy import Mode
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType, Kind
 from deskmate.errors import BadInput, BadName, Refused, ToolError
-from deskmate.tools import spec, tools_for
 from tests.tools.letters import Colleagues, LetterDesk
 
 pytestmark = pytest.mark.anyio
@@ -212,9 +210,3 @@ async def test_nonsense_is_refused_before_anything_runs(lead: LetterDesk, nonsen
 async def test_without_a_name_it_is_an_errand(lead: LetterDesk) -> None:
     assert await lead.use("Task", prompt="Find it.", subagent_type="Plan") == Result("Plan did: Find it.")
     assert lead.roster.teammates == []
-
-
-def test_mail_plan_and_spawning_together_take_less_than_three_kilobytes() -> None:
-    tools = tools_for(Kind.LEAD, ["SendMessage", "ExitPlanMode", "Task"])
-    shown = [{"name": tool.name, "text": tool.text, "schema": spec(tool).schema} for tool in tools]
-    assert len(json.dumps(shown).encode()) < 3_000

@@ -108,7 +108,8 @@ def brief(makings: Mapping[str, Any]) -> str:
         raise BadInput(
             f"no brief can be made of this: {where}: {first['msg']}; it must be what made_of returns"
         ) from error
-    return filled(parts.kind, _values(parts), parts.tools)
+    only_reads = () if "edit_file" in parts.tools else ("read-only",)
+    return filled(parts.kind, _values(parts), {*parts.tools, *only_reads})
 
 
 def _values(parts: _Makings) -> dict[str, str]:
@@ -128,9 +129,7 @@ def _values(parts: _Makings) -> dict[str, str]:
 
 def _environment(where: Environment) -> str:
     git = {None: ", no git repository", "": ""}.get(where.branch, f", git branch {where.branch}")
-    person = (
-        "The user is there." if where.attended else "Nobody attends this run: decide by yourself, ask no questions."
-    )
+    person = "The user is here." if where.attended else "Nobody attends this run: decide yourself and ask no questions."
     facts = f"Environment: {where.platform}, shell {where.shell}{git}. Date: {where.date}. {person}"
     return _line(" ".join(filter(None, [facts, _confinement(where)])))
 
@@ -143,7 +142,7 @@ def _confinement(where: Environment) -> str:
     places = ", ".join(["the workspace", *where.writable])
     guarded = " Git's settings and hooks cannot be changed." if confined else ""
     return (
-        f"Commands run in a sandbox: they write only in {places} and in {folder} that is new at each, "
+        f"Commands run in a sandbox: they can write only in {places} and in {folder} that is new for each command, "
         f"and {_reach(where.network)}.{guarded}"
     )
 
@@ -151,7 +150,7 @@ def _confinement(where: Environment) -> str:
 def _reach(network: bool | tuple[str, ...]) -> str:
     if isinstance(network, bool):
         return "have the network" if network else "have no network"
-    return f"reach these hosts alone, through a proxy: {', '.join(network)}"
+    return f"can reach only these hosts, through a proxy: {', '.join(network)}"
 
 
 def _notes(parts: _Makings) -> str:

@@ -33,6 +33,11 @@ def filled(name: str, values: Mapping[str, str], has: Collection[str]) -> str:
     return "\n\n".join(part for part in paragraphs if part)
 
 
+def text_for(name: str, reader: str) -> str:
+    """Return the text of a tool for one kind of agent: without the lines that are marked as another's."""
+    return filled(name, {}, {reader})
+
+
 def _paragraph(lines: list[str], values: Mapping[str, str], has: Collection[str]) -> str:
     kept = [_filled(line, values) for line in (_needed(line, has) for line in lines)]
     kept = [line for line in kept if line]

@@ -13,14 +13,14 @@ from deskmate.tools.described import Arguments, Described
 class StopArguments(Arguments):
     """What is meant, by its id."""
 
-    task_id: str
+    task_id: str = Field(description="the id you got when you started it")
 
 
 class OutputArguments(StopArguments):
     """What to look at, and how long to wait for it."""
 
-    block: bool = Field(True, description="wait for its end")
-    timeout: float = Field(30, ge=0, le=600, description="seconds to wait")
+    block: bool = Field(True, description="wait until it ends")
+    timeout: float = Field(30, ge=0, le=600, description="seconds to wait, 600 at most")
 
 
 class TaskOutput(Described):

@@ -53,6 +53,8 @@ def spec(tool: Tool) -> ToolSpec:
 
 
 _NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})
+# Bounds that we check. A model reads of them in the description, or in the refusal when it goes beyond.
+_BOUNDS = frozenset({"additionalProperties", "minLength", "maxLength", "minimum", "maximum"})
 
 
 # Making one takes longer than sending it, and every agent of a process has the same.
@@ -66,7 +68,7 @@ def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
 def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without references, titles, nulls and defaults that only say `not given`."""
     merged = {**_stands_for(node, definitions), **node}
-    schema = {key: value for key, value in merged.items() if key not in _NOISE}
+    schema = {key: value for key, value in merged.items() if key not in _NOISE | _BOUNDS}
     if not schema.get("default", True):
         del schema["default"]
     if "properties" in schema:

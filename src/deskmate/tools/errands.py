@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.members import Joined
 from deskmate.core.names import agent_id, new_name
@@ -24,16 +25,20 @@ _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 class ErrandArguments(Arguments):
     """What to send a subagent for, or whom to make a teammate."""
 
-    description: str = Field("", description="a few words for the screen")
-    prompt: str = Field(min_length=1, description="all it needs to know")
+    description: str = Field("", description="a few words, shown to the user")
+    prompt: str = Field(min_length=1, description="all it needs to know: goal, files, limits, what to report")
     subagent_type: AgentType = AgentType.GENERAL
-    run_in_background: bool = Field(False, description="return at once")
-    name: str = Field("", description="make a teammate of this name")
-    team_name: str = ""
-    role: str = Field("", max_length=120, description="it takes tasks of this role")
-    model: str = Field("", description="another than yours")
-    mode: Mode | None = Field(None, description="no wider than yours")
-    plan_mode_required: bool = Field(False, description="you approve its plan first")
+    run_in_background: bool = Field(
+        False, description="only for a subagent: return at once with an id; you are notified when it ends"
+    )
+    name: str = Field("", description="start a teammate with this name")
+    team_name: SkipJsonSchema[str] = ""
+    role: str = Field("", max_length=120, description="what the teammate is for; it takes tasks with this role")
+    model: str = Field("", description="another model than yours")
+    mode: Mode | None = Field(None, description="permissions of the teammate, never wider than yours")
+    plan_mode_required: bool = Field(
+        False, description="the teammate plans first, and works after you approve its plan"
+    )
 
 
 class Errand(Described):

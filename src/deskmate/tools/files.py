@@ -41,7 +41,7 @@ MAX_PICTURE_BYTES = 5 * 1024 * 1024 * 3 // 4
 class PathArguments(Arguments):
     """The file that a call is about."""
 
-    path: str
+    path: str = Field(description="relative to the workspace")
 
     @field_validator("path")
     @classmethod
@@ -54,8 +54,8 @@ class PathArguments(Arguments):
 class ReadArguments(PathArguments):
     """Which lines of a file to read."""
 
-    offset: int = Field(1, ge=1, description="first line")
-    limit: int = Field(MAX_READ_LINES, ge=1, le=MAX_READ_LINES, description="lines")
+    offset: int = Field(1, ge=1, description="first line to read")
+    limit: int = Field(MAX_READ_LINES, ge=1, le=MAX_READ_LINES, description="how many lines, 2000 at most")
 
 
 def _encodable(text: str) -> str:
@@ -70,7 +70,7 @@ Words = Annotated[str, AfterValidator(_encodable)]
 class WriteArguments(PathArguments):
     """What a file shall hold."""
 
-    content: Words
+    content: Words = Field(description="all of the new content")
 
 
 class EditArguments(PathArguments):
@@ -78,7 +78,7 @@ class EditArguments(PathArguments):
 
     old_text: Words = Field(min_length=1)
     new_text: Words
-    replace_all: bool = False
+    replace_all: bool = Field(False, description="replace every occurrence")
 
 
 class FileTool(Described):

@@ -5,9 +5,10 @@ nothing twice.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias, assert_never
+from typing import Annotated, Literal, TypeAlias, assert_never
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.entries import Answered, Opened
 from deskmate.core.handshakes import Shake
@@ -17,7 +18,7 @@ from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.texts import text
+from deskmate.texts import text_for
 from deskmate.tools.described import Arguments, Described
 
 Letter: TypeAlias = Literal["message", "broadcast", "shutdown_request", "shutdown_response", "plan_approval_response"]
@@ -38,12 +39,29 @@ class MailArguments(Arguments):
     """What to send to whom."""
 
     type: Letter = "message"
-    recipient: str = Field("", description="a name; not for broadcast and shutdown_response")
+    recipient: str = Field("", description="name of a member; not for broadcast and shutdown_response")
     content: str = ""
-    summary: str = Field("", description="5-10 words")
-    request_id: str = Field("", description="the request you answer")
+    summary: str = Field("", description="5-10 words, shown first")
+    request_id: str = Field("", description="id of the request that you answer")
     approve: bool | None = None
-    team_name: str = ""
+    team_name: SkipJsonSchema[str] = ""
+
+
+def _shown(*types: Letter) -> WithJsonSchema:
+    """Return the types that a model is shown. The others are refused in words that say who may send them."""
+    return WithJsonSchema({"type": "string", "enum": list(types), "default": "message"})
+
+
+class LeadMailArguments(MailArguments):
+    """What the lead is shown."""
+
+    type: Annotated[Letter, _shown("message", "broadcast", "shutdown_request", "plan_approval_response")] = "message"
+
+
+class TeammateMailArguments(MailArguments):
+    """What a teammate is shown."""
+
+    type: Annotated[Letter, _shown("message", "broadcast", "shutdown_response")] = "message"
 
 
 class SendMessage(Described):
@@ -164,6 +182,7 @@ def _teammate(arguments: MailArguments, desk: Desk) -> str:
     return name
 
 
-def tools() -> Iterable[Tool]:
-    """Return the tool of this family."""
-    return [SendMessage("SendMessage", text("tools/SendMessage"), MailArguments)]
+def tools(kind: Kind) -> Iterable[Tool]:
+    """Return the tool of this family, with the types that an agent of that kind may send."""
+    arguments = LeadMailArguments if kind is Kind.LEAD else TeammateMailArguments
+    return [SendMessage("SendMessage", text_for("tools/SendMessage", kind), arguments)]

@@ -19,7 +19,7 @@ from deskmate.tools.described import Arguments, Described
 class PlanArguments(Arguments):
     """What is planned."""
 
-    plan: str = Field(min_length=1, description="what you will change, where, and how you check it")
+    plan: str = Field(min_length=1, description="what you will change, where, and how you will check it")
 
 
 class ExitPlanMode(Described):

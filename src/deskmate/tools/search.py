@@ -25,8 +25,8 @@ class GrepArguments(Arguments):
     """Which lines to find, and where."""
 
     pattern: str = Field(min_length=1, description="regular expression")
-    path: str = Field(".", description="file or folder")
-    glob: str = Field("", description="only files like this, as *.py")
+    path: str = Field(".", description="file or folder to search")
+    glob: str = Field("", description="search only files like this: *.py")
 
 
 class Glob(Described):

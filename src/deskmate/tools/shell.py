@@ -34,7 +34,9 @@ class BashArguments(Arguments):
     """What every agent may ask of bash."""
 
     command: str = Field(min_length=1)
-    timeout: float | None = Field(None, ge=1, le=600, description="seconds; 120 if not given")
+    timeout: float | None = Field(
+        None, ge=1, le=600, description="seconds until it is stopped: 120 if not given, 600 at most"
+    )
 
     @field_validator("command")
     @classmethod
@@ -48,7 +50,7 @@ class BashArguments(Arguments):
 class LeadBashArguments(BashArguments):
     """What the lead may ask of bash."""
 
-    run_in_background: bool = Field(False, description="return at once; no default timeout")
+    run_in_background: bool = Field(False, description="return at once with an id; you are notified when it ends")
 
 
 class Bash(Described):

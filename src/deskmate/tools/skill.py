@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from pydantic import Field
+
 from deskmate.core.results import Result
 from deskmate.core.skills import Skill
 from deskmate.errors import ToolError
@@ -17,7 +19,7 @@ _MAX_NAMED = 50
 class SkillArguments(Arguments):
     """Which skill to read."""
 
-    skill: str
+    skill: str = Field(description="its name, from the list in your instructions")
 
 
 class ReadSkill(Described):

@@ -16,11 +16,11 @@ from deskmate.core.frames import task_text, unframed
 from deskmate.core.news import task_words
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
-from deskmate.core.roles import tools_of
+from deskmate.core.roles import Kind, tools_of
 from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
-from deskmate.texts import text
+from deskmate.texts import text, text_for
 from deskmate.tools import updates
 from deskmate.tools.clips import MAX_LINES, clip, counted, cut
 from deskmate.tools.described import Arguments, Described
@@ -50,13 +50,13 @@ class BoardArguments(Arguments):
 class CreateArguments(BoardArguments):
     """A task to be."""
 
-    subject: str = Field(min_length=1)
-    description: str = ""
-    active_form: str = Field("", description="how it reads while under way, as Writing tests")
-    blocked_by: TaskIds = Field((), description="numbers of tasks it waits for")
-    owner: str | None = None
-    role: str | None = Field(None, description="only who has this role or name may take it")
-    verify: str | None = Field(None, description="command that must exit 0 before it counts as completed")
+    subject: str = Field(min_length=1, description="what to do, in a few words")
+    description: str = Field("", description="all that its owner needs to know")
+    active_form: str = Field("", description="shown while it is in progress: Writing tests")
+    blocked_by: TaskIds = Field((), description="numbers of the tasks it waits for")
+    owner: str | None = Field(None, description="name of the member who gets it")
+    role: str | None = Field(None, description="only members with this role or name take it")
+    verify: str | None = Field(None, description="command that must succeed before the task counts as completed")
 
 
 class GetArguments(BoardArguments):
@@ -180,11 +180,11 @@ def _proof(receipt: Receipt) -> str:
     return f"receipt: exit {receipt.exit} in {receipt.workspace}" + (f", it printed … {printed}" if printed else "")
 
 
-def tools() -> Iterable[Tool]:
-    """Return the tools of this family."""
+def tools(kind: Kind) -> Iterable[Tool]:
+    """Return the tools of this family as an agent of that kind reads of them."""
     return [
-        TaskCreate("TaskCreate", text("tools/TaskCreate"), CreateArguments),
+        TaskCreate("TaskCreate", text_for("tools/TaskCreate", kind), CreateArguments),
         TaskGet("TaskGet", text("tools/TaskGet"), GetArguments),
-        TaskUpdate("TaskUpdate", text("tools/TaskUpdate"), UpdateArguments),
+        TaskUpdate("TaskUpdate", text_for("tools/TaskUpdate", kind), UpdateArguments),
         TaskList("TaskList", text("tools/TaskList"), BoardArguments),
     ]

@@ -38,7 +38,7 @@ class CloseArguments(TeamArguments):
     """Which team to close."""
 
     team_name: str = ""
-    force: bool = False
+    force: bool = Field(False, description="make teammates leave first")
 
 
 class TeamCreate(Described):
