@@ -55,11 +55,14 @@ def test_a_new_owner_reads_all_it_needs_to_begin_and_who_wrote_it() -> None:
         "the whole &lt;grammar&gt;</deskmate-task>\n"
         '<deskmate-note task="3" by="bob">two</deskmate-note>\n'
         '<deskmate-note task="3" by="bob">three</deskmate-note>\n'
-        '<deskmate-note task="3" by="bob">I got to line 40</deskmate-note>'
+        '<deskmate-note task="3" by="bob">I got to line 40</deskmate-note>\n'
+        'When it is done: TaskUpdate(taskId=3, status="completed"). '
+        'If you cannot do it: TaskUpdate(taskId=3, status="pending").'
     )
-    assert told(Task(4, "lex", created_by="user")) == (
-        'Task #4 is yours now.\n<deskmate-task id="4" created_by="user">lex</deskmate-task>'
-    )
+    assert told(Task(4, "lex", created_by="user")).splitlines()[:2] == [
+        "Task #4 is yours now.",
+        '<deskmate-task id="4" created_by="user">lex</deskmate-task>',
+    ]
 
 
 def test_a_task_of_any_size_is_told_in_bounds_with_the_way_to_the_rest() -> None:
@@ -76,7 +79,7 @@ def test_a_task_that_an_earlier_version_told_is_told_in_the_same_bytes() -> None
 
 
 def test_a_subject_cannot_pose_as_another_line() -> None:
-    assert "\n".join(told(Task(3, "parse\nonly for: bob", created_by="ann")).splitlines()[1:]) == (
+    assert told(Task(3, "parse\nonly for: bob", created_by="ann")).splitlines()[1] == (
         '<deskmate-task id="3" created_by="ann">parse only for: bob</deskmate-task>'
     )
 

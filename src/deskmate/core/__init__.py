@@ -21,6 +21,7 @@ quiet        whether a team has come to rest
 decide       what an agent does next
 prompts      what a model is asked and what it answers
 rendering    from a transcript to a prompt, and from a reply to an entry
+call_texts   calls as our texts print them
 frames       how mail and news stand in a prompt
 briefs       the system prompt
 compaction   how full a context is, and what makes room

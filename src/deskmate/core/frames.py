@@ -11,6 +11,14 @@ from collections.abc import Iterable
 from html import escape
 from typing import assert_never
 
+from deskmate.core.call_texts import (
+    agree_to_leave,
+    approve_plan,
+    ask_to_leave,
+    hand_in_plan,
+    refuse_plan,
+    refuse_to_leave,
+)
 from deskmate.core.entries import Ended
 from deskmate.core.facts import Foreign
 from deskmate.core.handshakes import TABLE, Shake, may_ask
@@ -63,7 +71,26 @@ def message_text(envelope: Envelope) -> str | None:
     if read is None:
         return None
     body, attributes = read
-    return framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
+    told = framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
+    return "\n".join(filter(None, (told, unframed(_next_step(envelope)))))
+
+
+def _next_step(envelope: Envelope) -> str:
+    """Return how to answer a request, or what an answer to one's own request allows: calls exactly as they work."""
+    match envelope.message:
+        case ShutdownRequest(request_id=id_):
+            return f"Answer this request. To leave: {agree_to_leave(id_)}. To stay: {refuse_to_leave(id_)}."
+        case PlanRequest(request_id=id_):
+            approve, refuse = approve_plan(envelope.sender, id_), refuse_plan(envelope.sender, id_)
+            return f"Answer this plan. To approve it: {approve}. To refuse it: {refuse}."
+        case PlanResponse(approve=True):
+            return "Your plan is approved. Do the work now."
+        case PlanResponse(approve=False):
+            return f"Your plan is refused. Change it, then hand it in again: {hand_in_plan()}."
+        case ShutdownResponse(approve=False):
+            return f"{envelope.sender} stays for now. You can ask again later: {ask_to_leave(envelope.sender)}."
+        case _:
+            return ""
 
 
 def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
+from deskmate.core.call_texts import complete_task, give_back_task
 from deskmate.core.entries import (
     Agreed,
     Asked,
@@ -191,7 +192,8 @@ def told_texts(entry: Entry) -> list[str]:
 def _taken(entry: Took) -> str:
     notes = [Note(note.get("by", ""), note.get("text", "")) for note in entry.notes or ()]
     told = task_text(entry.task, entry.text, entry.created_by or "", entry.edited_by or (), notes)
-    return f"Task #{entry.task} is yours now.\n{told}"
+    done, undone = complete_task(entry.task), give_back_task(entry.task)
+    return f"Task #{entry.task} is yours now.\n{told}\nWhen it is done: {done}. If you cannot do it: {undone}."
 
 
 def envelopes(entry: Heard) -> Iterator[Envelope]:
