@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint test check bench soak demo pictures reference lock clean
+.PHONY: help setup lint test check bench quick soak demo pictures reference lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,10 @@ check: lint test ## lint and test
 
 bench: setup ## measure the promised figures
 	$(PY) -m benchmarks
+
+quick: setup ## run every part of bench and soak in small counts: do they still work?
+	$(PY) -m benchmarks --quick
+	$(PY) -m benchmarks.soak --quick
 
 soak: setup ## run the long fault runs
 	$(PY) -m benchmarks.soak

@@ -20,7 +20,8 @@ SECONDS = 60.0
 # What only the tests need is no part of an installation, and what finds it there imports it.
 HIDDEN, TEST_ONLY = "hidden", ("trio", "watchfiles")
 NOTHING = (sys.executable, "-c", "pass")
-ASK = (sys.executable, "-m", "deskmate", "run", "hi")
+# `-C .`: a folder in a repository would otherwise stand for the whole of it.
+ASK = (sys.executable, "-m", "deskmate", "-C", ".", "run", "hi")
 POST = """
 import asyncio, os, socket
 async def post():

@@ -92,7 +92,11 @@ def _typed(name: str) -> str:
 
 
 def _command(name: str) -> list[str]:
-    return [sys.executable, "-c", "pass"] if name == NOTHING else [sys.executable, "-m", "deskmate", *name.split()]
+    if name == NOTHING:
+        return [sys.executable, "-c", "pass"]
+    # `-C .`: a folder in a repository would otherwise stand for the whole of it, and its teams.
+    place = [] if name.startswith("--") else ["-C", "."]
+    return [sys.executable, "-m", "deskmate", *place, *name.split()]
 
 
 def _time(folder: Path, command: Sequence[str]) -> int:

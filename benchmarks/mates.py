@@ -13,6 +13,8 @@ from pathlib import Path
 from benchmarks.desk import TEAM, desk
 from benchmarks.stub import TALKS, Stub
 from deskmate.app.playing import in_processes
+from deskmate.app.signing import Signing
+from deskmate.config import state_folder
 from deskmate.core.members import Joined, Roster
 from deskmate.core.messages import Message
 from deskmate.core.names import ROSTER, USER
@@ -92,6 +94,8 @@ async def write(office: Office, name: str, message: Message) -> int:
 async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) -> AsyncIterator[Mates]:
     """Lend a team in a folder; with the block every agent of it ends."""
     with closing(JsonlStore.open(folder, TEAM, create=True)) as store:
+        # A teammate's process works only in a team that its user signed, with the key it finds in this environment.
+        Signing(state_folder(os.environ), folder).sign(TEAM)
         async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
             furniture = replace(ours.furniture, models=lambda _: model) if model else ours.furniture
             launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
