@@ -27,7 +27,7 @@ from tests.test_docs import DOCS, ROOT, Snippet, names, page, section, snippets
 
 SECONDS = 60
 HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
-RUN_TEAM = "echo 0 > pause.txt; deskmate run - --team kelvin --permission-mode dontAsk < goal.txt"
+RUN_TEAM = "echo 0 > pause.txt; deskmate run - --new-team kelvin --permission-mode dontAsk < goal.txt"
 _CHANGES = re.compile(r"deskmate (run|resume|--continue|send|stop|board (add|assign|done|drop))\b|kill ")
 # What differs from one run to the next, or from one machine to the next.
 _VARIES = (

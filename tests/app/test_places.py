@@ -293,5 +293,5 @@ def test_a_team_is_as_new_as_the_newest_of_its_streams(tmp_path: Path) -> None:
 @pytest.mark.parametrize("there", [[], [".teams/"], [".teams/.archive/", ".teams/file"]])
 def test_where_there_is_no_team_it_says_how_to_begin_one(tmp_path: Path, there: list[str]) -> None:
     made(tmp_path, *there)
-    with pytest.raises(Refused, match="begin one with: deskmate, or deskmate run"):
+    with pytest.raises(Refused, match="Begin one with: deskmate, or deskmate run"):
         latest_team(tmp_path)

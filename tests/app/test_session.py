@@ -60,7 +60,7 @@ async def sitting(
     script: Script,
     words: str | None,
     *,
-    latest: bool = False,
+    continues: bool = False,
     team: str | None = None,
     mode: str | None = "default",
     launcher: str = "inline",
@@ -68,7 +68,7 @@ async def sitting(
     with anyio.fail_after(SOON):
         async with FakeProvider(script) as provider:
             settings = room.settings(provider, "anthropic", permission_mode=mode, launcher=launcher)
-            async with attended(Wanted(room.place, words, team, settings), Feed(), latest=latest) as session:
+            async with attended(Wanted(room.place, words, team, settings), Feed(), continues=continues) as session:
                 yield Sat(session, provider, room)
 
 
@@ -167,7 +167,7 @@ async def test_a_question_waits_over_a_restart_and_is_answered_then(room: Room) 
     async with sitting(room, touches, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
         before, home = sat.session.questions, sat.session.home
-    async with sitting(room, touches, None, team=home) as sat:
+    async with sitting(room, touches, None, team=home, continues=True) as sat:
         assert (sat.session.questions, sat.session.home) == (before, home)
         await sat.session.answer(before[0], "yes")
         await sat.idle()
@@ -276,8 +276,8 @@ async def test_without_a_name_a_new_team_is_founded_and_the_latest_is_gone_on_wi
     room: Room,
 ) -> None:
     homes = []
-    for latest in (False, False, True):
-        async with sitting(room, chats, "Hello.", latest=latest) as sat:
+    for continues in (False, False, True):
+        async with sitting(room, chats, "Hello.", continues=continues) as sat:
             await sat.idle()
             homes.append((sat.session.home, sat.session.team))
     assert homes == [("main", "main"), ("main-2", "main-2"), ("main-2", "main-2")]

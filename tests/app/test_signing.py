@@ -57,13 +57,13 @@ async def resumes(room: Room, provider: FakeProvider) -> None:
 
 async def sits_down(room: Room, provider: FakeProvider) -> None:
     wanted = Wanted(room.place, None, TEAM, room.settings(provider, "anthropic"))
-    async with attended(wanted, Feed()):
+    async with attended(wanted, Feed(), continues=True):
         pass
 
 
 async def goes_on_with_the_latest(room: Room, provider: FakeProvider) -> None:
     wanted = Wanted(room.place, None, None, room.settings(provider, "anthropic"))
-    async with attended(wanted, Feed(), latest=True):
+    async with attended(wanted, Feed(), continues=True):
         pass
 
 
@@ -109,7 +109,7 @@ async def test_a_team_that_says_it_was_founded_from_ones_own_is_not_gone_to(room
         await room.run(provider, "anthropic")
         await forged(room.place, "evil", home=TEAM)
         wanted = Wanted(room.place, "Go on.", TEAM, room.settings(provider, "anthropic"))
-        async with attended(wanted, Feed()) as session:
+        async with attended(wanted, Feed(), continues=True) as session:
             assert session.team == TEAM
 
 
@@ -277,7 +277,7 @@ async def test_no_team_is_founded_on_what_somebody_else_left_in_its_folders(room
             (room.place / ".teams/web/lead.groups").write_text("1 1\n")
     async with FakeProvider(obeys) as provider:
         settings = room.settings(provider, "anthropic")
-        with pytest.raises(Refused, match="team 'web' is there already"):
+        with pytest.raises(Refused, match="there is a team 'web' already"):
             await run(Wanted(room.place, "Go.", "web", settings), Feed())
         assert provider.requests == []
     assert not Signing(settings.state, room.place).signed("web")

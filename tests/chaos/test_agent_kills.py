@@ -84,7 +84,7 @@ def typed(workspace: Path, words: str | None = None) -> list[str]:
     """Return what a person types who wants the goal reached: as much as was not said before, and these words."""
     team = workspace / ".teams" / "main"
     if not look(team / "roster.jsonl").records:
-        deed = ["run", GOAL, "--team", "main"]
+        deed = ["run", GOAL, "--new-team", "main"]
     elif not look(team / "lead_inbox.jsonl").records:
         deed = ["resume", "main", GOAL]
     else:

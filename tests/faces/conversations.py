@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from anyio.from_thread import start_blocking_portal
 
 from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.faults import Plan
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, environment
@@ -85,11 +87,12 @@ class Place:
 
 
 @contextmanager
-def held(place: Path, script: Callable[[Asked], Say] = play) -> Iterator[Place]:
+def held(place: Path, script: Callable[[Asked], Say] = play, faults: Plan = MappingProxyType({})) -> Iterator[Place]:
     """Have a place for conversations with models that play a script, of a user who has no sandbox."""
     folder, home = place / "work", _home(place)
     folder.mkdir()
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(FakeProvider(script)) as provider:
+    opened = FakeProvider(script, faults=faults)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as provider:
         keys: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-test", "ANTHROPIC_BASE_URL": provider.url}
         yield Place(folder, environment(home, DESKMATE_MODEL="anthropic:claude-sonnet-4-5", **keys))
 

@@ -246,7 +246,7 @@ def test_wrong_arguments_are_a_sentence_and_exit_code_2(place: Path, env: Env, a
 def test_in_a_folder_without_teams_there_is_nothing_to_accept(tmp_path: Path, env: Env) -> None:
     ended = at(tmp_path, "doctor", "--accept", "--yes", env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate, or deskmate run\n"
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path} yet. Begin one with: deskmate, or deskmate run\n"
 
 
 def test_a_board_that_is_gone_is_a_sentence(place: Path, env: Env) -> None:

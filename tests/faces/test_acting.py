@@ -304,7 +304,7 @@ ACTS = (
 def test_in_an_empty_folder_there_is_no_team_to_act_on(tmp_path: Path, env: Env, act: list[str]) -> None:
     ended = at(tmp_path, *act, env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert ended.stderr == f"deskmate: there is no team in {tmp_path}; begin one with: deskmate, or deskmate run\n"
+    assert ended.stderr == f"deskmate: there is no team in {tmp_path} yet. Begin one with: deskmate, or deskmate run\n"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -47,7 +47,7 @@ def test_run_hands_the_goal_and_the_flags_to_the_app(env: Env, tmp_path: Path) -
     flags = ["--model", "gpt-5", "--permission-mode", "acceptEdits", "--max-cost", "2", "--max-steps", "9"]
     caps = ["--max-tokens", "5000", "--max-time", "90", "--max-members", "0", "--max-calls", "3"]
     env["OPENAI_API_KEY"] = "sk-other"
-    assert typed("-C", str(tmp_path), "run", "tidy up", "--team", "t", *flags, *caps, app=app, env=env).code == 0
+    assert typed("-C", str(tmp_path), "run", "tidy up", "--new-team", "t", *flags, *caps, app=app, env=env).code == 0
     capped = {"max_cost": 2.0, "max_steps": 9, "max_tokens": 5000, "max_time": 90.0, "max_members": 0, "max_calls": 3}
     settings = settings_of(env, model="gpt-5", permission_mode="acceptEdits", **capped)
     assert app.wanted == [("run", Wanted(tmp_path, "tidy up", "t", settings))]
@@ -95,7 +95,7 @@ def test_what_is_not_typed_is_read_from_stdin(env: Env, args: list[str]) -> None
         (["fix the tests", "now"], "", "'now' is none"),
         (["--", " "], "", "There are no words"),
         (["--plain", "board"], "", "--plain does not belong before a command"),
-        (["--team", "x", "--continue"], "", "take one of them"),
+        (["--team", "x", "--continue"], "", "Choose one of --team, --new-team and --continue."),
         (["run", "x", "--output", "xml"], "", "stream-json"),
         (["run", "x", "--max-cost", "0"], "", "the flag --max-cost must be a number of dollars above 0"),
         (["run", "x", "--max-steps", "0"], "", "--max-steps"),

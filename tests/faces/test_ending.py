@@ -33,7 +33,7 @@ def test_a_signal_ends_the_run_in_good_order_and_says_how_to_go_on(tmp_path: Pat
 
 
 def test_a_signal_before_there_is_a_team_says_that_nothing_was_begun(tmp_path: Path) -> None:
-    with child("waits", "run", "x", "--team", "t", home=tmp_path) as process:
+    with child("waits", "run", "x", "--new-team", "t", home=tmp_path) as process:
         lines(process, HEAD, "[lead] bash make test\n")
         process.send_signal(signal.SIGINT)
         assert ended(process) == Ended(130, "", f"{STOPPING}{AWAY}deskmate: interrupted before anything was begun\n")

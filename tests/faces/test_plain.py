@@ -89,7 +89,7 @@ def test_a_line_that_cannot_be_carried_out_makes_the_exit_code_1(place: Place, r
 
 
 @pytest.mark.parametrize("stdin", ["", "\n  \n\\\n"])
-@pytest.mark.parametrize("args", [[], ["--team", "web"]])
+@pytest.mark.parametrize("args", [[], ["--new-team", "web"]])
 def test_where_nothing_is_to_be_said_nothing_is_founded(place: Place, stdin: str, args: list[str]) -> None:
     end = place.piped(stdin, *args)
     told = 'there is nothing to say: stdin is empty; pipe words in, or type them: deskmate "WORDS"'
@@ -243,7 +243,7 @@ def test_mail_to_the_user_is_shown_whole(tmp_path: Path) -> None:
 
 @pytest.mark.behaviour("cli")
 def test_a_named_team_is_founded_and_the_next_time_gone_on_with(place: Place) -> None:
-    assert place.piped("hello\n", "--team", "web").code == 0
+    assert place.piped("hello\n", "--new-team", "web").code == 0
     assert place.piped("hello\n", "--team", "web").code == 0
     assert place.teams == ["web"]
     assert "team web: 2 calls" in place.piped("/team\n", "--team", "web").stderr
@@ -251,7 +251,7 @@ def test_a_named_team_is_founded_and_the_next_time_gone_on_with(place: Place) ->
 
 @pytest.mark.behaviour("cli")
 def test_the_last_team_is_gone_on_with_where_that_is_wanted_and_else_a_new_one_founded(place: Place) -> None:
-    place.piped("hello\n", "--team", "web")
+    place.piped("hello\n", "--new-team", "web")
     place.piped("hello\n")
     assert place.teams == ["main", "web"]
     assert "team main: 2 calls" in place.piped("hello\n", "-c").stderr
@@ -287,8 +287,9 @@ def test_without_a_key_nothing_is_founded(place: Place) -> None:
     ("args", "told"),
     [
         (["--continue"], "there is no team"),
-        (["--team", "no/name"], "no/name"),
-        (["--team", "lead"], "lead"),
+        (["--team", "web"], "there is no team 'web'"),
+        (["--new-team", "no/name"], "no/name"),
+        (["--new-team", "lead"], "lead"),
         (["--model", "llama3"], "openai:llama3"),
     ],
 )

@@ -357,7 +357,7 @@ async def play(room: Room, provider: FakeProvider, *words: str, stdin: str = "{}
     [
         (["bob", "--team", TEAM], "{}\n", 2, "deskmate: there is no teammate 'bob' in team 'main'; there is alice\n"),
         ([LEAD, "--team", TEAM], "{}\n", 2, "deskmate: there is no teammate 'lead' in team 'main'; there is alice\n"),
-        ([ALICE, "--team", "other"], "{}\n", 2, "deskmate: there is no team 'other' in {place}; there is main\n"),
+        ([ALICE, "--team", "other"], "{}\n", 2, "deskmate: there is no team 'other' in {place}. There is main.\n"),
         (
             [ALICE, "--team", TEAM],
             '{"settings": {"max_steps": 0}}\n',

@@ -1,5 +1,6 @@
 """Places: which folder is worked in and which team is meant. Nothing here opens a file of the workspace's own."""
 
+import difflib
 import os
 import shlex
 from collections.abc import Collection, Iterator
@@ -7,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+from deskmate.core.names import BOARD, SPEND
 from deskmate.core.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
 from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
@@ -15,7 +17,9 @@ from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import homes
 
 FIRST_TEAM = "main"
-_BEGIN = "begin one with: deskmate, or deskmate run"
+# So many teams are named in an error at most.
+_MOST_NAMED = 5
+_BEGIN = "Begin one with: deskmate, or deskmate run"
 
 
 def workspace_of(chosen: Path | None) -> Path:
@@ -124,24 +128,45 @@ def free_team(workspace: Path, taken: Collection[str] = ()) -> str:
     return next(name for name in names if name not in taken and is_unused(workspace, name))
 
 
-def known_team(workspace: Path, name: str) -> str:
-    """Return the name of a team that is there; raise Refused, naming those that are, or StoreError."""
+def known_team(workspace: Path, name: str, advice: str = "") -> str:
+    """Return the name of a team that is there; raise Refused, naming the nearest, or StoreError."""
     teams = teams_in(workspace)
     if name in teams:
         return name
     if name in strays_in(workspace):
         raise UnsafeFolder(f"{workspace / TEAMS / name} is a link or a file, not a folder; move it away")
-    there = f"there is {', '.join(teams)}" if teams else f"there is none yet; {_BEGIN}"
-    hint = f'; to say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
-    raise Refused(f"there is no team '{name[:80]}' in {workspace}; {there}{hint}{_hint(workspace)}")
+    hint = f' To say something to one: deskmate resume {teams[0]} "TEXT"' if teams and " " in name else ""
+    told = f"there is no team '{name[:80]}' in {workspace}. {_there(name, teams)}{hint}{_hint(workspace)}"
+    raise Refused(f"{told}{advice}")
+
+
+def _there(name: str, teams: list[str]) -> str:
+    if not teams:
+        return f"There is none yet. {_BEGIN}"
+    if near := difflib.get_close_matches(name, teams, n=_MOST_NAMED):
+        return f"Did you mean {' or '.join(near)}?"
+    more = f" and {len(teams) - _MOST_NAMED} more" if len(teams) > _MOST_NAMED else ""
+    return f"There is {', '.join(teams[:_MOST_NAMED])}{more}."
+
+
+def has_begun(workspace: Path, team: str) -> bool:
+    """Tell whether somebody ever said something in a team, put a task on its board, or founded it from another."""
+    files = [*(workspace / TEAMS / team).glob("*_inbox.jsonl"), workspace / TEAMS / team / f"{SPEND}.jsonl"]
+    for file in (*files, workspace / TASKS / team / f"{BOARD}.jsonl"):
+        with suppress(OSError):
+            if file.lstat().st_size:
+                return True
+    begun = founding(workspace, team)
+    # Of one that cannot be read nobody can tell.
+    return begun is None or begun.home is not None
 
 
 def latest_team(workspace: Path) -> str:
-    """Return the team that was last written to; raise Refused where there is none."""
+    """Return the team that was last written to, those first in which something was said; raise Refused for none."""
     teams = teams_in(workspace)
     if not teams:
-        raise Refused(f"there is no team in {workspace}; {_BEGIN}{_hint(workspace)}")
-    return max(teams, key=lambda team: written(workspace, team))
+        raise Refused(f"there is no team in {workspace} yet. {_BEGIN}{_hint(workspace)}")
+    return max(teams, key=lambda team: (has_begun(workspace, team), written(workspace, team)))
 
 
 def written(workspace: Path, team: str) -> float:

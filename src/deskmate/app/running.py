@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import httpx2
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from deskmate.app.confining import refuse_unconfined, sandbox_of
 from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
@@ -80,7 +80,8 @@ class Wanted:
 class Outcome:
     """How a run ended: the last words, why it ended, and what it came to.
 
-    `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks.
+    `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
+    is still there; one that was begun here and that no model ever answered is not.
     """
 
     team: str
@@ -91,12 +92,14 @@ class Outcome:
     usage: Usage
     cost: float | None
     tasks: tuple[SeenTask, ...] = ()
+    kept: bool = True
 
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
     async with founded(wanted, feed, attended=False) as (furniture, teams):
-        return await play_lead(furniture, teams, told=bool(wanted.goal))
+        outcome = await play_lead(furniture, teams, told=bool(wanted.goal))
+    return replace(outcome, kept=teams.kept)
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
@@ -110,7 +113,10 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
 
 @asynccontextmanager
 async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
-    """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer."""
+    """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer.
+
+    If nothing was said to it or no model ever answered, no team is left at the end.
+    """
     place, settings = workspace_of(wanted.workspace), wanted.settings
     if not wanted.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
         _LOG.warning("the workspace is now %s. %s. To continue there, run: %s", place, *beyond)
@@ -124,14 +130,19 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
         await _permit(teams.office, wanted, mode, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
         await tell(teams.office, wanted.goal)
-        yield await _furnished(place, wanted, client, sandbox, teams), teams
+        try:
+            yield await _furnished(place, wanted, client, sandbox, teams), teams
+        finally:
+            with CancelScope(shield=True):
+                await teams.drop_unused()
 
 
 @asynccontextmanager
 async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
     """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
     place, settings = workspace_of(wanted.workspace), wanted.settings
-    asked = known_team(place, wanted.team) if wanted.team else latest_team(place)
+    begin = f" To begin a team with this name: --new-team {wanted.team}"
+    asked = known_team(place, wanted.team, begin) if wanted.team else latest_team(place)
     Signing(settings.state, place).check(asked)
     name = home_of(place, asked)
     check_model(settings)
@@ -179,7 +190,9 @@ async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Tea
                 await teams.office.roster.found(name)
             except (Refused, Held) as error:
                 if wanted.team:
-                    raise Refused(f"team '{name}' is there already; go on by: deskmate resume {name}") from error
+                    raise Refused(
+                        f"there is a team '{name}' already. To continue it: deskmate --team {name}"
+                    ) from error
                 taken.add(name)
                 await stack.aclose()
             else:

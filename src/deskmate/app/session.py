@@ -15,7 +15,6 @@ import anyio
 from deskmate.app.furnishing import Furniture
 from deskmate.app.listening import Letter, entries_in
 from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
-from deskmate.app.places import workspace_of
 from deskmate.app.post import Post
 from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
@@ -33,7 +32,6 @@ from deskmate.runtime.feed import Feed
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.questions import Questions
-from deskmate.stores.archive import teams_in
 
 __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
 
@@ -58,14 +56,13 @@ class Permitted:
 
 
 @asynccontextmanager
-async def attended(wanted: Wanted, feed: Feed, *, latest: bool = False) -> AsyncIterator["Session"]:
+async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> AsyncIterator["Session"]:
     """Open the team that is wanted with a person there, and have it played for as long as this is open.
 
-    A team of that name is gone on with where it is there, else founded; without a name a new one is founded, with
-    `latest` the one last written to gone on with. What is asked waits for an answer, also when this is closed.
+    With `continues` that is the team of that name, or the one last written to; otherwise a new team is begun, with that
+    name if there is one. What is asked waits for an answer, also when this is closed.
     """
-    there = latest or (wanted.team is not None and wanted.team in teams_in(workspace_of(wanted.workspace)))
-    opened = reopened if there else founded
+    opened = reopened if continues else founded
     async with (
         opened(wanted, feed, attended=True) as (furniture, teams),
         session_with(furniture, teams) as session,
@@ -161,6 +158,11 @@ class Session:
     def home(self) -> str:
         """The team that the lead came from, by which this is gone on with."""
         return self._teams.home
+
+    @property
+    def kept(self) -> bool:
+        """Whether the team is there once this is closed. One that nothing was said to, or no model answered, is not."""
+        return self._teams.kept
 
     @property
     def model(self) -> str:

@@ -6,7 +6,7 @@ the home. So whatever is killed where, who comes next finds one of two states, o
 
 import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -16,9 +16,9 @@ from anyio import to_thread
 from deskmate.app.signing import Signing
 from deskmate.core.members import PolicySet, Working
 from deskmate.core.members import Roster as Members
-from deskmate.core.names import LEAD, new_name
+from deskmate.core.names import LEAD, mail, new_name
 from deskmate.core.spending import Spending
-from deskmate.errors import Held, Refused, StoreUnavailable, UnsafeFolder
+from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.runtime.feed import Founded
 from deskmate.runtime.mirror import Mirror
 from deskmate.runtime.office import Office
@@ -27,12 +27,14 @@ from deskmate.runtime.team import Team
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.removal import remove_team
 
 
 class Teams:
     """The teams of one lead, whose seat at home the process holds. `office` is that of whichever it works in.
 
     `signing`: by what a team is known to be this user's. `players`: who has the teammates played, once somebody does.
+    `kept`: whether the home is still there.
     """
 
     def __init__(self, signing: Signing, home: str, store: JsonlStore, joint: JointStore, office: Office) -> None:
@@ -42,6 +44,7 @@ class Teams:
         self._store, self._joint = store, joint
         self._opened, self._turn = AsyncExitStack(), anyio.Lock()
         self.players: Team | None = None
+        self.kept = True
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,6 +99,24 @@ class Teams:
                 self._turn_to(state, spent, self._store)
                 await self._opened.aclose()
         return str(place.relative_to(self._workspace))
+
+    async def drop_unused(self) -> None:
+        """Remove the home if it was of no use: nothing was said there, or the model failed and never answered.
+
+        `kept` tells whether that was so. What the disk does not tell or let go is kept.
+        """
+        with suppress(StoreError):
+            if await self._is_unused():
+                await to_thread.run_sync(remove_team, self._workspace, self.home)
+                self.kept = False
+
+    async def _is_unused(self) -> bool:
+        office = self.office
+        lead = (await office.roster.refresh()).members[LEAD]
+        if (await office.purse.refresh()).team.calls or (await office.board.refresh()).number:
+            return False
+        failed = lead.status.word == "parked" and not office.purse.over(LEAD, 0)
+        return failed or not await office.pen.store.read(mail(LEAD))
 
     async def permit(self, policy: PolicySet) -> None:
         """Record what the user permits where the lead works, and at its home, where it goes back to.

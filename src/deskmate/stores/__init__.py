@@ -12,5 +12,6 @@ jsonl         files that people can read; any number of processes, one machine (
   watches       what the operating system tells about changed files
 joint         a lead's home and the team it works in, as one
 archive       whose home a team names, and putting a team away
+removal       deleting the folders of a team for good
 projections   readable copies of roster and board, from which nothing is taken
 """

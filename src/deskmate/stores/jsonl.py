@@ -74,7 +74,8 @@ class JsonlStore:
                 for top in (TEAMS, TASKS):
                     opened.append(undo.enter_context(closing(Folder.of(workspace, (top, team), files, create=create))))
                     if create:
-                        _keep_out_of_git(Folder.of(workspace, (top,), files, create=True))
+                        with closing(Folder.of(workspace, (top,), files, create=True)) as above:
+                            keep_out_of_git(above)
                 store = cls(opened[0], opened[1], undo.enter_context(closing(watch())))
                 undo.pop_all()
                 return store
@@ -246,17 +247,14 @@ class JsonlStore:
                     _LOG.warning("late sync of %s failed: %s", file.stream, error)
 
 
-def _keep_out_of_git(top: Folder) -> None:
+def keep_out_of_git(top: Folder) -> None:
     """Let a folder of ours hide itself: no file of the repository is touched, and no git is needed."""
+    fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT)
     try:
-        fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT)
-        try:
-            if os.fstat(fd).st_size == 0:
-                top.files.write(fd, b"*\n")
-        finally:
-            os.close(fd)
+        if os.fstat(fd).st_size == 0:
+            top.files.write(fd, b"*\n")
     finally:
-        top.close()
+        os.close(fd)
 
 
 def _place(file: StreamFile) -> Place:

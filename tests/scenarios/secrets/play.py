@@ -130,7 +130,7 @@ def perform(stand: Stand) -> list[int]:
         stand.type("run", "--trust", "--output", "stream-json", f"Go, with {SHAPED['typed']}."),
         stand.type("send", "lead", f"hello, take {SHAPED['sent']}"),
         stand.type("board", "add", f"use {SHAPED['task of the user']}"),
-        stand.type("--plain", "--team", "talk", stdin=conversation),
+        stand.type("--plain", "--new-team", "talk", stdin=conversation),
         stand.type("tail", "lead", "main"),
         stand.type("doctor"),
         stand.type("oops", SHAPED["mistyped"]),

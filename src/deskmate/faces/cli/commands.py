@@ -6,7 +6,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -128,8 +128,9 @@ def _headless_options(command: Command) -> Command:
     help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
 )
 @click.option("--plain", is_flag=True, help="Converse line by line. Also chosen where there is no terminal.")
-@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Go on with this team, or found it.")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Go on with the team that was last at work here.")
+@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Continue this team.")
+@click.option("--new-team", metavar="NAME", help="Begin a team with this name. Default: main, main-2, ...")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team that something was said to.")
 @_mode_option("You are asked where that is left to you.")
 @_options
 @click.pass_context
@@ -139,6 +140,7 @@ def deskmate(
     workspace: Path | None,
     plain: bool,
     team: str | None,
+    new_team: str | None,
     latest: bool,
     trusts: bool,
     **flags: object,
@@ -152,15 +154,16 @@ def deskmate(
     if ctx.invoked_subcommand is not None:
         _refuse_options(ctx)
         return 0
-    if team and latest:
-        raise click.UsageError("--team names a team and --continue takes the last one; take one of them.", ctx)
+    if sum(map(bool, (team, new_team, latest))) > 1:
+        raise click.UsageError("Choose one of --team, --new-team and --continue.", ctx)
     words = ctx.meta["words"]
     if words is not None and not words.strip():
         raise click.UsageError('There are no words. Write some, as in: deskmate "where are retries handled?"', ctx)
     with importing():
         from deskmate.faces.cli.sitting import Sitting
 
-    sitting = Sitting(workspace, words and bounded(words), team, latest, flags, trusts)
+    continues = latest or team is not None
+    sitting = Sitting(workspace, words and bounded(words), team or new_team, continues, flags, trusts)
     return _converse(sitting, plain=plain or not at_terminal())
 
 
@@ -190,11 +193,19 @@ def _converse(sitting: "Sitting", *, plain: bool) -> int:
 
 @deskmate.command()
 @click.argument("goal", nargs=-1)
-@click.option("--team", metavar="NAME", help="The name of the new team. Else: main, main-2, ...")
+@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Give the goal to this team instead.")
+@click.option("--new-team", metavar="NAME", help="The name of the new team. Default: main, main-2, ...")
 @_headless_options
 @click.pass_context
 def run(
-    ctx: click.Context, /, goal: tuple[str, ...], team: str | None, output: str, trusts: bool, **flags: object
+    ctx: click.Context,
+    /,
+    goal: tuple[str, ...],
+    team: str | None,
+    new_team: str | None,
+    output: str,
+    trusts: bool,
+    **flags: object,
 ) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
 
@@ -204,10 +215,13 @@ def run(
     words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
     if not words or not words.strip():
         raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
+    if team and new_team:
+        raise click.UsageError("Choose one of --team and --new-team.", ctx)
     with importing():
         from deskmate.faces.cli.run import Errand, carry_out
 
-    errand = Errand("run", ctx.meta["workspace"], bounded(words), team, output, flags, trusts)
+    deed: Literal["run", "resume"] = "resume" if team else "run"
+    errand = Errand(deed, ctx.meta["workspace"], bounded(words), team or new_team, output, flags, trusts)
     return carry_out(errand, ctx.obj)
 
 

@@ -18,10 +18,13 @@ def line(fields: Fields) -> str:
 
 
 def of_outcome(outcome: "Outcome", model: str) -> Fields:
-    """Return how it ended; `cost_usd` is null if a price is not known, `open_tasks` names the first few."""
+    """Return how it ended; `open_tasks` names the first few.
+
+    `team` is null if none was kept, `cost_usd` if a price is not known.
+    """
     left = [task for task in outcome.tasks if task.status != "completed"]
     return {
-        "team": outcome.team,
+        "team": outcome.team if outcome.kept else None,
         "text": outcome.text,
         "end": outcome.end,
         "reason": outcome.reason,

@@ -106,15 +106,17 @@ class _Conversation:
     async def _open(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
         feed = Feed()
         feed.listen(self._teller.hear)
-        opened = attended(self._sitting.wanted(settings), feed, latest=self._sitting.latest)
-        with anyio.CancelScope() as scope, self._reins.stops(scope):
-            async with opened as session:
-                talk = Talk(session, cells)
-                self._reins.pressed = partial(self._press, session, talk)
-                try:
+        opened = attended(self._sitting.wanted(settings), feed, continues=self._sitting.continues)
+        session: Session | None = None
+        try:
+            with anyio.CancelScope() as scope, self._reins.stops(scope):
+                async with opened as session:
+                    talk = Talk(session, cells)
+                    self._reins.pressed = partial(self._press, session, talk)
                     return await body(session, talk, feed)
-                finally:
-                    self._parting = self._sitting.parting(session)
+        finally:
+            # Only now is it known whether the team is kept.
+            self._parting = self._sitting.parting(session) if session else ""
         return INTERRUPTED
 
     # -- at a keyboard ----------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from deskmate.faces.cli.listings import open_line
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
+from deskmate.faces.cli.sitting import NEVER_ANSWERED
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.cli.trusting import consent_of
 
@@ -128,13 +129,15 @@ class _Run:
             self._stdout.put(app.to_line(happening) + "\n")
 
     def _tell(self, outcome: Outcome) -> None:
-        self._progress.note(_sum(outcome))
+        if outcome.kept:
+            self._progress.note(_sum(outcome))
         if left := open_line(outcome.tasks):
             self._progress.note(left)
         # An answer without a word needs one, too.
         if outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
-            self._progress.note(f"deskmate: {what}{self._way_on()}")
+            way_on = self._way_on() if outcome.kept else f"\n{NEVER_ANSWERED}"
+            self._progress.note(f"deskmate: {what}{way_on}")
 
     def _way_on(self) -> str:
         if self._team is None:

@@ -18,18 +18,22 @@ from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.tables import note
 from deskmate.faces.cli.trusting import consent_of
 
+NOTHING_SAID = "Nothing was said, so no team was kept."
+NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."
+
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
-    """What was typed. `latest`: the team last written to is gone on with. `trusts`: all of the folder is, here and now.
+    """What was typed. `continues`: the named team, or the last one, is continued; otherwise a new one is begun.
 
+    `trusts`: all of the folder is, here and now.
     `consent`: what of the workspace is used, once that is known.
     """
 
     workspace: Path | None
     words: str | None
     team: str | None
-    latest: bool
+    continues: bool
     flags: Mapping[str, object]
     trusts: bool = False
     consent: Consent = NO_CONSENT
@@ -55,6 +59,8 @@ class Sitting:
 
     def parting(self, session: Session) -> str:
         """Return what is said on leaving: what it came to, which tasks are open, who was busy, and how to go on."""
+        if not session.kept:
+            return NEVER_ANSWERED if session.letters else NOTHING_SAID
         team, busy, spent, left = session.home, session.busy, session.spent, open_line(session.tasks)
         stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped here; " if busy else ""
         sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"

@@ -13,7 +13,7 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, Settings
-from deskmate.app.session import attended
+from deskmate.app.session import Session, attended
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.main import INTERRUPTED
@@ -56,18 +56,24 @@ class _Visit:
     async def play(self, brake: Brake) -> None:
         """Show the team until the person leaves or the brake is pulled."""
         feed, sitting = Feed(), self._sitting
-        with anyio.CancelScope() as scope, brake.stops(scope):
-            async with attended(sitting.wanted(self._settings), feed, latest=sitting.latest) as session:
-                history = _Typed(self.note)
-                self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
-                for warning in self._settings.warnings:
-                    self.note(f"warning: {warning}")
-                try:
-                    with noting(screen.note):
-                        await run_screen(screen, brake)
-                finally:
-                    self.parting = sitting.parting(session)
-                self.left = True
+        session: Session | None = None
+        try:
+            with anyio.CancelScope() as scope, brake.stops(scope):
+                opened = attended(sitting.wanted(self._settings), feed, continues=sitting.continues)
+                async with opened as session:
+                    await self._show(session, feed, brake)
+                    self.left = True
+        finally:
+            # Only now is it known whether the team is kept.
+            self.parting = sitting.parting(session) if session else ""
+
+    async def _show(self, session: Session, feed: Feed, brake: Brake) -> None:
+        history = _Typed(self.note)
+        self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
+        for warning in self._settings.warnings:
+            self.note(f"warning: {warning}")
+        with noting(screen.note):
+            await run_screen(screen, brake)
 
     def note(self, words: str) -> None:
         """Show words of the program, on the screen once there is one."""

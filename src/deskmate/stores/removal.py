@@ -1,0 +1,68 @@
+"""Removal: how the folders of a team are deleted for good. `app` above decides which may be.
+
+Nothing is followed out of the workspace: folders are opened by descriptor, and a link is moved and unlinked as itself.
+Every function blocks.
+"""
+
+import os
+import secrets
+import shutil
+import stat
+from contextlib import closing, suppress
+from pathlib import Path
+
+from deskmate.errors import StoreUnavailable
+from deskmate.stores.archive import ARCHIVE
+from deskmate.stores.files import Files
+from deskmate.stores.folders import Folder
+from deskmate.stores.jsonl import TASKS, TEAMS, keep_out_of_git
+
+REMOVED = ".removed"
+_IGNORE = ".gitignore"
+
+
+def remove_team(workspace: Path, team: str, archived: tuple[str, ...] = ()) -> None:
+    """Delete a team's folders, and places in the archive; raise StoreUnavailable or UnsafeFolder.
+
+    A kill before the end leaves either the team or, out of the way, folders that the next removal deletes.
+    """
+    files, mark = Files(), secrets.token_hex(8)
+    try:
+        with closing(Folder.of(workspace, (TEAMS, REMOVED), files, create=True)) as into:
+            # The team's own folder goes last: until then somebody sees that there is more to remove.
+            places = [*(((TEAMS, ARCHIVE), name) for name in archived), ((TASKS,), team), ((TEAMS,), team)]
+            for number, (parts, name) in enumerate(places):
+                with suppress(FileNotFoundError), closing(Folder.of(workspace, parts, files, create=False)) as above:
+                    files.move(name, above.fd, f"{mark}-{number}", into.fd)
+            for name in os.listdir(into.fd):
+                _delete(name, into.fd)
+    except OSError as error:
+        where = error.filename or workspace / TEAMS / team
+        raise StoreUnavailable(f"Cannot remove {where}: {error.strerror}. Fix that, then try again.") from error
+    _remove_if_empty(workspace, files)
+
+
+def _delete(name: str, folder: int) -> None:
+    # Another process that removes a team right now deletes the same.
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _remove_if_empty(workspace: Path, files: Files) -> None:
+    """Delete the folders that hold all teams if there is none left: a folder that has them may be a workspace."""
+    with suppress(OSError), closing(Folder.of(workspace, (TEAMS,), files, create=False)) as teams:
+        os.rmdir(REMOVED, dir_fd=teams.fd)
+        with suppress(FileNotFoundError):
+            os.rmdir(ARCHIVE, dir_fd=teams.fd)
+    for top in (TASKS, TEAMS):
+        with suppress(OSError), closing(Folder.of(workspace, (top,), files, create=False)) as folder:
+            if os.listdir(folder.fd) == [_IGNORE]:
+                os.unlink(_IGNORE, dir_fd=folder.fd)
+                try:
+                    os.rmdir(workspace / top)
+                except OSError:
+                    # Somebody began a team there meanwhile.
+                    keep_out_of_git(folder)

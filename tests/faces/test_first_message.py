@@ -1,0 +1,114 @@
+"""A team begins with its first message: what never got that far, or never got an answer, leaves no team behind."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deskmate.testing.faults import Status
+from tests.faces.conversations import Place, held
+from tests.faces.teams import founded
+from tests.faces.tui.test_opening import AtScreen
+
+
+@pytest.fixture
+def place(shared: Place, tmp_path: Path) -> Place:
+    return shared.own(tmp_path)
+
+
+@pytest.fixture
+def denied(tmp_path: Path) -> Iterator[Place]:
+    """A place at a provider that takes nobody's key."""
+    with held(tmp_path, faults=lambda number, asked: Status(401, message="invalid x-api-key")) as place:
+        yield place
+
+
+def test_a_screen_that_is_opened_and_left_leaves_no_trace(place: Place) -> None:
+    with AtScreen(place) as terminal:
+        terminal.see("to lead")
+        assert "team main" not in terminal.leave()
+    assert [path.name for path in place.folder.iterdir() if path.name.startswith(".t")] == []
+    with AtScreen(place, "--new-team", "web") as terminal:
+        terminal.see("to lead")
+        parting = terminal.leave()
+    assert "Nothing was said, so no team was kept." in parting
+    assert place.teams == []
+
+
+def test_a_conversation_of_commands_alone_leaves_the_last_team_the_last(place: Place) -> None:
+    place.piped("hello\n")
+    end = place.piped("/team\n/mode plan\n")
+    assert end.stderr.endswith("Nothing was said, so no team was kept.\n")
+    assert place.teams == ["main"]
+    assert place.in_shell("deskmate board").stdout == "team main: no tasks\n"
+
+
+def test_a_team_in_which_nothing_was_ever_said_is_not_the_last_team(place: Place) -> None:
+    place.piped("hello\n")
+    founded(place.folder, "web")
+    for command in ("board", "cost"):
+        assert place.in_shell(f"deskmate {command}").stdout.startswith("team main")
+    assert "Hello." in place.in_shell("deskmate tail lead").stdout
+    place.piped("hello\n", "--continue")
+    assert not (place.folder / ".teams/web/lead_inbox.jsonl").exists()
+
+
+@pytest.mark.parametrize("deed", ['run "tidy up"', 'run "tidy up" --new-team web', '--plain "tidy up" < /dev/null'])
+def test_a_start_that_the_model_refuses_for_good_leaves_no_team(denied: Place, deed: str) -> None:
+    end = denied.in_shell(f"deskmate {deed}")
+    assert end.code == 1
+    assert "401" in end.stderr
+    assert end.stderr.endswith("The model never answered, so no team was kept. Fix that, then try again.\n")
+    assert "resume" not in end.stderr
+    assert denied.teams == []
+
+
+def test_a_start_that_failed_names_no_team_to_programs(denied: Place) -> None:
+    result = json.loads(denied.in_shell("deskmate run x --output json").stdout)
+    assert (result["team"], result["end"]) == (None, "parked")
+
+
+def test_a_team_that_was_answered_is_kept_when_the_model_fails_later(tmp_path: Path) -> None:
+    with held(tmp_path, faults=lambda number, asked: Status(401) if number else None) as place:
+        assert place.in_shell("deskmate run hello").code == 0
+        for deed in ("resume main more", "--team main 'go on' < /dev/null"):
+            end = place.in_shell(f"deskmate {deed}")
+            assert (end.code, place.teams) == (1, ["main"])
+            assert "deskmate resume main" in end.stderr
+
+
+@pytest.mark.parametrize("deed", ["--plain --team kelvn -- hello", "run hello --team kelvn"])
+def test_a_team_that_is_not_there_is_not_begun_by_its_name(place: Place, deed: str) -> None:
+    for team in ("kelvin", "main"):
+        place.in_shell(f"deskmate run hello --new-team {team}")
+    end = place.in_shell(f"deskmate {deed}")
+    assert end.code == 2
+    told = end.stderr.splitlines()[-1]
+    assert told.startswith(f"deskmate: there is no team 'kelvn' in {place.folder}. Did you mean kelvin?")
+    assert told.endswith("To begin a team with this name: --new-team kelvn")
+    assert place.teams == ["kelvin", "main"]
+
+
+def test_a_new_team_has_the_name_that_it_was_given_and_only_a_free_one(place: Place) -> None:
+    assert place.piped("hello\n", "--new-team", "web").code == 0
+    assert place.in_shell("deskmate run hello --new-team api").code == 0
+    for deed in ("--plain --new-team web -- hello", "run hello --new-team web"):
+        end = place.in_shell(f"deskmate {deed}")
+        assert end.code == 2
+        assert end.stderr.splitlines()[-1].startswith("deskmate: there is a team 'web' already.")
+    assert place.teams == ["api", "web"]
+
+
+def test_a_run_continues_the_team_that_it_names(place: Place) -> None:
+    place.in_shell("deskmate run hello --new-team web")
+    assert place.in_shell("deskmate run 'once more' --team web").code == 0
+    assert "once more" in place.in_shell("deskmate inbox lead web").stdout
+    assert place.teams == ["web"]
+
+
+@pytest.mark.parametrize("two", ["--team web --new-team api", "--continue --new-team api", "--team web --continue"])
+def test_only_one_team_can_be_chosen(place: Place, two: str) -> None:
+    end = place.in_shell(f"deskmate {two} -- hello")
+    assert (end.code, place.teams) == (2, [])
+    assert "Choose one of --team, --new-team and --continue." in end.stderr
