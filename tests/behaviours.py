@@ -72,7 +72,7 @@ TEAM: dict[str, str] = {
     "deliver": "an idle hearer is woken, a busy one hears before its next call; each message once, in order per sender",
     "sender": "the runtime stamps the sender; words that are all that came of a turn wake the lead, batched",
     "bounce": "mail unheard by who left comes back whole, to the lead if its sender left too",
-    "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls not begun",
+    "urgent": "an interrupt rests the agent; the user's text and a shutdown request skip calls nobody is asked about",
     "tiers": "one table says which tools lead, teammate and subagent have, in plan and delegate mode too",
     "idle": "after each turn a record with its last words, and a member that stays and can be written to",
     "autoclaim": "who is idle takes the next task that fits by itself and is told of it; mail comes first",

@@ -72,6 +72,11 @@ async def sitting(
                 yield Sat(session, provider, room)
 
 
+def touches_and_tells_the_last(asked: Asked) -> Say:
+    """Touch a file, and repeat what came last."""
+    return Say(f"It said: {asked.texts[-1]}") if asked.results else Say("I touch it.", [TOUCH])
+
+
 def touches(asked: Asked) -> Say:
     """Touch a file, and tell what came of it."""
     return Say(f"It said: {asked.results[-1].text}") if asked.results else Say("I touch it.", [TOUCH])
@@ -183,13 +188,15 @@ async def test_a_question_that_waits_is_denied_in_a_run_that_nobody_attends(room
     assert ("nobody is here to answer" in outcome.text, (room.place / "done").exists()) == (True, False)
 
 
-async def test_what_the_user_says_withdraws_a_question(room: Room) -> None:
-    async with sitting(room, touches, "Touch it.") as sat:
+async def test_what_the_user_says_leaves_a_question_open_and_is_read_when_the_asker_goes_on(room: Room) -> None:
+    async with sitting(room, touches_and_tells_the_last, "Touch it.") as sat:
         await sat.until(lambda session: session.questions)
-        await sat.session.say("Never mind.")
-        await sat.until(lambda session: not session.questions)
+        await sat.session.say("Mind the cache.")
+        (question,) = sat.session.questions
+        await sat.session.answer(question, "yes")
         await sat.idle()
-        assert "withdrawn" in sat.session.members[0].words
+        assert (room.place / "done").exists()
+        assert "Mind the cache." in sat.session.members[0].words
 
 
 @pytest.mark.behaviour("urgent")

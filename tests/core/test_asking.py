@@ -8,7 +8,7 @@ from deskmate.core import members
 from deskmate.core.actions import Act, Ask, Compact, Rest, Settle
 from deskmate.core.decide import decide
 from deskmate.core.entries import Asked, Began, Did
-from deskmate.core.messages import PermissionResponse, Plain
+from deskmate.core.messages import Interrupt, PermissionResponse, Plain
 from deskmate.core.names import USER
 from deskmate.core.policy import Attempt, Effect, Mode, Rule, standing_rule
 from deskmate.core.roles import TOOLS
@@ -79,23 +79,28 @@ def test_a_question_that_waits_is_settled_by_what_is_permitted_since() -> None:
         assert not isinstance(action, Act | Settle) or action.calls == (call,)
 
 
-def test_only_what_is_allowed_by_a_rule_goes_on_and_the_others_wait() -> None:
+def test_what_a_rule_allows_since_runs_in_its_turn_and_the_others_wait() -> None:
     world = idle()
-    calls = says(world, "bash", "edit_file", "bash")
+    calls = says(world, "edit_file", "bash", "edit_file")
     for call in calls:
         world.record(Asked(call=call, request_id=call))
     world.note(members.PolicySet(by=USER, at=0, add_rules=("allow edit_file",)))
     inside = Attempt("edit_file", ("a.py",), inside=True)
-    assert decide(replace(world.view, attempts={calls[1]: inside})) == Act((calls[1],))
+    attempts = {calls[0]: inside, calls[2]: inside}
+    assert decide(replace(world.view, attempts=attempts)) == Act((calls[0],))
+    world.record(Did(call=calls[0], text="edited"))
+    assert decide(replace(world.view, attempts=attempts)) == Rest("waiting", "permission")
 
 
-def test_what_is_allowed_only_now_does_not_run_before_something_more_urgent_is_read() -> None:
+def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
     world = idle()
     calls = says(world, "bash", "bash")
     for call in calls:
         world.record(Asked(call=call, request_id=call))
     world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
-    world.mail(USER, Plain(content="Stop that."))
+    world.mail(USER, Plain(content="Mind the cache."))
+    assert decide(world.view) == Act((calls[0],))
+    world.mail(USER, Interrupt())
     assert decide(world.view) == Settle(tuple(calls), "skipped: something more urgent came; read it first")
 
 

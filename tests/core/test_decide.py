@@ -8,6 +8,7 @@ from deskmate.core import members, rosters
 from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
 from deskmate.core.decide import TOGETHER, WORDS, decide
 from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
+from deskmate.core.facts import Fact
 from deskmate.core.handshakes import Shake
 from deskmate.core.memory import CALLS_CAP
 from deskmate.core.messages import (
@@ -19,9 +20,12 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
+from deskmate.core.policy import Attempt
 from deskmate.core.quiet import quiet
 from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.worlds import World, add_task, idle, says
+
+ASKED = "the rule 'ask read_file' wants this call to be asked about"
 
 
 def test_a_new_agent_thinks_about_its_prompt_and_then_rests() -> None:
@@ -92,13 +96,38 @@ class TestCalls:
         world.step()
         assert decide(world.view) == Act((ids[3],))
 
-    def test_a_call_that_needs_a_person_is_asked_about_and_only_it_waits(self) -> None:
+    @pytest.mark.parametrize("later", ["bash", "read_file", "SendMessage", "TaskCreate"])
+    def test_nothing_after_a_call_that_waits_for_a_person_begins_before_it_is_settled(self, later: str) -> None:
+        for approve in (True, False):
+            world = idle()
+            edit, after = says(world, "edit_file", later)
+            world.step()
+            while isinstance(decide(world.view), Ask):
+                world.step()
+            assert decide(world.view) == Rest("waiting", "permission")
+            world.note(members.PolicySet(by=USER, at=0, add_rules=(f"allow {later}",)))
+            assert decide(world.view) == Rest("waiting", "permission")
+            world.mail(USER, PermissionResponse(request_id=edit, approve=approve))
+            world.step()
+            assert list(world.memory.calls) == [after]
+            assert decide(world.view) == Act((after,))
+
+    def test_reads_go_on_beside_a_read_that_waits_and_an_edit_does_not(self) -> None:
         world = idle()
-        ids = says(world, "bash", "read_file")
-        assert isinstance(decide(world.view), Ask)
-        world.step()
-        assert decide(world.view) == Act((ids[1],))
-        world.step()
+        world.note(members.PolicySet(by=USER, at=0, add_rules=("ask read_file", "allow edit_file")))
+        read, search, edit = says(world, "read_file", "grep", "edit_file")
+        inside = {edit: Attempt("edit_file", ("a.py",), inside=True)}
+        assert decide(replace(world.view, attempts=inside)) == Ask(read, ASKED)
+        world.record(Asked(call=read, request_id=read))
+        assert decide(replace(world.view, attempts=inside)) == Act((search,))
+        world.record(Did(call=search, text="found"))
+        assert decide(replace(world.view, attempts=inside)) == Rest("waiting", "permission")
+
+    def test_all_questions_of_a_step_are_asked_before_the_first_is_answered(self) -> None:
+        world = idle()
+        ids = says(world, "edit_file", "read_file", "bash", "edit_file")
+        asked = [action.call for _ in range(3) if isinstance(action := world.step(), Ask)]
+        assert asked == [ids[0], ids[2], ids[3]]
         assert decide(world.view) == Rest("waiting", "permission")
 
     def test_an_allowed_call_runs_once_and_a_refused_one_is_answered(self) -> None:
@@ -168,16 +197,41 @@ class TestCalls:
         world.mail("bob", Plain(content="hello"))
         assert decide(world.view) == Act(tuple(ids))
 
-    def test_a_call_waiting_for_a_person_is_withdrawn_when_the_user_writes(self) -> None:
+    def test_words_of_the_user_leave_a_question_open(self) -> None:
+        world = idle()
+        edit, after = says(world, "edit_file", "read_file")
+        world.record(Asked(call=edit, request_id=edit))
+        world.mail(USER, Plain(content="Use tabs."))
+        assert decide(world.view) == Rest("waiting", "permission")
+        assert list(world.memory.requests) == [edit]
+        world.mail(USER, PermissionResponse(request_id=edit, approve=True))
+        # What nobody was asked about gives way to the user's words, as always.
+        assert world.step() == Settle((after,), "skipped: something more urgent came; read it first")
+        assert [world.step(), world.step()] == [Act((edit,)), Think()]
+
+    @pytest.mark.parametrize(
+        ("urgent", "why"),
+        [
+            (Interrupt(), "withdrawn: the user interrupted you before answering"),
+            (ShutdownRequest(request_id="r"), "withdrawn: you were asked to shut down before the user answered"),
+        ],
+    )
+    def test_an_interrupt_and_a_shutdown_request_withdraw_a_question_and_say_so(self, urgent: Fact, why: str) -> None:
         world = idle()
         (call,) = says(world, "bash")
         world.record(Asked(call=call, request_id=call))
-        world.mail(USER, Plain(content="never mind"))
-        action = decide(world.view)
-        assert isinstance(action, Settle)
-        assert action.calls == (call,)
+        world.mail(USER, urgent)
+        assert decide(world.view) == Settle((call,), why)
         world.step()
         assert world.memory.requests == {}
+
+    def test_words_after_an_interrupt_do_not_keep_the_question(self) -> None:
+        world = idle()
+        (call,) = says(world, "bash")
+        world.record(Asked(call=call, request_id=call))
+        world.mail(USER, Interrupt())
+        world.mail(USER, Plain(content="Do something else."))
+        assert isinstance(decide(world.view), Settle)
 
 
 class TestStopping:

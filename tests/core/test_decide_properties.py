@@ -3,10 +3,13 @@
 import os
 import random
 
+from deskmate.core import members
 from deskmate.core.actions import Act, Action, Rest, Stop, Take, Think
 from deskmate.core.decide import decide
-from deskmate.core.names import LEAD
+from deskmate.core.names import LEAD, USER
+from deskmate.core.policy import Effect
 from deskmate.core.roles import TOOLS, Kind, tools_of
+from deskmate.core.verdicts import verdict_on
 from tests.core.worlds import World
 
 LIVES = 20_000 if os.environ.get("DESKMATE_SOAK") else 2_000
@@ -101,3 +104,31 @@ def test_an_interrupted_agent_neither_thinks_nor_takes_nor_runs() -> None:
         interrupted += 1
         assert not isinstance(decide(world.view), Think | Take), f"life {seed}"
     assert interrupted > LIVES // 50
+
+
+def overlap(first: str, second: str) -> bool:
+    return all(tool in TOOLS and TOOLS[tool].overlaps for tool in (first, second))
+
+
+def test_a_call_begins_only_after_every_call_before_it_that_it_must_not_overlap() -> None:
+    waited = held = 0
+    for seed in lives():
+        rng = random.Random(seed)
+        world = World(rng.choice(("alice", LEAD)))
+        world.note(members.PolicySet(by=USER, at=0, attended=True))
+        for _ in range(60):
+            if world.stopped:
+                break
+            before = world.memory.calls
+            action = decide(world.view)
+            if isinstance(action, Act):
+                tools = [call.tool for call in before.values()]
+                for index in (list(before).index(id_) for id_ in action.calls):
+                    assert all(overlap(tool, tools[index]) for tool in tools[:index]), f"life {seed}: {tools}"
+            if action == Rest("waiting", "permission"):
+                waited += 1
+                held += any(call.request is None for call in before.values())
+                unasked = [call for call in before.values() if call.request is None]
+                assert all(verdict_on(world.view, call).effect is not Effect.ASK for call in unasked), f"life {seed}"
+            world.disturb(rng) if rng.random() < 0.45 else world.step(rng)
+    assert (waited > LIVES // 10, held > LIVES // 20) == (True, True)

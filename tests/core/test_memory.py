@@ -164,6 +164,7 @@ READ_CALL = OpenCall("alice:2.1", "read_file", {"path": "a"})
                 cursors={BOX: 1},
                 ids=Seen().put("m1", 2),
                 pressed=True,
+                halted=True,
                 demanded=True,
                 stopping="lead:9.0",
             ),
@@ -198,7 +199,7 @@ def test_entries_make_this_memory(entries: tuple[Entry, ...], memory: Memory) ->
         (
             after(heard("lead", ShutdownRequest(request_id="r")), memory=IDLE),
             Said(text="I heard"),
-            {"demanded": False, "pressed": False},
+            {"demanded": False, "pressed": False, "halted": False},
         ),
         (IDLE, Compacted(upto=1, summary="s"), {"compacted": True}),
         (after(Compacted(upto=1, summary="s"), memory=IDLE), Said(text="on"), {"compacted": False}),
@@ -249,13 +250,21 @@ WORDS = Plain(content="hi")
         ("bob", PlanRequest(request_id="bob:2.0", content="p"), {"owed": True}),
         ("bob", Undeliverable(reason="left", original={}), {"owed": True}),
         ("bob", PermissionRequest(request_id="bob:2.0", tool="bash", arguments={}), {}),
-        ("user", Interrupt(), {"interrupted": True, "pressed": True}),
+        ("user", Interrupt(), {"interrupted": True, "pressed": True, "halted": True}),
         ("bob", Interrupt(), {}),
         ("lead", Interrupt(), {}),
         ("bob", ShutdownRequest(request_id="bob:2.0"), {}),
         ("system", ShutdownRequest(request_id="bob:2.0"), {}),
-        ("lead", ShutdownRequest(request_id="r"), {"demands": {"r": "lead"}, "demanded": True, "pressed": True}),
-        ("user", ShutdownRequest(request_id="r"), {"demands": {"r": "user"}, "demanded": True, "pressed": True}),
+        (
+            "lead",
+            ShutdownRequest(request_id="r"),
+            {"demands": {"r": "lead"}, "demanded": True, "pressed": True, "halted": True},
+        ),
+        (
+            "user",
+            ShutdownRequest(request_id="r"),
+            {"demands": {"r": "user"}, "demanded": True, "pressed": True, "halted": True},
+        ),
         ("lead", PlanResponse(request_id="alice:1.0", approve=True), {}),
         ("user", PermissionResponse(request_id="alice:1.0", approve=True), {}),
         ("bob", ShutdownResponse(request_id="alice:1.0", approve=False), {}),
@@ -270,7 +279,7 @@ def test_mail_changes_what_its_sender_may_change(sender: str, message: Fact, cha
 def test_a_message_heard_again_has_no_second_effect() -> None:
     for message in (Interrupt(), ShutdownRequest(request_id="r"), WORDS):
         once = after(heard("user", message), memory=IDLE)
-        settled = replace(once, interrupted=False, pressed=False, demanded=False, demands={}, owed=False)
+        settled = replace(once, interrupted=False, pressed=False, halted=False, demanded=False, demands={}, owed=False)
         again = after(heard("user", message, upto=2, id_="m1"), memory=settled)
         assert again == replace(settled, number=3, cursors={BOX: 2})
 

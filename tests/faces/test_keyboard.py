@@ -149,7 +149,7 @@ def test_a_terminal_that_tells_no_size_is_written_to_all_the_same(place: Place) 
 
 def test_a_question_is_answered_from_the_keyboard(terminal: Terminal) -> None:
     terminal.say("ls")
-    terminal.see("answer with /yes 1, /always 1 (adds the rule: allow bash(ls)) or /no 1 WORDS")
+    terminal.see("answer with y 1, a 1 (adds the rule: allow bash(ls)) or n 1 WORDS")
     terminal.say("/yes")
     terminal.see("Done.")
     assert leave(terminal) == 0

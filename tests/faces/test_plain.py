@@ -182,7 +182,7 @@ def test_a_question_is_answered_by_the_next_line(place: Place, answer: str, told
         "question 1: lead asks: may I use bash?",
         "    command: ls",
         "    because bash runs a command outside a sandbox",
-        "answer with /yes 1, /always 1 (adds the rule: allow bash(ls)) or /no 1 WORDS",
+        "answer with y 1, a 1 (adds the rule: allow bash(ls)) or n 1 WORDS",
     ]
     # What comes of it may be told first.
     assert told in shown

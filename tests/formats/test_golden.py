@@ -255,6 +255,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         ids=Seen().put("bob:0f", 5).put("lead:5.0", 5).put("user:1", 11).put("lead:9.0", 11).put("user:2", 11),
         owed=True,
         pressed=True,
+        halted=True,
         demanded=True,
         stopping="user:5",
         parked=parked,

@@ -147,26 +147,32 @@ async def test_a_question_outlives_a_restart_and_costs_no_call_of_the_model() ->
 
 
 @pytest.mark.behaviour("permission", "urgent")
-async def test_other_words_of_the_user_withdraw_the_question() -> None:
+async def test_other_words_of_the_user_are_read_after_the_call_that_is_answered() -> None:
     floor = await Floor.opened([LS, "As you wish."], mode=Mode.DEFAULT, attended=True)
     async with floor.playing("go") as agent:
         await floor.until_status("waiting", "permission")
-        await floor.say("never mind")
-        await until(lambda: agent.last_words == "As you wish.")
+        await floor.say("mind the cache")
         await floor.answer(CALL, approve=True)
-        await floor.until_status("idle")
-    assert await floor.results() == [(CALL, False, "withdrawn: something more urgent came")]
-    assert last_told(floor.scripted.prompts[1])[-1] == "never mind"
-    assert floor.bench.asked == []
+        await until(lambda: agent.last_words == "As you wish.")
+    assert [(call, ok) for call, ok, _ in await floor.results()] == [(CALL, True)]
+    assert last_told(floor.scripted.prompts[1])[-1] == "mind the cache"
+    assert [asked[0] for asked in floor.bench.asked] == ["ls -l"]
 
 
 @pytest.mark.behaviour("permission")
-async def test_only_the_call_in_question_waits() -> None:
-    both = Speak("", [("bash", {"command": "ls"}), ("read_file", {"path": "a"})])
-    floor = await Floor.opened([both], mode=Mode.DEFAULT, attended=True, workspace=Bench({"a": b"1"}))
+async def test_a_read_after_an_edit_that_waits_for_a_person_sees_the_edit_also_after_a_restart() -> None:
+    both = Speak("", [("write_file", {"path": "a", "content": "new"}), ("read_file", {"path": "a"})])
+    floor = await Floor.opened([both], mode=Mode.DEFAULT, attended=True)
     async with floor.playing("go"):
         await floor.until_status("waiting", "permission")
-        assert await floor.results() == [("lead:3.1", True, "1\t1")]
+        assert await floor.results() == []
+    again = floor.restarted(["Done."])
+    async with again.playing() as agent:
+        await again.until_status("waiting", "permission")
+        assert await again.results() == []
+        await again.answer(CALL, approve=True)
+        await until(lambda: agent.last_words == "Done.")
+    assert (await again.results())[-1] == ("lead:3.1", True, "1\tnew")
 
 
 @pytest.mark.behaviour("permission", "P5")

@@ -219,7 +219,7 @@ async def test_waiting_for_a_person_the_question_is_withdrawn_and_she_answers() 
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls, she.floor.bench.asked) == (AGREED, 2, [])
-    assert await outcomes(she.floor) == ["withdrawn: something more urgent came", True]
+    assert await outcomes(she.floor) == ["withdrawn: you were asked to shut down before the user answered", True]
 
 
 @pytest.mark.behaviour("plan")

@@ -89,10 +89,20 @@ def _agree(view: View) -> Action | None:
 
 
 def _skip(view: View) -> Action | None:
-    fresh = tuple(call.id for call in view.memory.calls.values() if not call.began and not _waits(view, call))
-    if fresh and view.memory.pressed:
-        return Settle(fresh, "skipped: something more urgent came; read it first")
-    return None
+    """Skip what has not begun and waits for nobody if something more urgent came.
+
+    The user's words wait for the open questions, and never take back what the user was asked about.
+    """
+    memory = view.memory
+    waiting = [call.id for call in memory.calls.values() if _waits(view, call)]
+    if not memory.pressed or (waiting and not memory.halted):
+        return None
+    fresh = tuple(
+        call.id
+        for call in memory.calls.values()
+        if not call.began and call.id not in waiting and (memory.halted or call.request is None)
+    )
+    return Settle(fresh, "skipped: something more urgent came; read it first") if fresh else None
 
 
 def _waits(view: View, call: OpenCall) -> bool:
@@ -107,20 +117,29 @@ def _surplus(view: View) -> Action | None:
 
 
 def _call(view: View) -> Action | None:
-    """Run, refuse or ask about the next open call; those safe to overlap run together."""
+    """Run, refuse or ask about the next open call; those safe to overlap run together.
+
+    A call begins only once every call before it is settled, except those that both may overlap. Of a step that has
+    come to a question all questions are asked, so that a person can answer them together.
+    """
     run: list[str] = []
+    waiting = held = False
     for call in view.memory.calls.values():
-        if _waits(view, call):
-            continue
-        verdict = verdict_on(view, call)
-        if verdict.effect is Effect.ALLOW and (not run or (_overlaps(call) and len(run) < TOGETHER)):
+        verdict, overlaps = verdict_on(view, call), _overlaps(call)
+        if verdict.effect is Effect.ASK:
+            if call.request is None:
+                return Act(tuple(run)) if run else asking(view, call, verdict.reason)
+            waiting, held = True, held or not overlaps
+        elif held or (waiting and not overlaps):
+            held = True
+        elif verdict.effect is Effect.DENY:
+            return Act(tuple(run)) if run else Settle((call.id,), verdict.reason)
+        elif run and (not overlaps or len(run) == TOGETHER):
+            break
+        else:
             run.append(call.id)
-            if _overlaps(call):
-                continue
-        elif not run:
-            deny = verdict.effect is Effect.DENY
-            return Settle((call.id,), verdict.reason) if deny else asking(view, call, verdict.reason)
-        break
+            if not overlaps:
+                break
     return Act(tuple(run)) if run else None
 
 
@@ -134,7 +153,12 @@ def _overlaps(call: OpenCall) -> bool:
 
 def _withdraw(view: View) -> Action | None:
     waiting = tuple(view.memory.calls)
-    return Settle(waiting, "withdrawn: something more urgent came") if waiting and view.memory.pressed else None
+    if not waiting or not view.memory.halted:
+        return None
+    asked = "you were asked to shut down before the user answered"
+    return Settle(
+        waiting, f"withdrawn: {asked if view.memory.demanded else 'the user interrupted you before answering'}"
+    )
 
 
 def _await_verdict(view: View) -> Action | None:

@@ -73,7 +73,8 @@ class Memory:
 
     `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
     and noting it hears its mail first when it comes back. `leaving`: who agreed to leave; the roster shows it later.
-    `forced`: demands that cannot be refused. `away`: the named team that a lead works in.
+    `forced`: demands that cannot be refused. `away`: the named team that a lead works in. `pressed`: something
+    came that the model must read before it goes on. `halted`: that was an interrupt or a shutdown request.
     """
 
     name: str = ""
@@ -83,6 +84,7 @@ class Memory:
     owed: bool = False
     calls: Mapping[str, OpenCall] = field(default_factory=dict)
     pressed: bool = False
+    halted: bool = False
     demands: Mapping[str, str] = field(default_factory=dict)
     forced: frozenset[str] = frozenset()
     demanded: bool = False
@@ -190,6 +192,7 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
         calls=calls,
         early={},
         pressed=False,
+        halted=False,
         demanded=False,
         parked=None,
         compacted=False,
@@ -245,13 +248,13 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     message, sender = envelope.message, envelope.sender
     match message:
         case Interrupt():
-            return replace(memory, interrupted=True, pressed=True) if sender == USER else memory
+            return replace(memory, interrupted=True, pressed=True, halted=True) if sender == USER else memory
         case ShutdownRequest(request_id=id_, force=force):
             if not may_ask(sender, message):
                 return memory
             memory = replace(memory, forced=memory.forced | {id_}) if force else memory
             demands = {**memory.demands, id_: sender}
-            return replace(memory, demands=demands, demanded=True, pressed=True, interrupted=False)
+            return replace(memory, demands=demands, demanded=True, pressed=True, halted=True, interrupted=False)
         case PlanResponse() | ShutdownResponse() | PermissionResponse():
             return _answer(memory, envelope, message)
     if not wakes(message):

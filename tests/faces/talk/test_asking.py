@@ -42,6 +42,6 @@ def test_a_plan_and_long_arguments_are_shown_whole_with_the_rule_that_always_wou
         "        one",
         "",
         "        two",
-        "answer with /yes 1, /always 1 (adds the rule: allow write_file) or /no 1 WORDS",
+        "answer with y 1, a 1 (adds the rule: allow write_file) or n 1 WORDS",
     ]
     assert shown(asked(Shake.PLAN, plan="First.\nThen."))[1:3] == ["    First.", "    Then."]

@@ -25,7 +25,7 @@ ASKED = [
     "question 1: lead asks: may I use bash?",
     "    command: ls",
     "    because bash runs a command outside a sandbox",
-    "answer with /yes 1, /always 1 (adds the rule: allow bash(ls)) or /no 1 WORDS",
+    "answer with y 1, a 1 (adds the rule: allow bash(ls)) or n 1 WORDS",
 ]
 
 
@@ -203,6 +203,73 @@ async def test_a_question_that_was_not_shown_is_answered_by_its_number_alone(roo
         assert question not in typist.session.questions
 
 
+@pytest.mark.parametrize(
+    ("line", "told", "mail"),
+    [
+        ("y", "yes to lead: bash ls", ""),
+        ("Yes.", "yes to lead: bash ls", ""),
+        ("@lead yes", "yes to lead: bash ls", ""),
+        ("y 1", "yes to lead: bash ls", ""),
+        ("a", "always to lead: bash ls; from now on: allow bash(ls)", ""),
+        ("always", "always to lead: bash ls; from now on: allow bash(ls)", ""),
+        ("n", "no to lead: bash ls", ""),
+        ("no because it is slow", "no to lead: bash ls", "because it is slow"),
+        ("No, use glob", "no to lead: bash ls", "use glob"),
+        ("no 1 use glob", "no to lead: bash ls", "use glob"),
+    ],
+)
+async def test_the_short_words_are_the_answer_to_what_was_asked(room: Room, line: str, told: str, mail: str) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        await typist.types("/questions")
+        assert await typist.types(line) == [told]
+        assert (await typist.mail(LEAD))[1:] == [("user", "permission_response", mail)]
+        await typist.until(lambda session: session.members[0].words == "Done.")
+
+
+@pytest.mark.parametrize("line", ["Yes, but mind the cache.", "Use tabs.", "y tho", "Any news?"])
+async def test_other_words_to_who_asks_are_said_and_leave_the_question_open(room: Room, line: str) -> None:
+    async with typing(room) as typist:
+        await asked(typist)
+        await typist.types("/questions")
+        assert await typist.types(line) == ["question 1 is still open: y, a or n"]
+        assert (await typist.mail(LEAD))[1:] == [("user", "message", line)]
+        assert await typist.types("y") == ["yes to lead: bash ls"]
+        # Had the words withdrawn the question, the call would not have run.
+        await typist.until(lambda session: session.members[0].words == "Done.")
+        assert ("user", "permission_response", "") in await typist.mail(LEAD)
+
+
+async def test_a_short_word_answers_nothing_that_was_not_seen_or_is_not_plain(room: Room) -> None:
+    def script(asked: Asked) -> Say:
+        two = [Use("bash", {"command": "ls"}), Use("bash", {"command": "pwd"})]
+        return Say("Two.", two) if hears(asked, "ls") else play(asked)
+
+    async with typing(room, script) as typist:
+        await asked(typist, 2)
+        unclear = ["say which question you mean, as in: y 1. Open: 1, 2"]
+        assert await typist.types("y") == unclear
+        await typist.types("/questions")
+        assert await typist.types("y") == unclear
+        assert await typist.types("y 7") == ["question 7 is not open; open: 1, 2"]
+        # On a screen one question is in front, and that one is meant.
+        typist.talk.shown(typist.session.questions[1])
+        assert await typist.types("n") == ["no to lead: bash pwd"]
+        assert await typist.types("y 1") == ["yes to lead: bash ls"]
+        assert len(await typist.mail(LEAD)) == 3
+
+
+async def test_a_short_word_to_somebody_who_asks_nothing_is_said(room: Room) -> None:
+    async with typing(room) as typist:
+        await hired(typist)
+        await typist.types("@alice ls")
+        await typist.until(lambda session: len(session.questions) == 1)
+        await typist.types("/questions")
+        assert await typist.types("y") == []
+        assert (await typist.mail(LEAD))[-1] == ("user", "message", "y")
+        assert await typist.types("@alice y") == ["yes to alice: bash ls"]
+
+
 async def test_always_adds_the_rule_that_was_shown_and_it_can_be_dropped(room: Room) -> None:
     async with typing(room) as typist:
         await asked(typist)
@@ -249,7 +316,7 @@ async def test_who_asks_the_same_is_shown_beside_the_first_and_answered_with_it(
         assert await typist.types("/questions") == [
             *ASKED,
             "question 2: alice asks the same as question 1: bash ls",
-            "answer all of them with /yes 1,2, /always 1,2 (adds the rule: allow bash(ls)) or /no 1,2 WORDS",
+            "answer all of them with y 1,2, a 1,2 (adds the rule: allow bash(ls)) or n 1,2 WORDS",
         ]
         assert await typist.types("/yes 1,3") == ["question 3 is not open; open: 1, 2"]
         assert await typist.types(answer) == told

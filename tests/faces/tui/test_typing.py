@@ -191,3 +191,15 @@ async def test_what_was_typed_before_moves_no_cursor(tmp_path: Path) -> None:
     async with FakeProvider(answers) as provider, played(tmp_path, provider, SMALL, before=[naughty]) as screen:
         await screen.press("up")
         assert screen.app.screen.query_one(Draft).text == "hi there\nyou"
+
+
+async def test_y_and_enter_answer_who_asks_and_other_words_leave_the_question_open(tmp_path: Path) -> None:
+    async with FakeProvider(two) as provider, played(tmp_path, provider, SMALL, "go") as screen:
+        await screen.sees("touch file0", "type and Enter, or F5 and the key:")
+        await screen.press(*"/questions", "enter")
+        await screen.sees("answer with y 1")
+        await screen.press(*"Hurry", "enter")
+        await screen.sees("question 1 is still open: y, a or n")
+        await screen.press("y", "enter")
+        await screen.sees("yes to lead: bash touch file0", "touch file1")
+        assert said(screen, "y") == []

@@ -1,13 +1,19 @@
 """Questions as they are shown: who asks, exactly what for, and what can be answered. `talk` and faces show them."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deskmate.app import Question
 from deskmate.faces.cli.listings import sender_of
 from deskmate.faces.cli.tables import Cell, CleanLine
 from deskmate.faces.cli.texts import TAB_CELLS, exact, one_line
+
+if TYPE_CHECKING:
+    from deskmate.app.session import Answer
+
+NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 
 
 def asker(question: Question) -> str:
@@ -72,8 +78,24 @@ def _exact_lines(text: str) -> list[str]:
 
 def _answers(numbers: str, question: Question) -> str:
     all_ = "answer all of them" if "," in numbers else "answer"
-    always = f", /always {numbers} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
-    return f"{all_} with /yes {numbers}{always} or /no {numbers} WORDS"
+    always = f", a {numbers} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
+    return f"{all_} with y {numbers}{always} or n {numbers} WORDS"
+
+
+# What a person types to answer, as they would in any shell.
+_SHORT: dict[str, "Answer"] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
+
+
+def short_answer(text: str) -> "tuple[Answer, str] | None":
+    """Return the answer that words are, and what follows it; None if they are no answer.
+
+    Only a no may have words after it: "yes, but use tabs" is more than a yes.
+    """
+    first, *rest = text.split(None, 1) or [""]
+    answer, words = _SHORT.get(first.lower().rstrip(",.:;!")), rest[0] if rest else ""
+    if answer is None or (words and answer != "no" and not NUMBERS.fullmatch(words)):
+        return None
+    return answer, words
 
 
 def value_text(value: Any, indent: int | None = None) -> str:

@@ -4,7 +4,6 @@ Faces with a conversation stand above: they call `await Talk(session).carry_out(
 `commands` beside has what can be typed, `deskmate.app.session` below does it.
 """
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +16,18 @@ from deskmate import DeskmateError, Refused
 from deskmate.app import LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
-from deskmate.faces.cli.listings import board_lines, colours_of, cost_lines, inbox_lines, member_lines, sandbox_of
+from deskmate.faces.cli.listings import (
+    board_lines,
+    colours_of,
+    cost_lines,
+    inbox_lines,
+    member_lines,
+    sandbox_of,
+    sender_of,
+)
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
-from deskmate.faces.talk.asking import asker, content_of, question_lines, subject
+from deskmate.faces.talk.asking import NUMBERS, asker, content_of, question_lines, short_answer, subject
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
 
 if TYPE_CHECKING:
@@ -40,8 +47,6 @@ class Feedback:
     refused: bool = False
 
 
-_NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
-
 Lines: TypeAlias = "list[CleanLine]"
 
 
@@ -52,6 +57,8 @@ class Talk:
         self._session, self._cells = session, cells
         self._numbers: dict[tuple[str, str], int] = {}
         self._shown: tuple[str, str] | None = None
+        self._front: tuple[str, str] | None = None
+        self._seen: set[tuple[str, str]] = set()
 
     async def carry_out(self, line: str) -> Feedback:
         """Do what was typed. What cannot be done changes nothing and is told in a sentence."""
@@ -71,14 +78,19 @@ class Talk:
 
     def question(self, question: "Question") -> tuple[CleanLine, ...]:
         """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
-        self.shown(question)
+        self._take_as_seen(question)
         number = self.number(question)
         same = [n for n, one in self._open.items() if n < number and content_of(one) == content_of(question)]
         return tuple(question_lines(number, question, self._colours, same))
 
     def shown(self, question: "Question") -> None:
-        """Take a question as read by whoever types: an answer without a number may mean it, and no other."""
+        """Take a question as the one in front of the person who types: an answer without a number means it."""
+        self._take_as_seen(question)
+        self._front = question.key
+
+    def _take_as_seen(self, question: "Question") -> None:
         self._shown = question.key
+        self._seen.add(question.key)
 
     # -- words and commands -----------------------------------------------------------------------
 
@@ -89,9 +101,7 @@ class Talk:
             return await self._command(text)
         elif text.startswith("@"):
             return await self._tell(text)
-        if text:
-            await self._session.say(text)
-        return []
+        return await self._speak(text, LEAD) if text else []
 
     async def _tell(self, text: str) -> Lines:
         name, words = _parted(text[1:])
@@ -99,8 +109,16 @@ class Talk:
             raise Refused("to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@")
         if name == USER:
             raise Refused("'user' is you")
-        await self._session.say(words, to=name)
-        return [] if name == LEAD else [(Cell("said to "), Cell(name, self._colours.get(name)))]
+        return await self._speak(words, name)
+
+    async def _speak(self, words: str, to: str) -> Lines:
+        """Take words as the answer that they are to an open question, or say them; a question stays open then."""
+        short = short_answer(words)
+        if short and (answered := await self._answer_short(*short, to)) is not None:
+            return answered
+        await self._session.say(words, to=to)
+        said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
+        return [*said, *self._still_open(to)]
 
     async def _command(self, text: str) -> Lines:
         name, rest = _parted(text[1:])
@@ -156,8 +174,7 @@ class Talk:
     # -- what is changed --------------------------------------------------------------------------
 
     async def _answer(self, answer: "Answer", rest: str) -> Lines:
-        first, words = _parted(rest)
-        numbers = [int(number) for number in first.split(",")] if _NUMBERS.fullmatch(first) else []
+        numbers, words = _numbered(rest)
         if rest and not numbers and answer != "no":
             raise Refused(_usage(COMMANDS[answer]))
         # All are looked for before one is answered.
@@ -170,6 +187,38 @@ class Talk:
             await self._session.answer(question, answer, words)
         rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
         return _plain(f"{answer} to {asker(question)}: {subject(question)}{rule}")
+
+    async def _answer_short(self, answer: "Answer", rest: str, to: str) -> "Lines | None":
+        """Answer by words to somebody alone; None if they name no open question and nobody they are said to asks."""
+        numbers, _ = _numbered(rest)
+        asked = [one for one in self._session.questions if sender_of(one.member) == to]
+        named = bool(numbers) and self._open.keys() >= set(numbers)
+        if named or (asked and numbers and answer != "no"):
+            return await self._answer(answer, rest)
+        return await self._answer_one(answer, self._meant(asked), rest) if asked else None
+
+    def _meant(self, asked: "list[Question]") -> "Question":
+        """Return the one that an answer without a number means: it was seen, and no other could be meant.
+
+        Raises Refused otherwise. On a screen the one in front is meant.
+        """
+        front = [one for one in self._session.questions if one.key == self._front]
+        meant = [one for one in asked if one in front] if front else asked
+        if len(meant) != 1 or meant[0].key not in self._seen:
+            numbers = [self.number(one) for one in asked]
+            open_ = ", ".join(map(str, self._open))
+            raise Refused(f"say which question you mean, as in: y {numbers[0]}. Open: {open_}")
+        return meant[0]
+
+    def _still_open(self, name: str) -> Lines:
+        """Return a line that says that what somebody asked is not answered by the words that were said to it."""
+        asked = [one for one in self._session.questions if sender_of(one.member) == name]
+        if not asked:
+            return []
+        numbers = ", ".join(str(self.number(one)) for one in asked)
+        which = f"question {numbers} is" if len(asked) == 1 else f"questions {numbers} are"
+        always = ", a" if any(one.rule is not None for one in asked) else ""
+        return _plain(f"{which} still open: y{always} or n")
 
     @property
     def _open(self) -> dict[int, "Question"]:
@@ -247,6 +296,12 @@ def _parted(text: str) -> tuple[str, str]:
     """Return the first word of a text, and what is behind it as it was typed."""
     word, *rest = text.split(None, 1) or [""]
     return word, rest[0] if rest else ""
+
+
+def _numbered(text: str) -> tuple[list[int], str]:
+    """Return the numbers of questions that a text begins with, and what is behind them."""
+    first, rest = _parted(text)
+    return ([int(number) for number in first.split(",")], rest) if NUMBERS.fullmatch(first) else ([], rest)
 
 
 def _plain(text: str) -> Lines:

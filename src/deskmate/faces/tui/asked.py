@@ -206,6 +206,14 @@ def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
     return [*one, *every, Key("N", "no to all", "answer_all('no')")]
 
 
+def typed(keys: Sequence[Key]) -> list[Key]:
+    """Return keys as they are offered to somebody who types to the asker: words and Enter answer too."""
+    alone = [key for key in keys if not key.action.startswith("answer_all")]
+    offered = [Key("n WORDS", key.text, key.action) if key.action == "words" else key for key in alone]
+    every = [Key("F5", "for more", "")] if len(alone) < len(keys) else []
+    return [Key("type", "and Enter, or F5 and the key:", ""), *offered, *every]
+
+
 def _is_long(rule: str, cells: int) -> bool:
     """Tell whether a rule would take the place of the other keys."""
     return width(exact_line(rule)) > cells

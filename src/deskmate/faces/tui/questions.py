@@ -18,8 +18,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input
 
-from deskmate.app import Question
+from deskmate.app import LEAD, Question
 from deskmate.app.session import Answer, Session
+from deskmate.faces.cli.listings import sender_of
 from deskmate.faces.talk.asking import content_of
 from deskmate.faces.tui import asked
 from deskmate.faces.tui.asked import Group, People
@@ -94,6 +95,7 @@ class QuestionsPanel(Widget, can_focus=True):
         self._standing: tuple[Question | None, Standing | None] = (None, None)
         self._body: tuple[tuple[tuple[str, str] | None, int, Standing | None], list[Line]] = ((None, 0, None), [])
         self._sheet = QuestionSheet()
+        self._chosen = LEAD
         self._asked_height = 0
         self.display = False
 
@@ -101,8 +103,9 @@ class QuestionsPanel(Widget, can_focus=True):
         """Yield the line for words, hidden until there is something to say."""
         yield Input(placeholder="no, because … (Enter sends, Escape goes back)")
 
-    def show(self, session: Session, now: float) -> None:
-        """Show what waits for a word now."""
+    def show(self, session: Session, now: float, chosen: str = LEAD) -> None:
+        """Show what waits for a word now. `chosen`: to whom goes what is typed."""
+        self._chosen = chosen
         members = {member.name: member for member in session.members}
         self._people = People(members, {task.id: task for task in session.tasks}, now)
         self._groups = asked.groups_of(session.questions)
@@ -274,8 +277,14 @@ class QuestionsPanel(Widget, can_focus=True):
         if self.has_focus:
             return asked.set_out(asked.keys_of(group, cells, self._guard.armed), cells, "bold reverse")
         keys = asked.keys_of(group, cells)
-        first = [] if self._spoken_to else [asked.Key("F5,", "then:", "")]
-        return asked.set_out([*first, *keys], cells, "dim")
+        if not self._spoken_to:
+            keys = asked.typed(keys) if self._is_addressed else [asked.Key("F5,", "then:", ""), *keys]
+        return asked.set_out(keys, cells, "dim")
+
+    @property
+    def _is_addressed(self) -> bool:
+        """Whether an answer that is typed to whom is chosen is one to the question in front."""
+        return self._front is not None and sender_of(self._front.member) == self._chosen
 
     def _entitle(self) -> None:
         count = sum(map(len, self._groups))

@@ -144,7 +144,7 @@ class TeamScreen(Screen[None]):
         self.query_one(Members).show(members, chosen, now)
         self.query_one(BoardPanel).show(session, now)
         self.query_one(PostPanel).show(session, now)
-        self.query_one(QuestionsPanel).show(session, now)
+        self.query_one(QuestionsPanel).show(session, now, chosen)
         if self.focused is None:
             # The last question was answered, and its panel is gone.
             self.query_one(Draft).focus()
