@@ -35,6 +35,14 @@ PROMISES: dict[str, str] = {
     "S2": "caps are checked before each call, by all that every process has spent",
     "S3": "output of any size leaves memory flat; what is cut is said and kept in a blob",
     "S4": "a folder written by an earlier version opens; unknown kinds and fields are kept",
+    "K1": "every member on the team is named to the model with its role; a status that is told was true then",
+    "K2": "every request that the model may answer is in its prompt with its id, and no other is called open",
+    "K3": "the task in progress is in the prompt with its text and its verify command",
+    "K4": "the prompt states the mode, and offers no tool that this mode always refuses",
+    "K5": "every tool, name, id and path that the model is told to use exists and works as printed",
+    "K6": "what the model is told was sent, done or open is so in the logs",
+    "K7": "K1 to K6 hold after a summary too",
+    "K8": "nothing is told twice in one context unless it changed",
 }
 
 # The agent: works through `deskmate run` and `deskmate resume`.

@@ -9,7 +9,7 @@ from deskmate.app.furnishing import _secure, check_model
 from deskmate.config import load
 from deskmate.core.members import Joined
 from deskmate.errors import BadSettings, Refused
-from deskmate.models.scripted import ScriptedModel
+from deskmate.testing import ScriptedModel
 from tests.runtime.desks import Floor
 
 KEYS = {"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b", "DESKMATE_MODEL": "anthropic:claude-sonnet-5-5"}

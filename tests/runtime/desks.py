@@ -27,7 +27,7 @@ from deskmate.core.records import Record
 from deskmate.core.skills import Skill
 from deskmate.core.spending import Caps
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Script, ScriptedModel, Speak, Step
+from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
@@ -39,7 +39,7 @@ from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.memory import MemoryStore
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.runtime import SOON, until
 from tests.tools import MemoryWorkspace

@@ -17,10 +17,11 @@ from deskmate.core.skills import Skill
 from deskmate.core.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retrying import Retrying
-from deskmate.models.scripted import ScriptedModel, Speak, Step
+from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Limits
 from deskmate.runtime.feed import Streamed
 from deskmate.stores.memory import MemoryStore
+from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, nothing, until
 from tests.runtime.desks import Bench, Floor, last_told, turns, uses
 

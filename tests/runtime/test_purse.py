@@ -11,14 +11,14 @@ from deskmate.core.names import LEAD
 from deskmate.core.prompts import Prompt, Reply, Usage
 from deskmate.core.spending import Caps, Sum
 from deskmate.errors import ModelError, Refused
-from deskmate.models.scripted import ScriptedModel, Speak, Step
+from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.purse import Purse
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.stores.memory import MemoryStore
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, ScriptedModel
 from tests.runtime import SOON
 from tests.runtime.conftest import Open
 from tests.runtime.desks import DOLLAR, PRICED, Floor, cast, is_errand, turns, uses

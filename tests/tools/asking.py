@@ -16,7 +16,6 @@ from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType
 from deskmate.core.spending import Caps
 from deskmate.core.tasks import Task
-from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Store
 from deskmate.runtime.board import Board
 from deskmate.runtime.calls import Calls
@@ -30,7 +29,7 @@ from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
 from deskmate.stores.memory import MemoryStore
-from deskmate.testing import FakeClock
+from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.tools import spec, tools_for
 from tests.runtime import envelopes
 from tests.tools import Jobs, MemoryWorkspace

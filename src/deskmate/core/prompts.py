@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from deskmate.core.view import Origin
+
 # -- blocks ---------------------------------------------------------------------------------------
 
 
@@ -99,7 +101,8 @@ class Prompt:
 
     Passages alternate and begin and end with one that is told. Every call is followed, in the very next passage, by
     its one result. `pictures`: the bytes of the blobs that images name; one that is not there is not shown. `output`:
-    how many tokens the answer may have at most, where that is less than the model gives.
+    how many tokens the answer may have at most, where that is less than the model gives. `origin`: what it was made
+    from; no part of what is asked.
     """
 
     system: str
@@ -107,6 +110,7 @@ class Prompt:
     tools: tuple[ToolSpec, ...] = ()
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     output: int | None = None
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def most(self, gives: int) -> int:
         """Return how many tokens the answer of a model that gives so many may have."""

@@ -1,14 +1,17 @@
 """View: all that an agent sees when it decides what to do next.
 
-The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it.
+The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it. `Origin` goes with the prompt that
+follows from it, for whoever checks what a model is told.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deskmate.core.entries import Entry
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.policy import Attempt, Rule
+from deskmate.core.records import Item
 from deskmate.core.roles import Kind
 from deskmate.core.tasks import Board
 
@@ -45,3 +48,15 @@ class View:
     def delegates(self) -> bool:
         """Whether this is a lead that leaves the work itself to others."""
         return self.me.kind is Kind.LEAD and self.roster.delegate
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a prompt was made from: the view that led to it, the transcript so far, and a way to read other streams.
+
+    Nothing of it reaches a provider. Read `entries` before the next entry is recorded: the list grows.
+    """
+
+    view: View
+    entries: Sequence[tuple[int, Entry]]
+    read: Callable[[str], Awaitable[Sequence[Item]]]

@@ -23,7 +23,7 @@ from deskmate.core.prompts import ToolSpec
 from deskmate.core.quiet import acts_on
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
-from deskmate.core.view import View
+from deskmate.core.view import Origin, View
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
@@ -165,7 +165,7 @@ class Agent:
                             continue
                     await self._wait(view, action)
                 case _:
-                    await self._do(action)
+                    await self._do(action, view)
 
     async def _listen(self) -> None:
         """Take in all that is new: mail, the ends of what runs in the background, the shared streams."""
@@ -281,17 +281,18 @@ class Agent:
 
     # -- doing ------------------------------------------------------------------------------------
 
-    async def _do(self, action: Action) -> None:
+    async def _do(self, action: Action, view: View) -> None:
+        origin = Origin(view, self._transcript.entries, self._office.pen.store.read)
         try:
             match action:
                 case Think():
-                    await self._think()
+                    await self._think(origin)
                 case Act(calls=calls):
                     await self._act(calls)
                 case Settle(calls=calls, text=text):
                     await self._calls.settle(calls, text)
                 case Compact():
-                    await self._compact()
+                    await self._compact(origin)
                 case Park(reason=reason):
                     await self._park(reason)
                 case Rest() | Stop():
@@ -304,11 +305,11 @@ class Agent:
             _LOG.exception("%s cannot go on", self.name)
             await self._give_up(error)
 
-    async def _think(self) -> None:
+    async def _think(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
             with self._cuttable() as scope:
-                await self._mind.think(self._presence)
+                await self._mind.think(self._presence, origin)
             if scope.cancelled_caught:
                 await self._mind.keep_what_was_whole()
         except PromptTooLong:
@@ -325,11 +326,11 @@ class Agent:
             left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
             await self._calls.settle(tuple(left), CUT)
 
-    async def _compact(self) -> None:
+    async def _compact(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
             with self._cuttable():
-                await self._mind.compact(self._office.board.state, self._presence, self._focus)
+                await self._mind.compact(self._office.board.state, self._presence, self._focus, origin)
         except ModelError as error:
             await self._park(str(error))
         self._too_long, self._focus = False, None

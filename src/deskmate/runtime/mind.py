@@ -36,6 +36,7 @@ from deskmate.core.prompts import (
 from deskmate.core.redaction import Redaction
 from deskmate.core.rendering import Rendered, redacted, said
 from deskmate.core.tasks import Board
+from deskmate.core.view import Origin
 from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, ToolError
 from deskmate.ports import Model, Workspace
 from deskmate.runtime.feed import Feed
@@ -74,9 +75,9 @@ class Mind:
         """How many tokens the next prompt will take, as well as can be told."""
         return context_tokens(self._transcript.entries, self._overhead)
 
-    async def think(self, presence: Presence) -> None:
+    async def think(self, presence: Presence, origin: Origin | None = None) -> None:
         """Ask the model and record what it says. Raises ModelError; PromptTooLong where room must be made first."""
-        reply = await self._ask(await self._prompt(), presence)
+        reply = await self._ask(await self._prompt(origin), presence)
         # It is whole and paid for: what would cut it comes too late.
         with anyio.CancelScope(shield=True):
             await self._record(said(reply))
@@ -100,7 +101,9 @@ class Mind:
         if self._whole:
             await self._transcript.record(Said(text=self._whole))
 
-    async def compact(self, board: Board, presence: Presence, focus: str | None = None) -> None:
+    async def compact(
+        self, board: Board, presence: Presence, focus: str | None = None, origin: Origin | None = None
+    ) -> None:
         """Make room: clear old results where that is enough to be worth it, else let the model summarise.
 
         `focus`: the user wants a summary, and wants it to keep this above all, if anything.
@@ -110,13 +113,13 @@ class Mind:
             await self._transcript.record(Cleared(upto=upto))
             return
         upto = self._transcript.memory.number
-        words = await self._summary(focus or "", presence)
+        words = await self._summary(focus or "", presence, origin)
         text = summary_text(words, self._transcript.memory, self._transcript.entries, board)
         await self._transcript.record(Compacted(upto=upto, summary=text))
 
-    async def _summary(self, focus: str, presence: Presence) -> str:
+    async def _summary(self, focus: str, presence: Presence, origin: Origin | None) -> str:
         # Little room for the answer: what grew past the window's end with the last results still fits then.
-        prompt = replace(await self._prompt(), output=SUMMARY_OUTPUT)
+        prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
         for _ in range(_HALVINGS):
             try:
@@ -127,13 +130,13 @@ class Mind:
                 return reply.text
         raise ModelTrouble("the conversation is too long even to be summarised; start a new one")
 
-    async def _prompt(self) -> Prompt:
+    async def _prompt(self, origin: Origin | None) -> Prompt:
         entries = self._transcript.entries
         for number, entry in entries[self._taken_in :]:
             self._rendered.add(number, entry)
         self._taken_in = len(entries)
         passages = self._rendered.passages
-        return Prompt(self._system, passages, self._specs(), await self._pictures(passages))
+        return Prompt(self._system, passages, self._specs(), await self._pictures(passages), origin=origin)
 
     async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
         pictures = {}

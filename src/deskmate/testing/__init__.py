@@ -5,22 +5,28 @@ fake_provider    FakeProvider: a provider on this machine, in both wire formats
 scripts          what it says: Say, Use, and what it was Asked
 faults           what goes wrong on its wire
 conversations    what is wrong with a conversation that a provider is sent
+knowledge        what a model must be told, checked at each call
+truth            what the logs say then
+prompt_parts     which words of a prompt are ours
+told_facts       whether what is told is so
+scripted         ScriptedModel: says what it is told to, and checks what it was told
 caches           what a provider's cache would have read
 disks            files that forget at a power loss whatever was not synced
 history          what concurrent processes did, and whether any order explains it
 kills            processes killed at random while they send, hear and claim, and the count of what was lost
 store_contract   what every store promises, sentence by sentence
 
-Without any wire, `ScriptedModel` says what it is told to. Each name below is imported when it is first asked for.
+Each name below is imported when it is first asked for.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.models.scripted import ScriptedModel, Speak
+    from deskmate.models.scripted import Speak
     from deskmate.testing.clocks import FakeClock
     from deskmate.testing.fake_provider import FakeProvider
+    from deskmate.testing.scripted import ScriptedModel
     from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["Asked", "FakeClock", "FakeProvider", "Say", "ScriptedModel", "Speak", "Use"]
@@ -30,7 +36,7 @@ _WHERE = {
     "FakeClock": "deskmate.testing.clocks",
     "FakeProvider": "deskmate.testing.fake_provider",
     "Say": "deskmate.testing.scripts",
-    "ScriptedModel": "deskmate.models.scripted",
+    "ScriptedModel": "deskmate.testing.scripted",
     "Speak": "deskmate.models.scripted",
     "Use": "deskmate.testing.scripts",
 }

@@ -1,0 +1,34 @@
+"""ScriptedModel as tests use it: it plays its script, and first looks whether it was told what a model needs.
+
+`models.scripted` plays; `knowledge` checks. Without a runtime around it (`Prompt.origin` is empty) nothing is checked.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from deskmate.core.prompts import Delta, Prompt, Reply
+from deskmate.models import scripted
+from deskmate.testing.knowledge import FOUND, Uninformed, broken
+from deskmate.testing.truth import truth_of
+
+
+class ScriptedModel(scripted.ScriptedModel):
+    """A model that plays a script and raises Uninformed if a prompt breaks one of the promises K1 to K8.
+
+    An agent parks on what its model raises, so what was found is also kept in `knowledge.FOUND`, for a fixture to look
+    at. `check=False`: for a benchmark, or for a test that leaves something out on purpose.
+    """
+
+    def __init__(self, script: scripted.Script, *, check: bool = True, **options: Any) -> None:
+        super().__init__(script, **options)
+        self._check = check
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Check the prompt, then play the next step."""
+        if self._check and prompt.origin and (found := broken(prompt, await truth_of(prompt, prompt.origin))):
+            FOUND.extend(found)
+            raise Uninformed("\n".join(found))
+        async with aclosing(super().stream(prompt)) as pieces:
+            async for piece in pieces:
+                yield piece

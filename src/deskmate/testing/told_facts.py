@@ -1,0 +1,208 @@
+"""Facts that a prompt tells, compared with the logs: statuses, tasks, mail that was sent, advice, and repeats.
+
+The second half of `knowledge`: there stands what must be told, here that what is told is so.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from deskmate.core.entries import Heard, Noticed, Took
+from deskmate.core.frames import message_text
+from deskmate.core.members import Roster
+from deskmate.core.names import is_call
+from deskmate.core.rendering import envelopes, told_texts
+from deskmate.core.roles import TOOLS, tools_of
+from deskmate.core.tasks import Board, line
+from deskmate.testing.prompt_parts import Part, PromptParts, names, own_words
+from deskmate.testing.truth import Truth, call_of
+
+_STATUS = re.compile(r"\b(working|idle|waiting|parked|left)\b")
+_TASK = re.compile(r"#(\d+) .*?\[(pending|in progress|completed|deleted)\](?:.* @([\w-]+))?")
+_COMPLETED = re.compile(r"^#(\d+) \[completed\]|#(\d+) (?:is |was )?completed\b", re.MULTILINE)
+# A result that says it was delivered; what follows are the names.
+_SENT = re.compile(r"\b(?:sent|submitted) to |\basked |\btold |\bagreed\b|\brefused:")
+# Tools whose names are no common words.
+_TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")
+_ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
+_HERE = re.compile(r"\bhere (?:are|is) ([\w-]+(?:(?:, | and )[\w-]+)*)")
+_BLOB = re.compile(r"(?<!\S)(\S*blobs/[\w.-]+\w)")
+_REQUEST = re.compile(r"\brequest '?([\w-]+:\d+\.\d+)")
+_WORKSPACE = re.compile(r"(?<!\S)(/\S*[^\s.,;])")
+
+
+# -- K1 -------------------------------------------------------------------------------------------
+
+
+def statuses_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield each status in a new notice that the member did not have at the record the notice was made from."""
+    for notice in _news(parts, truth):
+        roster = truth.history.roster_at(notice.roster)
+        for name, word in _statuses(notice.text, roster):
+            member = roster.members[name]
+            if member.status.word != word:
+                yield f"a notice says that {name} is {word}, and it was {member.status.word} then"
+
+
+def _news(parts: PromptParts, truth: Truth) -> Iterator[Noticed]:
+    """Yield the notices about the team that are new in a prompt."""
+    new = {part.text for part in parts.parts if part.fresh and part.source == "notice"}
+    for _, entry in truth.told_since:
+        if isinstance(entry, Noticed) and entry.roster and new & set(told_texts(entry)):
+            yield entry
+
+
+def _statuses(text: str, roster: Roster) -> Iterator[tuple[str, str]]:
+    """Yield who has which status by a text: a line that begins with a name, and then the first status word."""
+    for one in own_words(text).splitlines():
+        name, _, rest = one.strip().removeprefix("- ").partition(" ")
+        name = name.rstrip(":,")
+        found = _STATUS.search(re.sub(r"\([^)]*\)", "", rest))
+        if name in roster.members and found:
+            yield name, found[1]
+
+
+# -- K5 -------------------------------------------------------------------------------------------
+
+
+def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield each tool, name, id or path that we tell the model to use and that does not exist for it."""
+    me = truth.me
+    ever = {*tools_of(me.kind, me.agent_type), *tools_of(me.kind, me.agent_type, planning=True), *parts.offered}
+    for tool in sorted(set(_TOOL.findall(parts.system)) - ever):
+        yield f"the system prompt speaks of {tool}, which this agent never has"
+    for part, text in parts.new_sentences():
+        yield from _missing_tools(parts, part, text)
+        yield from _missing_names(truth, text)
+        yield from _missing_ids(parts, truth, part, text)
+        yield from _missing_blobs(parts, text)
+
+
+def _missing_tools(parts: PromptParts, part: Part, text: str) -> Iterator[str]:
+    # Why a call of a tool failed may name that tool.
+    for tool in sorted(set(_TOOL.findall(text)) - parts.offered - {part.tool}):
+        yield f"a {part.source} speaks of {tool}, which is not on offer: {_shown(text)}"
+
+
+def _missing_names(truth: Truth, text: str) -> Iterator[str]:
+    advised = [found[1] for found in _ADDRESSED.finditer(text)]
+    advised += [name for found in _HERE.finditer(text) for name in re.split(r", | and ", found[1])]
+    members = truth.roster.members
+    for name in advised:
+        if name in members and not truth.roster.here(name):
+            yield f"{name} has left, and the model is told to write to it: {_shown(text)}"
+
+
+def _missing_ids(parts: PromptParts, truth: Truth, part: Part, text: str) -> Iterator[str]:
+    own = call_of(part.call, truth.memory.name) if part.call else None
+    for id_ in _REQUEST.findall(text):
+        # A result may name the id that its call got wrong.
+        asked = part.call and any(id_ in one.text for one in parts.parts if one.call == part.call and one is not part)
+        if is_call(id_) and id_ != own and not asked and parts.told.count(id_) == part.text.count(id_):
+            known = {*truth.memory.demands, *truth.memory.requests}
+            if id_ not in known:
+                yield f"request {id_} is named and nobody made it: {_shown(text)}"
+
+
+def _missing_blobs(parts: PromptParts, text: str) -> Iterator[str]:
+    for path in _BLOB.findall(text):
+        for root in map(Path, _WORKSPACE.findall(parts.system)):
+            if (root / ".teams").is_dir() and not (root / path).exists():
+                yield f"{path} is named and is not there: {_shown(text)}"
+
+
+# -- K6 -------------------------------------------------------------------------------------------
+
+
+def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield each result or notice by which something was sent or done that the logs do not have."""
+    for part in parts.parts:
+        if part.fresh and part.source == "result" and part.ok:
+            yield from _false_result(part, truth)
+    for notice in _news(parts, truth):
+        yield from _false_tasks(notice, truth)
+
+
+def _false_result(part: Part, truth: Truth) -> Iterator[str]:
+    call = call_of(part.call, truth.memory.name)
+    if part.tool in ("SendMessage", "ExitPlanMode") and call and _SENT.search(part.text):
+        first = part.text.partition(";")[0].partition("\n")[0]
+        named = [name for name in (*truth.roster.members, "user") if names(first, name) and name != truth.me.name]
+        reached = [name for name in named if {call, f"{call}/{name}"} & truth.letters.get(name, {}).keys()]
+        if (named and not reached) or (first.startswith("sent to") and named != reached):
+            yield f"a result says {_shown(first)}, and {', '.join(sorted({*named} - {*reached}))} has no such mail"
+    if part.tool == "TaskUpdate":
+        for found in _COMPLETED.finditer(part.text):
+            task = truth.board.tasks.get(int(found[1] or found[2]))
+            if task is None or task.is_open:
+                yield f"a result says {_shown(found[0])}, and the board does not"
+
+
+def _false_tasks(notice: Noticed, truth: Truth) -> Iterator[str]:
+    board = truth.history.board_at(notice.board)
+    for one in notice.text.splitlines():
+        found = _TASK.search(one)
+        task = board.tasks.get(int(found[1])) if found else None
+        if found and (task is None or task.status.replace("_", " ") != found[2]):
+            yield f"a notice says {_shown(one)}, and the board did not then"
+
+
+# -- K8 -------------------------------------------------------------------------------------------
+
+
+def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield what is told again in the same context though nothing has changed."""
+    yield from _mail_twice(parts, truth)
+    yield from _tasks_twice(truth)
+    notices = [entry for _, entry in truth.in_context if isinstance(entry, Noticed) and entry.roster]
+    news = list(map(id, _news(parts, truth)))
+    for place, notice in enumerate(notices):
+        for earlier in notices[:place] if id(notice) in news else ():
+            yield from _lines_twice(earlier, notice, truth)
+
+
+def _mail_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    shown = Counter(part.text for part in parts.parts if part.source == "mail")
+    if all(count == 1 for count in shown.values()):
+        return
+    heard = {one.id: one for _, entry in truth.entries if isinstance(entry, Heard) for one in envelopes(entry)}
+    sent = Counter(map(message_text, heard.values()))
+    for text, count in shown.items():
+        if count > sent[text]:
+            yield f"a message is told {count} times and came {sent[text]} times: {_shown(text)}"
+
+
+def _tasks_twice(truth: Truth) -> Iterator[str]:
+    taken = Counter((entry.task, entry.epoch) for _, entry in truth.in_context if isinstance(entry, Took))
+    for (task, _), count in taken.items():
+        if count > 1:
+            yield f"task #{task} is told {count} times, and nothing changed"
+
+
+def _lines_twice(earlier: Noticed, notice: Noticed, truth: Truth) -> Iterator[str]:
+    told = set(earlier.text.splitlines())
+    history = truth.history
+    roster, old_board, new_board = (
+        history.roster_at(notice.roster),
+        history.board_at(earlier.board),
+        history.board_at(notice.board),
+    )
+    for one in notice.text.splitlines():
+        if one not in told:
+            continue
+        for name, _ in _statuses(one, roster):
+            if roster.members[name].status.number <= earlier.roster:
+                yield f"the model is told again, and nothing changed: {_shown(one)}"
+        if (found := _TASK.search(one)) and _same_task(old_board, new_board, int(found[1])):
+            yield f"the model is told again, and nothing changed: {_shown(one)}"
+
+
+def _same_task(old: Board, new: Board, id_: int) -> bool:
+    before, after = old.tasks.get(id_), new.tasks.get(id_)
+    return before is not None and before == after and line(old, before) == line(new, before)
+
+
+def _shown(text: str) -> str:
+    words = " ".join(text.split())
+    return f'"{words[:160]}"'

@@ -1,0 +1,157 @@
+"""The truth at a model call: who asks, and what the logs of the team say then.
+
+`knowledge` above compares a prompt with it. `truth_of` takes it from the prompt's own origin, in the process of the
+agent; `team_logs` folds it from files. Nothing here writes.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from deskmate.core import boards, rosters
+from deskmate.core.entries import Compacted, Entry, Heard, Noticed, Said
+from deskmate.core.members import EMPTY as NOBODY
+from deskmate.core.members import Member, Roster
+from deskmate.core.memory import Memory
+from deskmate.core.messages import Envelope, PlanResponse, envelope_in
+from deskmate.core.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail
+from deskmate.core.prompts import CallBlock, Prompt, Spoke
+from deskmate.core.records import Item
+from deskmate.core.roles import Kind
+from deskmate.core.tasks import EMPTY as NO_TASKS
+from deskmate.core.tasks import Board
+from deskmate.core.view import Origin
+
+Numbered = tuple[int, Entry]
+# The tools that send mail.
+_SENDING = ("SendMessage", "ExitPlanMode")
+_WIRE_ID = re.compile(r"call_(\d+)_(\d+)")
+
+
+@dataclass(frozen=True)
+class History:
+    """The records of roster and board, to see a team as it was at an earlier record."""
+
+    roster: Sequence[Item] = ()
+    board: Sequence[Item] = ()
+    _rosters: dict[int, Roster] = field(default_factory=dict)
+    _boards: dict[int, Board] = field(default_factory=dict)
+
+    def roster_at(self, number: int) -> Roster:
+        """Return the roster as it was at a record."""
+        if number not in self._rosters:
+            self._rosters[number] = rosters.fold(NOBODY, (item for item in self.roster if item.number <= number))
+        return self._rosters[number]
+
+    def board_at(self, number: int) -> Board:
+        """Return the board as it was at a record."""
+        if number not in self._boards:
+            self._boards[number] = boards.fold(NO_TASKS, (item for item in self.board if item.number <= number))
+        return self._boards[number]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is so when a model is asked.
+
+    `joins_upto`: the asker has had the time to learn who joined up to this record of the roster. `letters`: the mail
+    of those it wrote to, by recipient and id. `history` is there if something new is told of the team.
+    """
+
+    me: Member
+    memory: Memory
+    entries: Sequence[Numbered]
+    roster: Roster
+    board: Board
+    joins_upto: int
+    letters: Mapping[str, Mapping[str, Envelope]] = field(default_factory=dict)
+    history: History = field(default_factory=History)
+
+    @property
+    def on_a_team(self) -> bool:
+        """Whether the asker has mates: a subagent has none."""
+        return self.me.kind is not Kind.SUBAGENT
+
+    @property
+    def delegates(self) -> bool:
+        """Whether this is a lead that leaves the work itself to others."""
+        return self.me.kind is Kind.LEAD and self.roster.delegate
+
+    @cached_property
+    def told_since(self) -> list[Numbered]:
+        """The entries that the model has not answered yet."""
+        return unanswered(self.entries)
+
+    @cached_property
+    def in_context(self) -> list[Numbered]:
+        """The entries that the prompt is made of: those after what a summary stands for."""
+        upto = next((entry.upto for _, entry in reversed(self.entries) if isinstance(entry, Compacted)), 0)
+        return [(number, entry) for number, entry in self.entries if number > upto]
+
+    def heard_plans(self) -> list[tuple[str, str]]:
+        """Return the plans that this agent was shown: request and planner."""
+        heard = (body for _, entry in self.entries if isinstance(entry, Heard) for body in entry.mail)
+        plans = (body for body in heard if body.get("type") == "plan_approval_request")
+        return [(str(body.get("request_id")), str(body.get("sender"))) for body in plans]
+
+    def is_open_plan(self, id_: str, planner: str) -> bool:
+        """Tell whether a plan that this agent was shown waits for an answer."""
+        return self.roster.here(planner) and id_ not in self.answered_plans(planner)
+
+    def answered_plans(self, planner: str) -> set[str]:
+        """Return the requests of a planner that lead or user have answered."""
+        letters = self.letters.get(planner, {}).values()
+        answers = (letter.message for letter in letters if letter.sender in IN_CHARGE)
+        return {answer.request_id for answer in answers if isinstance(answer, PlanResponse)}
+
+
+def unanswered(entries: Sequence[Numbered]) -> list[Numbered]:
+    """Return the entries after the last answer of the model."""
+    start = next((place for place in range(len(entries), 0, -1) if isinstance(entries[place - 1][1], Said)), 0)
+    return list(entries[start:])
+
+
+def call_of(wire_id: str, member: str) -> str | None:
+    """Return the id of a call in the logs, by the id it has in a prompt."""
+    found = _WIRE_ID.fullmatch(wire_id)
+    return f"{member}:{found[1]}.{found[2]}" if found else None
+
+
+def has_team_news(entries: Sequence[Numbered]) -> bool:
+    """Tell whether something was told of roster or board that the model has not answered."""
+    return any(isinstance(entry, Noticed) and (entry.roster or entry.board) for _, entry in unanswered(entries))
+
+
+def planners(entries: Iterable[Numbered]) -> set[str]:
+    """Return who sent a plan that this agent has heard."""
+    heard = (body for _, entry in entries if isinstance(entry, Heard) for body in entry.mail)
+    return {str(body.get("sender")) for body in heard if body.get("type") == "plan_approval_request"}
+
+
+def written_to(prompt: Prompt, roster: Roster) -> set[str]:
+    """Return who may have got mail by the calls whose results are new in a prompt."""
+    spoke = next((passage for passage in reversed(prompt.passages) if isinstance(passage, Spoke)), None)
+    calls = [block for block in spoke.blocks if isinstance(block, CallBlock)] if spoke else []
+    values = [str(value) for call in calls if call.tool in _SENDING for value in (*call.arguments.values(), LEAD, USER)]
+    everyone = {*roster.members, USER}
+    return everyone if "broadcast" in values else everyone & {value.partition("@")[0].strip() for value in values}
+
+
+def letters_in(items: Iterable[Item]) -> dict[str, Envelope]:
+    """Return the mail in a mailbox, by id."""
+    return {envelope.id: envelope for envelope in map(envelope_in, items) if envelope}
+
+
+async def truth_of(prompt: Prompt, origin: Origin) -> Truth:
+    """Return the truth as the asker could see it when it decided to ask."""
+    view, memory = origin.view, origin.view.memory
+    wanted = written_to(prompt, view.roster)
+    if view.me.kind is Kind.LEAD:
+        wanted |= planners(origin.entries) & view.roster.members.keys()
+    letters = {name: letters_in(await origin.read(mail(name))) for name in sorted(wanted)}
+    news = has_team_news(origin.entries)
+    history = History(await origin.read(ROSTER), await origin.read(BOARD)) if news else History()
+    told_already = memory.informed or not (memory.owed or memory.demanded)
+    joins_upto = memory.noticed[0] if told_already else view.roster.number
+    return Truth(view.me, memory, origin.entries, view.roster, view.board, joins_upto, letters, history)
