@@ -7,6 +7,7 @@ faults           what goes wrong on its wire
 conversations    what is wrong with a conversation that a provider is sent
 knowledge        what a model must be told, checked at each call
 truth            what the logs say then
+team_logs        the same, from files
 prompt_parts     which words of a prompt are ours
 told_facts       whether what is told is so
 scripted         ScriptedModel: says what it is told to, and checks what it was told

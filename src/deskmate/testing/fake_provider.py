@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -44,7 +45,9 @@ from deskmate.testing.faults import (
     planned,
 )
 from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
+from deskmate.testing.knowledge import Uninformed, broken
 from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script, ScriptEnded, Who
+from deskmate.testing.team_logs import TeamLogs
 
 
 class _Wire(Protocol):
@@ -74,6 +77,10 @@ class FakeProvider:
     `faults`: by the number of the request, counted from 0; a reply that a fault cut off is said to the next request.
     `fragment`: how many characters come at a time. A conversation no provider would take gets a 400 and a complaint;
     what a script or a plan of faults raises drops the connection and is raised again when the provider is closed.
+
+    It reads the logs of the team whose agent asks, if they are on this machine. A prompt that breaks one of the
+    promises K1 to K8 is answered, and is a complaint that is raised as Uninformed when the provider is closed.
+    `check=False`: nobody looks.
     """
 
     def __init__(
@@ -84,6 +91,7 @@ class FakeProvider:
         faults: Plan = MappingProxyType({}),
         fragment: int = 16,
         port: int = 0,
+        check: bool = True,
     ) -> None:
         self.url = ""
         self.requests: list[Asked] = []
@@ -94,6 +102,8 @@ class FakeProvider:
             "anthropic": ExplicitCache(),
             "openai": ImplicitCache(),
         }
+        self._logs = TeamLogs() if check else None
+        self._uninformed: list[str] = []
         self._server = HttpServer(self._respond, port)
 
     async def __aenter__(self) -> Self:
@@ -104,6 +114,8 @@ class FakeProvider:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._server.close()
+        if self._uninformed and kind is None:
+            raise Uninformed("\n".join(self._uninformed))
 
     def ideal_cache_read(self, number: int) -> int:
         """Return what a perfect client would have read from the cache: all of the prompt the same agent sent before."""
@@ -136,7 +148,15 @@ class FakeProvider:
             return self._refuse(asked.format, refusal[0], place, [refusal[1]])
         if found := flaws(asked.format, asked.body):
             return self._refuse(asked.format, 400, place, found)
+        self._look(asked.prompt, place)
         return self._troubled(asked, planned(self._faults, asked))
+
+    def _look(self, prompt: Prompt, place: str) -> None:
+        """Complain of what the model is not told; the answer to it shows what comes of that."""
+        truth = self._logs.truth_of(prompt) if self._logs else None
+        found = [f"{place}: {flaw}" for flaw in broken(prompt, truth)] if truth else []
+        self._uninformed += found
+        self.complaints += found
 
     def _refuse(self, format_: Format, status: int, place: str, found: list[str]) -> Response:
         self.complaints += [f"{place}: {flaw}" for flaw in found]
@@ -208,9 +228,12 @@ async def _serve(script: Script, port: int) -> list[str]:
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     # A thread of its own: the input may be a pipe, a terminal or a file, of which a loop can watch only some.
     threading.Thread(target=_until_end, args=(loop, stop), daemon=True).start()
-    async with FakeProvider(script, port=port) as provider:
-        print(provider.url, flush=True)
-        await stop.wait()
+    provider = FakeProvider(script, port=port)
+    # What it complains of is said at the end, with all else.
+    with suppress(Uninformed):
+        async with provider:
+            print(provider.url, flush=True)
+            await stop.wait()
     return provider.complaints
 
 

@@ -34,6 +34,7 @@ _BEGINNING = 200
 _OPEN = re.compile(r"waiting for your answer|you may answer|needs your answer|is open", re.IGNORECASE)
 _ATTENDED = re.compile(r"\b[Tt]he user is (?:here|there|present)\b"), re.compile(r"\b[Nn]obody attends\b")
 _PLANNING = re.compile(r"\bplan mode\b(?! is over)", re.IGNORECASE), re.compile(r"\bplan mode is over\b", re.IGNORECASE)
+_READ_ONLY = re.compile(r"\bread-only\b|\bonly reads?\b"), re.compile(r"(?!)")
 _DELEGATING = re.compile(r"\b[Yy]ou delegate\b"), re.compile(r"\bno longer delegate\b")
 
 
@@ -134,6 +135,7 @@ def _mode(parts: PromptParts, truth: Truth) -> Iterator[str]:
     for name, is_on, patterns in (
         ("plan mode", planning, _PLANNING),
         ("delegating", truth.delegates, _DELEGATING),
+        ("that it is read-only", truth.me.agent_type is not AgentType.GENERAL, _READ_ONLY),
         ("that the user is there", truth.roster.attended, _ATTENDED),
     ):
         said = _last_said(parts, *patterns)
