@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from deskmate.core.members import Joined, Member, Roster
 from deskmate.core.memory import Memory
-from deskmate.core.messages import Envelope, Message
+from deskmate.core.messages import Envelope, Message, PlanResponse
 from deskmate.core.policy import Attempt
 from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.core.records import Item, Json
@@ -281,6 +281,9 @@ class Mail(Protocol):
 
     async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
         """Send; raise UnknownRecipient, naming who is here, or TooLarge."""
+
+    async def answer_plan(self, planner: str, response: PlanResponse, *, id_: str = "") -> None:
+        """Send the one answer to a plan; raise Refused if it was answered before."""
 
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivered:
         """Send to each, once; a repeat goes on with the rest."""

@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from deskmate.core import rosters
 from deskmate.core.compaction import (
     ALL_UNANSWERED_CAP,
     IMAGE_TOKENS,
@@ -39,9 +40,12 @@ from deskmate.core.entries import (
 )
 from deskmate.core.facts import Fact
 from deskmate.core.handshakes import Shake
+from deskmate.core.members import EMPTY as NOBODY
+from deskmate.core.members import Founded, Joined, Roster
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.messages import Envelope, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.names import LEAD, USER
+from deskmate.core.news import delegate_text
 from deskmate.core.prompts import (
     CallBlock,
     Image,
@@ -53,7 +57,9 @@ from deskmate.core.prompts import (
     Told,
     ToolSpec,
 )
+from deskmate.core.records import Record
 from deskmate.core.rendering import CLEARED, Numbered, passages, told_texts
+from deskmate.core.situation import PLANNING
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Claimed, Completed, Created
 from tests.core.histories import flaws, history
@@ -76,6 +82,12 @@ def remembered(entries: Sequence[Numbered]) -> Memory:
     return memory
 
 
+def team_of(*names: str, **roles: str) -> Roster:
+    joined = (Joined(name=name, role=roles.get(name, ""), at=0) for name in names)
+    events = (Founded(team="t", at=0), *joined)
+    return rosters.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, start=1)])
+
+
 def heard(number: int, message: Fact | str, sender: str = "bob") -> Heard:
     message = Plain(content=message) if isinstance(message, str) else message
     mail = Envelope(f"m{number}", sender, "alice", 0.0, message).body()
@@ -83,7 +95,7 @@ def heard(number: int, message: Fact | str, sender: str = "bob") -> Heard:
 
 
 def summed_up(*entries: Entry, text: str = "so far") -> str:
-    return summary_text(text, remembered(numbered(*entries)), numbered(*entries), NO_TASKS)
+    return summary_text(text, remembered(numbered(*entries)), numbered(*entries), NO_TASKS, NOBODY)
 
 
 # -- how full it is ---------------------------------------------------------------------------------
@@ -266,7 +278,8 @@ def test_open_requests_survive_and_answered_ones_do_not() -> None:
         Did(call="alice:5.1", text="ok", answered=Answered(request_id="plan2", approve=True)),
         Said(text="ok"),
     )
-    assert summed_up(*entries) == (
+    team = team_of("bob", "carol")
+    assert summary_text("so far", remembered(numbered(*entries)), numbered(*entries), NO_TASKS, team) == (
         "so far\n\nThe request:\n- begin\n\nOpen requests:\n"
         "- plan request alice:5.0, waiting for lead\n"
         "- shutdown request stop1 from lead, waiting for your answer\n"
@@ -275,9 +288,9 @@ def test_open_requests_survive_and_answered_ones_do_not() -> None:
 
 
 @pytest.mark.behaviour("compact-auto", "C3")
-def test_owned_tasks_survive() -> None:
+def test_open_tasks_survive_and_of_the_one_in_progress_every_word() -> None:
     board = board_of(
-        Created(by=LEAD, at=0, task=1, subject="parse"),
+        Created(by=LEAD, at=0, task=1, subject="parse", description="all of it\nOpen tasks:", verify="a && b"),
         Created(by=LEAD, at=0, task=2, subject="print", owner="alice"),
         Created(by=LEAD, at=0, task=3, subject="theirs", owner="bob"),
         Created(by=LEAD, at=0, task=4, subject="done"),
@@ -286,9 +299,36 @@ def test_owned_tasks_survive() -> None:
         Claimed(by="alice", at=0, task=1, epoch=0),
     )
     entries = numbered(START, Said(text="ok"))
-    assert summary_text("so far", remembered(entries), entries, board).endswith(
-        'Your tasks:\n- #1 by lead [in progress] "parse" @alice\n- #2 by lead [pending] "print" @alice'
+    assert summary_text("so far", remembered(entries), entries, board, team_of("alice")).endswith(
+        "Open tasks:\n"
+        '- #1 by lead [in progress] "parse" @alice, in your own hands. It says:\n'
+        "    parse\n"
+        "    completing it runs this command, which must succeed: a && b\n"
+        "    all of it\n"
+        "    Open tasks:\n"
+        '- #2 by lead [pending] "print" @alice\n'
+        '- #3 by lead [pending] "theirs" @bob'
     )
+
+
+@pytest.mark.behaviour("compact-auto")
+def test_who_is_on_the_team_survives_for_a_lead_and_for_a_teammate() -> None:
+    team = team_of("alice", "bob", bob="tester")
+    entries = numbered(START, Said(text="ok"))
+    text = summary_text("so far", remembered(entries), entries, NO_TASKS, team)
+    assert "On your team now:\n- lead: idle\n- bob (tester): working" in text
+    lead = numbered(Started(name=LEAD, prompt="begin"), Said(text="ok"))
+    alone = summary_text("so far", remembered(lead), lead, NO_TASKS, team_of())
+    assert "On your team now:\n- Nobody is on your team besides you." in alone
+
+
+@pytest.mark.behaviour("compact-auto")
+def test_the_mode_survives() -> None:
+    planner = Started(name="alice", prompt="begin", planning=True)
+    assert f"Your mode:\n- {PLANNING}" in summed_up(planner, Said(text="ok"))
+    lead = Started(name=LEAD, prompt="begin")
+    delegates = Noticed(text="you delegate", delegate=True)
+    assert f"Your mode:\n- {delegate_text(True)}" in summed_up(lead, delegates, Said(text="ok"))
 
 
 @pytest.mark.behaviour("compact-auto", "C3")
@@ -346,15 +386,14 @@ def test_no_compaction_of_any_history_loses_what_must_survive() -> None:
         if not entries:
             continue
         memory, last = remembered(entries), entries[-1][0]
-        summary = summary_text("so far", memory, entries, NO_TASKS)
+        summary = summary_text("so far", memory, entries, NO_TASKS, NOBODY)
         found = passages([*entries, (last + 1, Compacted(upto=last, summary=summary))], name)
         assert flaws(found) == [], f"history {seed}"
         (read,) = [unescape(block.text) for block in found[0].blocks]
         must = [*memory.requests, *memory.demands, *memory.background]
         spoke = max((n for n, entry in entries if isinstance(entry, Said)), default=0)
-        news = [
-            text for n, entry in entries if n > spoke and not isinstance(entry, Started) for text in told_texts(entry)
-        ]
+        unread = [entry for n, entry in entries if n > spoke and not isinstance(entry, Started)]
+        news = [text for entry in unread for text in told_texts(entry) if "plan_approval_request" not in text]
         assert [kept for kept in (*must, *news) if kept not in read] == [], f"history {seed}"
         unanswered += bool(news)
         requests += bool(must)

@@ -27,7 +27,7 @@ from deskmate.core.entries import (
 )
 from deskmate.core.facts import Fact
 from deskmate.core.handshakes import Request, Shake
-from deskmate.core.memory import EMPTY, Memory, OpenCall, remember
+from deskmate.core.memory import EMPTY, Memory, OpenCall, Plan, remember
 from deskmate.core.messages import (
     Broadcast,
     Envelope,
@@ -240,6 +240,9 @@ def test_steps_count_the_replies_with_calls_of_one_turn() -> None:
 WORDS = Plain(content="hi")
 
 
+BOBS_PLAN = Plan("bob:2.0", "bob", "p")
+
+
 @pytest.mark.parametrize(
     ("sender", "message", "change"),
     [
@@ -247,7 +250,7 @@ WORDS = Plain(content="hi")
         ("bob", Broadcast(content="hi"), {"owed": True}),
         ("lead", WORDS, {"owed": True}),
         ("user", WORDS, {"owed": True, "pressed": True}),
-        ("bob", PlanRequest(request_id="bob:2.0", content="p"), {"owed": True}),
+        ("bob", PlanRequest(request_id="bob:2.0", content="p"), {"owed": True, "plans": {"bob": BOBS_PLAN}}),
         ("bob", Undeliverable(reason="left", original={}), {"owed": True}),
         ("bob", PermissionRequest(request_id="bob:2.0", tool="bash", arguments={}), {}),
         ("user", Interrupt(), {"interrupted": True, "pressed": True, "halted": True}),

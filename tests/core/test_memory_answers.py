@@ -6,7 +6,7 @@ import pytest
 
 from deskmate.core.entries import Answered, Asked, Began, Call, Did, Opened, Said, Started
 from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Request, Shake
+from deskmate.core.handshakes import PlanVerdict, Request, Shake
 from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.messages import PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from tests.core.test_memory import BASH, BASH_CALL, CALLING, IDLE, PLANNING, READ_CALL, after, changed, heard
@@ -77,8 +77,9 @@ def test_a_plan_is_approved_or_refused_by_lead_or_user_and_either_wakes(sender: 
     assert PLANNING.requests == {"alice:2.0": Request("alice:2.0", Shake.PLAN, "lead")}
     yes = heard(sender, PlanResponse(request_id="alice:2.0", approve=True))
     no = heard(sender, PlanResponse(request_id="alice:2.0", approve=False))
-    assert changed(PLANNING, yes) == {"planning": False, "requests": {}, "owed": True}
-    assert changed(PLANNING, no) == {"requests": {}, "owed": True}
+    said_yes, said_no = (PlanVerdict(request_id="alice:2.0", by=sender, approve=approve) for approve in (True, False))
+    assert changed(PLANNING, yes) == {"planning": False, "requests": {}, "verdict": said_yes, "owed": True}
+    assert changed(PLANNING, no) == {"requests": {}, "verdict": said_no, "owed": True}
     assert (
         changed(after(no, memory=PLANNING), heard(sender, PlanResponse(request_id="alice:2.0", approve=True), 2)) == {}
     )

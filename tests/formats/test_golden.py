@@ -10,6 +10,7 @@ import pytest
 
 from deskmate.core import boards, entries, members, messages, rosters, spending, tasks
 from deskmate.core.facts import Fact, Foreign
+from deskmate.core.handshakes import PlanVerdict
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, remember
 from deskmate.core.messages import Envelope, read_envelope
@@ -258,6 +259,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         halted=True,
         demanded=True,
         stopping="user:5",
+        verdict=PlanVerdict(request_id="alice:2.0", by="lead", approve=True),
         parked=parked,
         interrupted=True,
         nudged=frozenset({(1, 3)}),

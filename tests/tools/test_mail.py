@@ -209,22 +209,28 @@ async def test_an_answer_goes_to_who_asked_and_to_nobody_else(team: Colleagues) 
 
 @pytest.mark.behaviour("plan")
 async def test_the_lead_answers_a_plan(team: Colleagues) -> None:
-    lead = await team.desk(LEAD)
-    answer = {"type": "plan_approval_response", "request_id": "bob:3.0", "recipient": "bob"}
-    await lead.send(**answer, approve=True)
-    await lead.send(**answer, approve=False, content="Add error handling.")
-    assert await team.hear("bob") == [
-        (LEAD, PlanResponse(request_id="bob:3.0", approve=True)),
-        (LEAD, PlanResponse(request_id="bob:3.0", approve=False, content="Add error handling.")),
-    ]
+    lead, bob = await team.desk(LEAD), await team.desk("bob", planning=True)
+    await bob.use("ExitPlanMode", plan="Rename.")
+    await team.hear(LEAD)
+    answer = {"type": "plan_approval_response", "request_id": bob.call, "recipient": "bob"}
+    result = await lead.send(**answer, approve=False, content="Add error handling.")
+    assert result == Result(
+        "told bob: refused; another plan may follow", answered=Answered(request_id=bob.call, approve=False)
+    )
+    refusal = PlanResponse(request_id=bob.call, approve=False, content="Add error handling.")
+    assert await team.hear("bob") == [(LEAD, refusal)]
 
 
 @pytest.mark.behaviour("plan")
-async def test_the_plan_of_one_teammate_is_not_approved_to_another(team: Colleagues) -> None:
-    with pytest.raises(ToolError, match="made by alice, not by bob"):
-        await (await team.desk(LEAD)).send(
-            type="plan_approval_response", request_id="alice:3.0", recipient="bob", approve=True
-        )
+async def test_a_plan_that_nobody_made_or_another_made_is_not_approved(team: Colleagues) -> None:
+    alice = await team.desk("alice", planning=True)
+    await alice.use("ExitPlanMode", plan="Rename.")
+    await team.hear(LEAD)
+    for request_id in (alice.call, "bob:3.0", "plan-1"):
+        with pytest.raises(ToolError, match=f"^bob has no open plan '{request_id}'. Open: {alice.call} from alice"):
+            await (await team.desk(LEAD)).send(
+                type="plan_approval_response", request_id=request_id, recipient="bob", approve=True
+            )
     assert await team.hear("bob") == []
 
 

@@ -8,7 +8,7 @@ from deskmate.core.handshakes import Request, Shake
 from deskmate.core.messages import PlanRequest, PlanResponse
 from deskmate.core.names import LEAD, USER
 from deskmate.core.results import Result
-from deskmate.errors import ToolError
+from deskmate.errors import Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,8 @@ async def planner(team: Colleagues) -> LetterDesk:
 
 
 async def answer(team: Colleagues, request_id: str, *, approve: bool, content: str = "") -> None:
-    """Let the lead answer a plan of bob's, and bob hear it."""
+    """Let the lead hear of a plan of bob's and answer it, and bob hear that."""
+    await team.hear(LEAD)
     await (await team.desk(LEAD)).send(
         type="plan_approval_response", recipient="bob", request_id=request_id, approve=approve, content=content
     )
@@ -68,8 +69,36 @@ async def test_only_the_first_answer_to_a_plan_counts(team: Colleagues, planner:
     await planner.use("ExitPlanMode", plan="Rename.")
     first = planner.call
     await answer(team, first, approve=False, content="No.")
-    await answer(team, first, approve=True)
+    with pytest.raises(ToolError, match=r"^bob has no open plan 'bob:2\.0'\. Open: none\.$"):
+        await answer(team, first, approve=True)
+    with pytest.raises(Refused, match=r"lead refused plan 'bob:2\.0' before"):
+        await team.process.mailbox(USER).answer_plan("bob", PlanResponse(request_id=first, approve=True))
+    # Nor is an answer heard that came about in another way.
+    await team.process.mailbox(USER).send("bob", PlanResponse(request_id=first, approve=True))
+    assert await team.hear("bob") == []
     assert planner.memory.planning
+
+
+@pytest.mark.behaviour("plan")
+async def test_a_plan_that_the_user_answered_is_refused_to_the_lead(team: Colleagues, planner: LetterDesk) -> None:
+    await planner.use("ExitPlanMode", plan="Rename.")
+    await team.process.mailbox(USER).answer_plan("bob", PlanResponse(request_id=planner.call, approve=True))
+    with pytest.raises(Refused, match=r"user approved plan 'bob:2\.0' before; the first answer counts"):
+        await answer(team, planner.call, approve=False, content="No.")
+    assert await team.hear("bob") == [(USER, PlanResponse(request_id="bob:2.0", approve=True))]
+    assert not planner.memory.planning
+
+
+@pytest.mark.behaviour("plan")
+async def test_an_answer_given_again_after_a_crash_is_the_same_one(team: Colleagues, planner: LetterDesk) -> None:
+    await planner.use("ExitPlanMode", plan="Rename.")
+    await team.hear(LEAD)
+    lead = await team.desk(LEAD)
+    run = await lead.begin(
+        "SendMessage", type="plan_approval_response", recipient="bob", request_id=planner.call, approve=True
+    )
+    assert await run() == await run()
+    assert await team.hear("bob") == [(LEAD, PlanResponse(request_id="bob:2.0", approve=True))]
 
 
 @pytest.mark.behaviour("plan")
@@ -89,11 +118,18 @@ async def test_a_teammate_approves_neither_its_own_plan_nor_that_of_another(
     assert planner.memory.planning
 
 
-async def test_a_second_plan_waits_for_the_answer_to_the_first(team: Colleagues, planner: LetterDesk) -> None:
+@pytest.mark.behaviour("plan")
+async def test_a_new_plan_replaces_the_one_that_waits_for_an_answer(team: Colleagues, planner: LetterDesk) -> None:
     await planner.use("ExitPlanMode", plan="Rename.")
-    with pytest.raises(ToolError, match=r"your plan bob:2\.0 waits for the answer of lead"):
-        await planner.use("ExitPlanMode", plan="Rename twice.")
-    assert len(await team.hear(LEAD)) == 1
+    older = planner.call
+    second = await planner.use("ExitPlanMode", plan="Rename twice.")
+    assert f"it replaces your plan {older}" in second.text
+    assert list(planner.memory.requests) == [planner.call]
+    await team.hear(LEAD)
+    with pytest.raises(ToolError, match=rf"^bob has no open plan '{older}'. Open: {planner.call} from bob\.$"):
+        await answer(team, older, approve=True)
+    await answer(team, planner.call, approve=True)
+    assert not planner.memory.planning
 
 
 @pytest.mark.behaviour("plan")

@@ -21,7 +21,7 @@ from deskmate.app.teams import Teams
 from deskmate.core.entries import Entry
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, PolicySet, recipient_refusal
-from deskmate.core.messages import Interrupt, Message, PermissionResponse, Plain, PlanResponse, ShutdownRequest
+from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanResponse, ShutdownRequest
 from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy import Mode
 from deskmate.core.questions import Question
@@ -275,18 +275,21 @@ class Session:
         # By its id a namesake in the next team would take this for the answer to a question of its own.
         if question.key not in {one.key for one in self.questions}:
             raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
-        message: Message
-        if question.shake is Shake.PLAN:
-            message = PlanResponse(request_id=question.id, approve=answer != "no", content=words)
-        else:
-            message = PermissionResponse(request_id=question.id, approve=answer != "no", content=words)
         try:
             with self._questions.closing(question):
-                await self._mailbox.send(question.member, message)
+                await self._send_answer(question, answer != "no", words)
         finally:
             self._tell()
         if rule:
             await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
+
+    async def _send_answer(self, question: Question, approve: bool, words: str) -> None:
+        if question.shake is Shake.PLAN:
+            plan = PlanResponse(request_id=question.id, approve=approve, content=words)
+            await self._mailbox.answer_plan(question.member, plan)
+        else:
+            call = PermissionResponse(request_id=question.id, approve=approve, content=words)
+            await self._mailbox.send(question.member, call)
 
     async def set_mode(self, mode: Mode, name: str | None = None) -> None:
         """Let another mode hold for the team and the lead's home, or for one member.

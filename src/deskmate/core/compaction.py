@@ -6,18 +6,20 @@ the transcript keeps everything, and memory folds all of it. The runtime above a
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
-from deskmate.core.entries import Cleared, Compacted, Did, Entry, Heard, Said, Started
+from deskmate.core.entries import Cleared, Compacted, Did, Entry, Heard, Said, Started, Took
 from deskmate.core.frames import unframed
+from deskmate.core.members import Roster
 from deskmate.core.memory import Memory
-from deskmate.core.messages import Plain, PlanRequest, summarise
+from deskmate.core.messages import Plain, PlanRequest
 from deskmate.core.names import IN_CHARGE
 from deskmate.core.prompts import TOKENS_CAP, CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
-from deskmate.core.tasks import Board, authored_line
+from deskmate.core.situation import ALONE, mode_lines, request_lines, task_lines, team_lines
+from deskmate.core.tasks import Board
 from deskmate.texts import filled
 
 BYTES_PER_TOKEN = 3.5
@@ -168,21 +170,22 @@ def summary_request(focus: str = "") -> str:
     return filled("summary", {"focus": wish}, {"focus"} if wish else ())
 
 
-def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], board: Board) -> str:
+def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], board: Board, roster: Roster) -> str:
     """Return what a compaction up to the last entry records: the model's summary, and what must outlive any summary.
 
-    That is the team a lead works in away from home, the request, open handshakes, owned tasks, what came in and was not
-    answered, the files last dealt with and what runs in the background. `entries`: the whole transcript.
+    That is the team a lead works in away from home, who is on the team, the request, the mode, open requests and tasks,
+    what came in and was not answered, the files last dealt with and what runs in the background. `entries`: the whole
+    transcript. Team and tasks are told as roster and board have them now.
     """
+    is_member = memory.name in roster.members
     sections = (
         ("The team you lead now, until TeamDelete", [memory.away] if memory.away else []),
+        ("On your team now", (team_lines(memory.name, roster) or [ALONE]) if is_member else []),
         ("The request", _requests(entries)),
-        ("Open requests", _open_requests(memory, entries)),
-        (
-            "Your tasks",
-            [authored_line(board, task) for task in board.tasks.values() if task.owner == memory.name and task.is_open],
-        ),
-        ("Came in and not answered yet", _unanswered(entries)),
+        ("Your mode", mode_lines(memory)),
+        ("Open requests", request_lines(memory, roster, UNANSWERED_CAP)),
+        ("Open tasks", task_lines(memory.name, board) if is_member else []),
+        ("Came in and not answered yet", _unanswered(entries, memory)),
         ("Files last read or changed; read them again before you change them", _files(entries)),
         ("Running in the background", sorted(memory.background)),
     )
@@ -207,40 +210,28 @@ def _asked_in(entry: Entry) -> list[str]:
     ]
 
 
-def _open_requests(memory: Memory, entries: Sequence[Numbered]) -> list[str]:
-    yours = [
-        f"{request.shake} request {request.id}, waiting for {request.asked}" for request in memory.requests.values()
-    ]
-    demands = [
-        f"shutdown request {id_} from {sender}, waiting for your answer" for id_, sender in memory.demands.items()
-    ]
-    return [*yours, *demands, *_plans(entries)]
-
-
-def _plans(entries: Sequence[Numbered]) -> Iterator[str]:
-    """Yield the plans of others that this agent was shown and has not answered."""
-    answered = {entry.answered.request_id for _, entry in entries if isinstance(entry, Did) and entry.answered}
-    for envelope in (envelope for _, entry in entries if isinstance(entry, Heard) for envelope in envelopes(entry)):
-        message = envelope.message
-        if isinstance(message, PlanRequest) and message.request_id not in answered:
-            answered.add(message.request_id)
-            plan = summarise(message.content)
-            yield f"plan request {message.request_id} from {envelope.sender}, waiting for your answer: {plan}"
-
-
-def _unanswered(entries: Sequence[Numbered]) -> list[str]:
+def _unanswered(entries: Sequence[Numbered], memory: Memory) -> list[str]:
     """Return what was told since the model last spoke: the newest, as far as there is room."""
     spoke = max((number for number, entry in entries if isinstance(entry, Said)), default=0)
-    told = [_cut(text, UNANSWERED_CAP) for number, entry in entries if number > spoke for text in _news(entry)]
+    told = [_cut(text, UNANSWERED_CAP) for number, entry in entries if number > spoke for text in _news(entry, memory)]
     sizes = accumulate(len(text) for text in reversed(told))
     fitting = sum(size <= ALL_UNANSWERED_CAP for size in sizes)
     older = len(told) - fitting
     return [*([f"({older} older ones, of which the summary above must tell)"] if older else []), *told[older:]]
 
 
-def _news(entry: Entry) -> list[str]:
-    # What an agent starts with is its request, kept above.
-    return [] if isinstance(entry, Started) else told_texts(entry)
+def _news(entry: Entry, memory: Memory) -> list[str]:
+    """Return what an entry told, but for what another section has: the request, plans, the task in progress."""
+    match entry:
+        case Started():
+            return []
+        case Took(task=task, created_by=str()) if task in memory.tasks:
+            return []
+        case Heard():
+            rest = [one.body() for one in envelopes(entry) if not isinstance(one.message, PlanRequest)]
+            return told_texts(entry.model_copy(update={"mail": tuple(rest)}))
+        case _:
+            return told_texts(entry)
 
 
 def _files(entries: Sequence[Numbered]) -> list[str]:

@@ -8,6 +8,8 @@ ignored.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pydantic import BaseModel, ConfigDict
+
 from deskmate.core.facts import Fact
 from deskmate.core.messages import (
     Envelope,
@@ -53,6 +55,16 @@ class Request:
     id: str
     shake: Shake
     asked: str
+
+
+class PlanVerdict(BaseModel):
+    """The answer to a plan that counted: which plan, who answered, and whether it was approved."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    request_id: str
+    by: str
+    approve: bool
 
 
 def may_ask(sender: str, message: Fact) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator
 
 from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.handshakes import PlanVerdict
 from deskmate.core.names import IN_CHARGE, USER, confusion, known_name, new_name
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Json
@@ -74,10 +75,11 @@ class Joined(Fact):
 
 
 class Working(Fact):
-    """A member began a turn."""
+    """A member began a turn. `plan`: the answer to its plan with which it continues."""
 
     type: Literal["member_working"] = "member_working"
     name: Name
+    plan: PlanVerdict | None = None
     at: float
 
 
@@ -182,7 +184,8 @@ class Status:
 class Member:
     """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
 
-    `reports`: by record, the words of its latest turns that came to nothing else.
+    `reports`: by record, the words of its latest turns that came to nothing else. `verdict`: the answer to its latest
+    plan, which record `verdict_in` tells.
     """
 
     name: str
@@ -199,6 +202,8 @@ class Member:
     rests_on: tuple[tuple[int, int], ...] = ()
     held: bool = False
     agreed: bool = False
+    verdict: PlanVerdict | None = None
+    verdict_in: int = 0
 
     @property
     def here(self) -> bool:

@@ -27,11 +27,12 @@ from deskmate.core.entries import (
     Took,
 )
 from deskmate.core.facts import Foreign
-from deskmate.core.handshakes import Request, Shake, answer_flaw, may_ask
+from deskmate.core.handshakes import PlanVerdict, Request, Shake, answer_flaw, may_ask
 from deskmate.core.messages import (
     Envelope,
     Interrupt,
     PermissionResponse,
+    PlanRequest,
     PlanResponse,
     ShutdownRequest,
     ShutdownResponse,
@@ -68,13 +69,24 @@ class OpenCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that this agent was shown and has not answered."""
+
+    id: str
+    planner: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 
     `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
     and noting it hears its mail first when it comes back. `leaving`: who agreed to leave; the roster shows it later.
-    `forced`: demands that cannot be refused. `away`: the named team that a lead works in. `pressed`: something
-    came that the model must read before it goes on. `halted`: that was an interrupt or a shutdown request.
+    `forced`: demands that cannot be refused. `plans`: the latest plan of each planner that this agent was shown and did
+    not answer, by planner; `situation.open_plans` says which of them are still open. `verdict`: the answer that its own
+    latest plan got. `away`: the named team that a lead works in. `pressed`: something came that the model must read
+    before it goes on. `halted`: that was an interrupt or a shutdown request.
     """
 
     name: str = ""
@@ -89,6 +101,8 @@ class Memory:
     forced: frozenset[str] = frozenset()
     demanded: bool = False
     requests: Mapping[str, Request] = field(default_factory=dict)
+    plans: Mapping[str, Plan] = field(default_factory=dict)
+    verdict: PlanVerdict | None = None
     early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
     leaving: frozenset[str] = frozenset()
     stopping: str | None = None
@@ -171,6 +185,7 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
         ids=Seen(),
         cursors={kept: number for kept, number in memory.cursors.items() if kept in boxes},
         requests={id_: request for id_, request in memory.requests.items() if request.asked == USER},
+        plans={},
         leaving=frozenset(),
         tasks={},
         nudged=frozenset(),
@@ -216,10 +231,22 @@ def _do(memory: Memory, entry: Did) -> Memory:
         memory = replace(memory, background=memory.background | {entry.background})
     if opened := entry.opened:
         memory = _open(memory, Request(opened.request_id, opened.shake, opened.asked))
+    if answered_plan := _answered_plan(entry, call):
+        plans = {planner: plan for planner, plan in memory.plans.items() if plan.id != answered_plan}
+        memory = replace(memory, plans=plans)
     if (answered := entry.answered) and answered.request_id in memory.demands:
         stopping = answered.request_id if answered.approve else memory.stopping
         memory = replace(memory, demands=_without(memory.demands, answered.request_id), stopping=stopping)
     return memory
+
+
+def _answered_plan(entry: Did, call: OpenCall | None) -> str:
+    """Return the plan that a call answered. Version 0.1 did not record that; the call itself says it."""
+    if entry.answered:
+        return entry.answered.request_id
+    if call and call.tool == "SendMessage" and entry.ok and call.arguments.get("type") == "plan_approval_response":
+        return str(call.arguments.get("request_id", ""))
+    return ""
 
 
 def _ask(memory: Memory, entry: Asked) -> Memory:
@@ -257,6 +284,9 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
             return replace(memory, demands=demands, demanded=True, pressed=True, halted=True, interrupted=False)
         case PlanResponse() | ShutdownResponse() | PermissionResponse():
             return _answer(memory, envelope, message)
+        case PlanRequest(request_id=id_, content=text):
+            # A planner has one open plan: a newer one replaces it.
+            memory = replace(memory, plans={**memory.plans, sender: Plan(id_, sender, text)})
     if not wakes(message):
         return memory
     if sender in IN_CHARGE:
@@ -267,7 +297,10 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
 def _open(memory: Memory, request: Request) -> Memory:
     """Open a request, and let what was heard before have its say."""
     early = memory.early.get(request.id, ())
-    requests = {**memory.requests, request.id: request}
+    others = memory.requests
+    if request.shake is Shake.PLAN:
+        others = {id_: other for id_, other in others.items() if other.shake is not Shake.PLAN}
+    requests = {**others, request.id: request}
     memory = replace(memory, requests=requests, early=_without(memory.early, request.id))
     for envelope in early:
         memory = _take_in(memory, envelope)
@@ -279,18 +312,17 @@ def _answer(
 ) -> Memory:
     """Let a response have its effect if it is the one that counts; ignore it otherwise."""
     request = memory.requests.get(message.request_id)
-    # A request bears the id of the call that makes it.
-    call = memory.calls.get(message.request_id)
-    if request is None and call and (call.began or not call.request):
-        early = (*memory.early.get(call.id, ()), envelope)
-        return replace(memory, early={**memory.early, call.id: early})
+    if request is None and _comes_early(memory, message.request_id):
+        early = (*memory.early.get(message.request_id, ()), envelope)
+        return replace(memory, early={**memory.early, message.request_id: early})
     if request is None or answer_flaw(request, envelope):
         return memory
     memory = replace(memory, requests=_without(memory.requests, request.id))
     match message:
         case PlanResponse(approve=approve):
             planning = memory.planning and not approve
-            return replace(memory, planning=planning, owed=True, interrupted=False, parked=None)
+            verdict = PlanVerdict(request_id=request.id, by=envelope.sender, approve=approve)
+            return replace(memory, planning=planning, verdict=verdict, owed=True, interrupted=False, parked=None)
         case ShutdownResponse(approve=approve):
             leaving = memory.leaving | {request.asked} if approve else memory.leaving
             return replace(memory, owed=memory.owed or not approve, leaving=leaving)
@@ -300,6 +332,22 @@ def _answer(
             return replace(memory, calls=calls)
         case unreachable:
             assert_never(unreachable)
+
+
+def _comes_early(memory: Memory, request_id: str) -> bool:
+    """Tell whether an answer may be to a request that is made but not recorded yet: it has the id of its call."""
+    call = memory.calls.get(request_id)
+    return call is not None and (call.began or not call.request)
+
+
+def plan_answer_counts(memory: Memory, envelope: Envelope) -> bool:
+    """Tell whether an answer to a plan closes an open one, or may once that is recorded. Others are never shown."""
+    message = envelope.message
+    assert isinstance(message, PlanResponse), "only answers to plans are asked about"
+    request = memory.requests.get(message.request_id)
+    if request is None:
+        return envelope.sender in IN_CHARGE and _comes_early(memory, message.request_id)
+    return answer_flaw(request, envelope) is None
 
 
 def _each(

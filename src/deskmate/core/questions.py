@@ -79,11 +79,16 @@ def read_mail(questions: Questions, roster: Roster, items: Iterable[Item]) -> Qu
         if question := _question(envelope):
             # One who comes back after a crash asks again under the same id; and so does its namesake in another team.
             if question.id not in asked or not _asks(roster, asked[question.id]):
-                asked.pop(question.id, None)
+                asked = {id_: one for id_, one in asked.items() if id_ != question.id and not _replaces(question, one)}
                 asked[question.id] = question
         elif id_ := _answered(envelope):
             answered.add(id_)
     return _pruned(replace(questions, asked=asked, answered=frozenset(answered)))
+
+
+def _replaces(question: Question, older: Question) -> bool:
+    """Tell whether this is a newer plan of the member that asked the other."""
+    return question.shake is older.shake is Shake.PLAN and question.member == older.member
 
 
 def _pruned(questions: Questions) -> Questions:

@@ -107,8 +107,10 @@ def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
 
 def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
     match event:
-        case Working(at=at):
-            return replace(member, status=Status("working", "", at, number, member.status.heard))
+        case Working(at=at, plan=verdict):
+            member = replace(member, status=Status("working", "", at, number, member.status.heard))
+            is_news = verdict is not None and verdict != member.verdict
+            return replace(member, verdict=verdict, verdict_in=number) if is_news else member
         case Idle(at=at, heard=heard, words=words, peers=peers):
             status = Status("idle", "", at, number, heard)
             reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports

@@ -330,7 +330,8 @@ class Agent:
         await self._presence.show("working")
         try:
             with self._cuttable():
-                await self._mind.compact(self._office.board.state, self._presence, self._focus, origin)
+                board, roster = self._office.board.state, self._office.roster.state
+                await self._mind.compact(board, roster, self._presence, self._focus, origin)
         except ModelError as error:
             await self._park(str(error))
         self._too_long, self._focus = False, None

@@ -6,7 +6,7 @@ under one id, so that it comes back once.
 """
 
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -14,18 +14,20 @@ from typing import Any
 from deskmate.core.entries import Heard
 from deskmate.core.facts import Fact
 from deskmate.core.members import Member, recipient_refusal, who_is_here
-from deskmate.core.memory import Memory
+from deskmate.core.memory import Memory, plan_answer_counts
 from deskmate.core.messages import (
     HEARD_CAP,
     Envelope,
     Message,
     PermissionResponse,
+    PlanResponse,
     Undeliverable,
     bounces,
     check_size,
+    envelope_in,
     read_hearable,
 )
-from deskmate.core.names import LEAD, USER, agent_id, box, is_call, mail
+from deskmate.core.names import IN_CHARGE, LEAD, USER, agent_id, box, is_call, mail
 from deskmate.core.records import Damaged, Item, Record
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
@@ -63,6 +65,26 @@ class Mailbox:
         await self._send(envelope)
         return envelope
 
+    async def answer_plan(self, planner: str, response: PlanResponse, *, id_: str = "") -> None:
+        """Send the one answer to a plan; raise Refused if lead or user answered it before.
+
+        The same `id_` may be sent again after a crash.
+        """
+        envelope = self._addressed(planner, response, id_ or f"{self.me}:{secrets.token_hex(8)}")
+        await self._check_recipient(envelope)
+        first: Envelope | None = None
+
+        def body(items: Sequence[Item]) -> dict[str, Any] | None:
+            nonlocal first
+            first = next((one for item in items if (one := _plan_answer(item, response.request_id))), None)
+            return None if first else envelope.body()
+
+        # Decided and appended on the same mailbox: of two who answer at once, one is refused.
+        await self._pen.decide(mail(planner), 0, body)
+        if first and first.id != envelope.id:
+            raise Refused(answered_before(first))
+        await self._return_if_late(envelope)
+
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivery:
         """Send to each of `recipients`, which the caller fixed in its journal before; say who was not reached.
 
@@ -95,17 +117,24 @@ class Mailbox:
         read_hearable(self._come_back(envelope).body())
 
     async def _send(self, envelope: Envelope) -> None:
+        await self._check_recipient(envelope)
+        await self._put(envelope)
+
+    async def _check_recipient(self, envelope: Envelope) -> None:
+        """Raise UnknownRecipient, naming who is here, or BadInput for what could not be heard."""
         roster, to = await self._roster.refresh(), envelope.recipient
         # A subagent hears a person's verdicts alone; it is here while who sent it is.
         verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
             raise UnknownRecipient(why)
         self._check(envelope)
-        await self._put(envelope)
 
     async def _put(self, envelope: Envelope) -> None:
         """Append an envelope to its mailbox; where the owner left meanwhile and will not hear it, give it back."""
         await self._pen.append(mail(envelope.recipient), envelope.body())
+        await self._return_if_late(envelope)
+
+    async def _return_if_late(self, envelope: Envelope) -> None:
         member = (await self._roster.refresh()).members.get(envelope.recipient)
         if member and not member.here and member.name != LEAD:
             unheard, _ = await self._unheard(member)
@@ -140,8 +169,10 @@ class Mailbox:
         bodies: dict[str, dict[str, object]] = {}
         damage: list[str] = []
         room, upto = HEARD_CAP, after
+        answered: set[str] = set()
         for number, letter, trouble in _places(items, self.me):
-            if letter and letter.id not in memory.ids and letter.id not in bodies:
+            is_new = letter and letter.id not in memory.ids and letter.id not in bodies
+            if letter and is_new and _is_for_model(memory, letter.envelope, answered):
                 if letter.size > room:
                     break
                 bodies[letter.id] = letter.envelope.body()
@@ -253,6 +284,31 @@ def _letter(item: Item, me: str) -> _Letter | str:
     if envelope.recipient != me:
         return f"record {item.number}: mail for '{envelope.recipient}' in the mailbox of '{me}'"
     return _Letter(envelope, size)
+
+
+def _plan_answer(item: Item, request_id: str) -> Envelope | None:
+    """Return the answer to this plan that an item of mail holds, from somebody who may answer it."""
+    match envelope_in(item):
+        case Envelope(message=PlanResponse(request_id=id_)) as envelope if id_ == request_id:
+            return envelope if envelope.sender in IN_CHARGE else None
+    return None
+
+
+def answered_before(first: Envelope) -> str:
+    """Return who answered a plan first, and what."""
+    assert isinstance(first.message, PlanResponse), "only plans are answered once"
+    verb = "approved" if first.message.approve else "refused"
+    return f"{first.sender} {verb} plan '{first.message.request_id}' before; the first answer counts"
+
+
+def _is_for_model(memory: Memory, envelope: Envelope, answered: set[str]) -> bool:
+    """Tell whether a letter is heard: of the answers to a plan only the one that counts. Adds to `answered`."""
+    if not isinstance(envelope.message, PlanResponse):
+        return True
+    counts = envelope.message.request_id not in answered and plan_answer_counts(memory, envelope)
+    if counts:
+        answered.add(envelope.message.request_id)
+    return counts
 
 
 def _told(damage: list[str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from deskmate.core.compaction import (
     summary_text,
 )
 from deskmate.core.entries import Call, Cleared, Compacted, Noticed, Said, Started
+from deskmate.core.members import Roster
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
     Delta,
@@ -102,7 +103,7 @@ class Mind:
             await self._transcript.record(Said(text=self._whole))
 
     async def compact(
-        self, board: Board, presence: Presence, focus: str | None = None, origin: Origin | None = None
+        self, board: Board, roster: Roster, presence: Presence, focus: str | None = None, origin: Origin | None = None
     ) -> None:
         """Make room: clear old results where that is enough to be worth it, else let the model summarise.
 
@@ -114,7 +115,7 @@ class Mind:
             return
         upto = self._transcript.memory.number
         words = await self._summary(focus or "", presence, origin)
-        text = summary_text(words, self._transcript.memory, self._transcript.entries, board)
+        text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster)
         await self._transcript.record(Compacted(upto=upto, summary=text))
 
     async def _summary(self, focus: str, presence: Presence, origin: Origin | None) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from deskmate.core.handshakes import PlanVerdict
 from deskmate.core.members import Idle, Parked, Waiting, Working
 from deskmate.core.names import LEAD, box
 from deskmate.core.tasks import in_progress_of
@@ -16,11 +17,12 @@ _RESTING = ("idle", "waiting", "parked")
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A status as others see it; `heard` counts where a teammate rests."""
+    """A status as others see it; `heard` counts where a teammate rests, `plan` where one works."""
 
     word: str
     detail: str
     heard: int
+    plan: PlanVerdict | None = None
 
 
 class Presence:
@@ -36,7 +38,8 @@ class Presence:
         A teammate that rests shows it again when it has heard something that started no turn: who waits for it to have
         heard its mail sees that on the roster alone.
         """
-        now = _Shown(word, detail, self._heard if word in _RESTING and self._name != LEAD else 0)
+        heard = self._heard if word in _RESTING and self._name != LEAD else 0
+        now = _Shown(word, detail, heard, self._transcript.memory.verdict if word == "working" else None)
         if self._shown == now:
             return
         # What a process before this one said still stands.
@@ -53,8 +56,10 @@ class Presence:
     def _stands(self) -> "_Shown | None":
         if self._name is None:
             return None
-        status = self._office.roster.state.members[self._name].status
-        return _Shown(status.word, status.detail, status.heard if status.word in _RESTING and self._name != LEAD else 0)
+        member = self._office.roster.state.members[self._name]
+        status, heard = member.status, member.status.heard
+        heard = heard if status.word in _RESTING and self._name != LEAD else 0
+        return _Shown(status.word, status.detail, heard, member.verdict if status.word == "working" else None)
 
     @property
     def _heard(self) -> int:
@@ -71,7 +76,7 @@ class Presence:
             case "parked", _:
                 return Parked(name=name, reason=detail, heard=heard, at=at)
             case _:
-                return Working(name=name, at=at)
+                return Working(name=name, plan=self._transcript.memory.verdict, at=at)
 
     def _idle(self, name: str, *, again: bool) -> Idle:
         """Return the end of a turn; what came of that is told once."""

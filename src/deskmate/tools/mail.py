@@ -13,9 +13,10 @@ from pydantic.json_schema import SkipJsonSchema
 from deskmate.core.entries import Answered, Opened
 from deskmate.core.handshakes import Shake
 from deskmate.core.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
-from deskmate.core.names import IN_CHARGE, RESERVED, USER, is_call, local_name
+from deskmate.core.names import IN_CHARGE, RESERVED, USER, local_name
 from deskmate.core.results import Result
 from deskmate.core.roles import Kind
+from deskmate.core.situation import open_plans
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text_for
@@ -156,14 +157,15 @@ async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
 
 async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
     teammate, request_id, approve = _teammate(arguments, desk), arguments.request_id, bool(arguments.approve)
-    planner = request_id.partition(":")[0]
-    if is_call(request_id) and planner != teammate:
-        raise ToolError(f"request '{request_id}' was made by {planner}, not by {teammate}; answer who asked")
+    # Run again after a crash, the answer may have been given: the mailbox knows.
+    plans = tuple(desk.memory.plans.values()) if desk.again else open_plans(desk.memory, desk.roster)
+    if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):
+        there_are = ", ".join(f"{plan.id} from {plan.planner}" for plan in plans) or "none"
+        raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
-    await desk.mail.send(teammate, response, id_=desk.call)
+    await desk.mail.answer_plan(teammate, response, id_=desk.call)
     text = "approved" if approve else "refused; another plan may follow"
-    # Whether it is open only its asker knows; the first answer is the one that counts.
-    return Result(f"told {teammate}: {text}. It counts if request '{request_id[:80]}' is still open")
+    return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
 
 
 def _recipient(arguments: MailArguments, desk: Desk) -> str:

@@ -26,21 +26,19 @@ class ExitPlanMode(Described):
     """Hands in plans."""
 
     async def run(self, arguments: PlanArguments, desk: Desk) -> Result:
-        """Ask for approval; raise ToolError for a blank plan, who does not plan, or waits for a word on one already."""
+        """Ask for approval, in place of an older plan; raise ToolError for a blank plan, or outside of plan mode."""
         if not arguments.plan.strip():
             raise ToolError("the plan is blank; say what you will change, where, and how you check it")
         if not desk.memory.planning:
             raise ToolError("you are not in plan mode; there is nothing to approve, go on with the work")
-        waiting = [request for request in desk.memory.requests.values() if request.shake is Shake.PLAN]
-        if waiting:
-            raise ToolError(f"your plan {waiting[0].id} waits for the answer of {waiting[0].asked}; end your turn")
+        older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
         # Nobody approves a plan of their own.
         asked = USER if desk.me.kind is Kind.LEAD else LEAD
         await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
         opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)
-        return Result(
-            f"submitted to {asked} (request {desk.call}); end your turn and wait for the answer", opened=opened
-        )
+        replaced = f"; it replaces your plan {older}" if older else ""
+        text = f"submitted to {asked} (request {desk.call}){replaced}; end your turn and wait for the answer"
+        return Result(text, opened=opened)
 
 
 def tools() -> Iterable[Tool]:

@@ -1,0 +1,84 @@
+"""The situation: what an agent must know of its team at any moment, told from memory, roster and board.
+
+A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
+"""
+
+from deskmate.core.members import Member, Roster
+from deskmate.core.memory import Memory, Plan
+from deskmate.core.news import delegate_text, taken
+from deskmate.core.tasks import Board, Status, Task, authored_line, one_line
+
+ALONE = "Nobody is on your team besides you."
+PLANNING = "You are in plan mode: read and plan only. Submit your plan with ExitPlanMode, then wait for the answer."
+_LINES = 100
+
+
+def open_plans(memory: Memory, roster: Roster) -> tuple[Plan, ...]:
+    """Return the plans that an agent may still answer: of members that are here, and nobody answered them."""
+    return tuple(plan for plan in memory.plans.values() if _is_open(plan, roster.members.get(plan.planner)))
+
+
+def _is_open(plan: Plan, planner: Member | None) -> bool:
+    if planner is None or not planner.here:
+        return False
+    return planner.verdict is None or planner.verdict.request_id != plan.id
+
+
+def team_lines(name: str, roster: Roster) -> list[str]:
+    """Return a line for each other agent on the team: name, role, status. Nothing for one that is not a member."""
+    if name not in roster.members:
+        return []
+    others = [member for member in roster.members.values() if member.here and member.name != name]
+    return _first([_member_line(member) for member in others], "more members")
+
+
+def _member_line(member: Member) -> str:
+    role = f" ({one_line(member.role)})" if member.role not in ("", member.name) else ""
+    detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
+    return f"{member.name}{role}: {member.status.word}{detail}"
+
+
+def task_lines(name: str, board: Board) -> list[str]:
+    """Return a line for each open task, and under the one an agent has in progress all its words."""
+    open_tasks = [task for task in board.tasks.values() if task.is_open]
+    # Its own come first, so that no cap can take them away.
+    ordered = sorted(open_tasks, key=lambda task: (task.owner != name, task.id))
+    return _first([_task_line(board, task, name) for task in ordered], "more open tasks; TaskList has all")
+
+
+def _task_line(board: Board, task: Task, name: str) -> str:
+    line = authored_line(board, task)
+    if task.owner != name or task.status is not Status.IN_PROGRESS:
+        return line
+    # Indented, so that no line of it can pose as a line of ours.
+    words = [f"    {text}" for text in taken(task).text.splitlines()]
+    return "\n".join([f"{line}, in your own hands. It says:", *words])
+
+
+def mode_lines(memory: Memory) -> list[str]:
+    """Return the modes that limit what an agent may do now."""
+    return [*([PLANNING] if memory.planning else []), *([delegate_text(True)] if memory.delegating else [])]
+
+
+def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:
+    """Return a line for each open request: those this agent made, and those it may still answer."""
+    yours = [
+        f"{request.shake} request {request.id}, waiting for {request.asked}" for request in memory.requests.values()
+    ]
+    demands = [
+        f"shutdown request {id_} from {sender}, waiting for your answer" for id_, sender in memory.demands.items()
+    ]
+    plans = [
+        f"plan request {plan.id} from {plan.planner}, waiting for your answer: {_cut(plan.text, cap)}"
+        for plan in open_plans(memory, roster)
+    ]
+    return [*yours, *demands, *plans]
+
+
+def _cut(text: str, cap: int) -> str:
+    return text if len(text) <= cap else f"{text[:cap]} (… {len(text) - cap} characters more were cut here)"
+
+
+def _first(lines: list[str], rest: str) -> list[str]:
+    more = len(lines) - _LINES
+    return [*lines[:_LINES], f"… and {more} {rest}"] if more > 0 else lines

@@ -1,0 +1,109 @@
+"""After a summary an agent still knows its team: who is on it, the open tasks, its mode, and what it may answer."""
+
+import pytest
+
+from deskmate.core.entries import Compacted
+from deskmate.core.handshakes import PlanVerdict
+from deskmate.core.members import Idle, Joined, Working
+from deskmate.core.messages import PlanRequest
+from deskmate.core.names import LEAD, USER
+from deskmate.runtime.agent import Agent
+from deskmate.runtime.feed import Recorded
+from tests.runtime import until
+from tests.runtime.desks import Floor, uses
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("compact-auto")]
+
+PLAN = PlanRequest(request_id="bob:3.0", content="I rename it.")
+YES = {"type": "plan_approval_response", "recipient": "bob", "request_id": "bob:3.0", "approve": True}
+
+
+async def summary(floor: Floor, agent: Agent) -> str:
+    """Let the lead make room, and return the summary it goes on with."""
+
+    def found() -> list[str]:
+        entries = [told.entry for told in floor.told if isinstance(told, Recorded) and told.member == LEAD]
+        return [entry.summary for entry in entries if isinstance(entry, Compacted)]
+
+    before = len(found())
+    agent.make_room()
+    await until(lambda: len(found()) > before)
+    return found()[-1]
+
+
+async def test_a_lead_still_knows_who_is_on_its_team_with_role_and_status() -> None:
+    floor = await Floor.opened(["Hello.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        for name, role in (("bob", "tester"), ("zoe", ""), ("old", "")):
+            await floor.office.roster.join(Joined(name=name, role=role, at=0.0))
+        await floor.office.roster.status(Idle(name="bob", at=1.0))
+        await floor.office.roster.leave("old", "done", heard=0)
+        text = await summary(floor, agent)
+    assert "On your team now:\n- bob (tester): idle\n- zoe: working" in text
+    assert "old" not in text
+
+
+async def test_a_lead_without_a_team_is_told_so() -> None:
+    floor = await Floor.opened(["Hello.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        assert "Nobody is on your team besides you." in await summary(floor, agent)
+
+
+async def test_a_lead_still_knows_the_open_tasks_and_who_has_them() -> None:
+    floor = await Floor.opened(["Hello.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        await floor.office.roster.join(Joined(name="bob", at=0.0))
+        await floor.office.board.create(LEAD, "parse", owner="bob")
+        await floor.office.board.create(USER, "lex")
+        text = await summary(floor, agent)
+    assert 'Open tasks:\n- #1 by lead [pending] "parse" @bob\n- #2 by user [pending] "lex"' in text
+
+
+async def test_a_plan_that_waits_for_the_lead_is_still_open_with_its_text() -> None:
+    floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.send(PLAN, sender="bob")
+        await until(lambda: agent.last_words == "Let me see.")
+        text = await summary(floor, agent)
+    assert "- plan request bob:3.0 from bob, waiting for your answer: I rename it." in text
+
+
+async def test_a_plan_that_the_lead_answered_is_no_longer_open() -> None:
+    floor = await Floor.opened(["Hello.", uses("SendMessage", **YES), "Approved.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.send(PLAN, sender="bob")
+        await until(lambda: agent.last_words == "Approved.")
+        assert "bob:3.0" not in await summary(floor, agent)
+
+
+@pytest.mark.behaviour("plan")
+async def test_a_plan_of_somebody_who_left_is_no_longer_open() -> None:
+    floor = await Floor.opened(["Hello.", "Let me see.", "He left.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.send(PLAN, sender="bob")
+        await until(lambda: agent.last_words == "Let me see.")
+        await floor.office.roster.leave("bob", "gone", heard=0)
+        await until(lambda: agent.last_words == "He left.")
+        assert "bob:3.0" not in await summary(floor, agent)
+
+
+@pytest.mark.behaviour("plan")
+async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
+    floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.send(PLAN, sender="bob")
+        await until(lambda: agent.last_words == "Let me see.")
+        verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
+        await floor.office.roster.status(Working(name="bob", plan=verdict, at=0.0))
+        assert "bob:3.0" not in await summary(floor, agent)
