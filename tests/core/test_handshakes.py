@@ -169,6 +169,9 @@ class History:
         expected = self.asked[id_]
         if expected.opened:
             return
+        if expected.shake is Shake.PLAN:
+            for older in self.asked.values():
+                older.over = older.over or (older.shake is Shake.PLAN and older.waits)
         expected.opened = True
         if expected.shake is Shake.PERMISSION:
             self.record(Asked(call=id_, request_id=id_))
