@@ -153,10 +153,10 @@ async def test_a_teammate_that_was_asked_agrees_or_refuses(answer: dict[str, Any
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"approve": True}, "told researcher: approved. It counts if request 'abc-123' is still open"),
+        ({"approve": True}, "told researcher: approved"),
         (
             {"approve": False, "content": "Please add error handling for the API calls"},
-            "told researcher: refused; another plan may follow. It counts if request 'abc-123' is still open",
+            "told researcher: refused; another plan may follow",
         ),
     ],
 )
@@ -166,6 +166,8 @@ async def test_the_lead_answers_a_plan_and_a_yes_ends_the_planning(answer: dict[
     said = await researcher.transcript.record(Said(calls=(Call(tool="ExitPlanMode", arguments={"plan": "Look."}),)))
     asked = Opened(request_id="abc-123", shake=Shake.PLAN, asked=LEAD)
     await researcher.transcript.record(Result("submitted", opened=asked).did(call_id("researcher", said, 0)))
+    await researcher.mail.send(LEAD, PlanRequest(request_id="abc-123", content="Look."))
+    await lead.hear()
     arguments = {"type": "plan_approval_response", "request_id": "abc-123", "recipient": "researcher", **answer}
     assert await lead.told("SendMessage", **arguments) == told
     assert await researcher.hear() == [(LEAD, PlanResponse(request_id="abc-123", **answer))]
