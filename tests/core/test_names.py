@@ -1,8 +1,12 @@
 """Who may be called what, and which streams and seats there are."""
 
 import re
+import unicodedata
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deskmate.core.names import (
     RESERVED,
@@ -15,31 +19,39 @@ from deskmate.core.names import (
     log,
     mail,
     new_name,
+    same_name,
     split_seat,
     split_stream,
 )
 from deskmate.errors import BadName
 
 GOOD = ("a", "7", "bob", "backend-2", "a_b", "0-0", "a" * 64)
-LOOKALIKES = (
+ANY_SCRIPT = (
+    "前端",
+    "Alice",
+    "BOB",
+    "Böb",
+    "naïve",
+    "straße",
+    "данные",
+    "テスト係",
+    "やまだ",
+    "테스터",
+    "עוזר",
+    "संपादक",
+    "Ω2",
+)
+UNPLAIN = (
     "аlice",  # a Cyrillic a
     "ａlice",  # a full-width a
     "alıce",  # an i without its dot
     "ﬁx",  # one sign for f and i
-    "naïve",
-    "straße",
     "bob²",
     "agent٣",  # an Arabic-Indic three
-    "bob\u200b",  # nothing to see at the end
-    "bob\u202e",
-    "漢字",
-    "bob😀",
-    "bob\ud800",  # half a sign
+    *ANY_SCRIPT,
 )
 BAD = (
     "",
-    "Bob",
-    "BOB",
     "-bob",
     "_bob",
     "a" * 65,
@@ -60,7 +72,14 @@ BAD = (
     "a@team",
     "#1",
     "*",
-    *LOOKALIKES,
+    "bob\u200b",  # nothing to see at the end
+    "bob\u202e",
+    "前\u200d端",
+    "前/端",
+    "bob😀",
+    "bob\ud800",  # half a sign
+    "\u0301bob",  # an accent on nothing
+    "bob\u02bc",  # a modifier
 )
 
 
@@ -69,11 +88,114 @@ def test_a_well_formed_name_is_returned_as_it_is(name: str) -> None:
     assert (new_name(name), known_name(name)) == (name, name)
 
 
-@pytest.mark.parametrize("name", BAD, ids=ascii)
-def test_a_name_that_is_not_plain_is_refused_whoever_bears_it(name: str) -> None:
+@pytest.mark.parametrize("name", [*BAD, *UNPLAIN], ids=ascii)
+def test_the_name_of_a_team_is_plain_and_in_lower_case(name: str) -> None:
     for rule in (new_name, known_name):
         with pytest.raises(BadName, match="use 1 to 64 of a-z"):
+            rule(name, "team")
+
+
+@pytest.mark.parametrize("name", BAD, ids=ascii)
+def test_a_name_that_no_letters_make_is_refused_for_a_member(name: str) -> None:
+    for rule in (new_name, known_name):
+        with pytest.raises(BadName, match="use 1 to 64 letters"):
             rule(name)
+
+
+@pytest.mark.parametrize("name", ANY_SCRIPT)
+def test_a_member_may_have_a_name_in_any_script_and_it_keeps_its_case(name: str) -> None:
+    assert (new_name(name), known_name(name)) == (name, name)
+    assert split_stream(mail(name)) == ("mail", name)
+    assert split_seat(name) == ("", name)
+    assert is_call(call_id(name, 3, 0))
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"), [("ａlice", "alice"), ("ﬁx", "fix"), ("Bo\u0308b", "Böb"), ("ｱﾘｽ", "アリス")]
+)
+def test_a_new_name_is_given_in_its_normal_form_and_known_only_so(typed: str, name: str) -> None:
+    assert new_name(typed) == name
+    with pytest.raises(BadName, match="normal form"):
+        known_name(typed)
+
+
+@pytest.mark.parametrize("name", ["аlice", "pаypal", "aliceα", "bob前", "lеad", "アリスbob"], ids=ascii)
+def test_a_new_name_that_mixes_scripts_is_refused_but_one_on_a_roster_is_read(name: str) -> None:
+    with pytest.raises(BadName, match="mixes letters of several scripts; write it in one"):
+        new_name(name)
+    assert known_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["Lead", "USER", "All"])
+def test_a_reserved_name_in_another_case_is_nobodys(name: str) -> None:
+    for rule in (new_name, known_name):
+        with pytest.raises(BadName, match=f"it differs from '{name.lower()}' by case alone; choose another"):
+            rule(name)
+
+
+def test_a_name_of_many_bytes_is_refused_before_it_is_too_long_for_a_file() -> None:
+    assert known_name("前" * 64) == "前" * 64
+    with pytest.raises(BadName, match="too long in these letters"):
+        known_name("𠮷" * 64)
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"), [("ALICE", "Alice"), ("bÖB", "Böb"), ("STRASSE", "straße"), ("ａlice", "Alice")]
+)
+def test_names_are_the_same_whatever_their_case(typed: str, name: str) -> None:
+    assert same_name(typed, name)
+    assert not same_name(typed, f"{name}-2")
+
+
+@pytest.mark.parametrize(
+    ("name", "like"),
+    [
+        *[("Lead", "lead"), ("USER", "user"), ("Aii", "all"), ("LEAD", "lead"), ("léad", "lead"), ("ӏеаԁ", "lead")],
+        *[("ꓡꓰꓮꓓ", "lead"), ("υѕег", "user"), ("аӏӏ", "all"), ("ALICE", "alice"), ("alicé", "alice"), ("口ロ", "ロロ")],
+    ],
+    ids=ascii,
+)
+def test_a_name_that_looks_like_another_in_any_script_is_refused_with_the_reason(name: str, like: str) -> None:
+    words = confusion(name, ["lead", "alice", "ロロ"])
+    assert words is not None
+    assert f"'{like}'" in words
+
+
+@pytest.mark.parametrize("name", ["前端", "Carol", "данные", "Ali", "ロボ", "Böb"])
+def test_a_name_in_another_script_that_looks_like_none_is_free(name: str) -> None:
+    assert confusion(name, ["lead", "alice", "bob-2"]) is None
+
+
+LETTERS = st.text(
+    st.characters(categories=("Ll", "Lu", "Lt", "Lo", "Lm", "Mn", "Mc", "Nd", "Cf", "Cc", "Zs", "Po"))
+    | st.sampled_from("_-./@: "),
+    max_size=70,
+)
+
+
+@given(LETTERS)
+def test_whatever_is_typed_a_new_name_is_safe_in_a_file_name_and_an_address(typed: str) -> None:
+    name = ""
+    with suppress(BadName):
+        name = new_name(typed)
+    if not name:
+        return
+    assert unicodedata.normalize("NFC", name) == name
+    assert not set(name) & set("/\\.:@ \n\x00")
+    assert len(f"{name}_transcript.jsonl".encode()) <= 255
+    assert (new_name(name), known_name(name)) == (name, name)
+    assert (local_name(agent_id(name, "demo"), "demo"), split_stream(log(name))) == (name, ("log", name))
+
+
+@given(st.lists(LETTERS, max_size=12))
+def test_file_names_of_members_that_may_join_differ_by_more_than_case(typed: list[str]) -> None:
+    members: list[str] = []
+    for text in typed:
+        with suppress(BadName):
+            name = new_name(text)
+            if name not in members and confusion(name, members) is None:
+                members.append(name)
+    assert len({unicodedata.normalize("NFD", name.upper().lower()) for name in members}) == len(members)
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED))
@@ -114,7 +236,9 @@ def test_a_refusal_shows_a_hostile_name_short_and_harmless() -> None:
         ("alice:-1.0", False),
         ("alice:1.-1", False),
         (":1.0", False),
-        ("Alice:1.0", False),
+        ("Alice:1.0", True),
+        ("前端:1.0", True),
+        ("-a:1.0", False),
         ("alice:1.0\n", False),
         ("alice: 1.0", False),
         ("alice:1.0.0", False),
@@ -171,7 +295,7 @@ def test_a_stream_is_split_into_its_kind_and_whose_it_is(stream: str, parts: tup
         "mail",
         "mail/",
         "log",
-        "mail/Bob",
+        "mail/-Bob",
         "mail/bob/x",
         "mail/../bob",
         "mail/bob\n",
@@ -201,7 +325,7 @@ def test_a_seat_is_a_member_or_a_numbered_slot(seat: str, parts: tuple[str, str]
 
 @pytest.mark.parametrize(
     "seat",
-    ["", "Bob", "calls/", "calls/01", "calls/-1", "calls/x", "calls/10000", "calls/0\n", "x/0", "a/calls/0", "/0"],
+    ["", "-Bob", "calls/", "calls/01", "calls/-1", "calls/x", "calls/10000", "calls/0\n", "x/0", "a/calls/0", "/0"],
 )
 def test_what_is_no_seat_is_refused(seat: str) -> None:
     with pytest.raises(BadName, match="is no seat"):

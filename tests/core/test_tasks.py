@@ -257,7 +257,7 @@ def test_numbers_stand_in_a_record_in_order() -> None:
         {"type": "task_claimed", "by": "bob", "at": 1.0, "task": "1", "epoch": 0},
         {"type": "task_claimed", "by": "bob", "at": 1.0, "task": 1, "epoch": -1},
         {"type": "task_claimed", "by": "bob", "at": 1.0, "task": 1},
-        {"type": "task_assigned", "by": "lead", "at": 1.0, "task": 1, "epoch": 0, "owner": "Bob"},
+        {"type": "task_assigned", "by": "lead", "at": 1.0, "task": 1, "epoch": 0, "owner": "B b"},
         {"type": "task_created", "by": "lead", "at": float("nan"), "task": 1, "subject": "s"},
         {"type": "task_vanished", "by": "bob", "at": 1.0, "task": 1},
         {},

@@ -22,7 +22,7 @@ SPAWN = (
     "plan_mode_required"
 )
 ID = 'is no task id; write 3, "3" or "#3"'
-NAME = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
+NAME = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
 STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol")))
 
 
@@ -207,10 +207,10 @@ NOBODY = "is nobody's name; name one member, or send a broadcast to reach every 
     ("recipient", "why"),
     [
         ("zoe", f"'zoe' is not on this team; {HERE}"),
-        ("Bob", f"'Bob' is not on this team; {HERE}"),
+        ("B0b", f"'B0b' is not on this team; {HERE}"),
         ("carol", f"'carol' has left; {HERE}"),
         ("lead", "'lead' is you; write to someone else"),
-        ("lead@web", "'lead' is you; write to someone else"),
+        ("Lead@Web", "'lead' is you; write to someone else"),
         ("all", f"'all' {NOBODY}"),
         ("everyone", f"'everyone' {NOBODY}"),
         ("anyone@web", f"'anyone' {NOBODY}"),

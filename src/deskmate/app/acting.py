@@ -27,7 +27,7 @@ from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.names import LEAD, ROSTER, USER, mail, split_stream
+from deskmate.core.names import LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.quiet import has_word
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
@@ -79,12 +79,12 @@ class Stopped:
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
     """Put the user's words into a member's mailbox; raise UnknownRecipient, naming who is there."""
-    if name == USER:
+    if same_name(name, USER):
         raise UnknownRecipient("'user' is you; name who is to hear it, such as lead")
     with _opened(folder, team) as desk:
         live = desk.reading.holder() is not None
         envelope = await desk.mailbox.send(name, Plain(content=text))
-        return Sent(desk.reading.team, name, envelope.id, live)
+        return Sent(desk.reading.team, envelope.recipient, envelope.id, live)
 
 
 async def add_task(
@@ -101,6 +101,7 @@ async def add_task(
     """Put a task on the board; raise TaskRefused where the rules do not allow it, BadInput for what is no task id."""
     blockers = [parse_id(one) for one in blocked_by]
     with _opened(folder, team) as desk:
+        owner = owner and (await desk.roster.refresh()).spelled(owner)
         task = await desk.board.create(
             USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
         )
@@ -110,7 +111,8 @@ async def add_task(
 async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:
     """Give a task to a member; raise TaskRefused where it is not there or the task is over."""
     with _opened(folder, team) as desk:
-        return desk.changed(await desk.board.assign(USER, parse_id(task), name))
+        owner = (await desk.roster.refresh()).spelled(name)
+        return desk.changed(await desk.board.assign(USER, parse_id(task), owner))
 
 
 async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskChanged:
@@ -211,6 +213,7 @@ async def stop(
     """
     with _opened(folder, team) as desk:
         roster = await desk.roster.refresh()
+        name = roster.spelled(name)
         if why := recipient_refusal(roster, name):
             raise UnknownRecipient(why)
         _check_stoppable(desk, name)

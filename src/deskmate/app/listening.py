@@ -63,7 +63,7 @@ class SeenTranscript:
 
 def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox:
     """Return a member's mail; raise Refused, naming who is there, for one that was never on the team."""
-    reading, roster = _member_of(folder, team, name)
+    reading, roster, name = _member_of(folder, team, name)
     heard = None if name == USER else _heard(reading, roster, name)
     letters = list(_letters(reading.where(mail(name), roster), name, heard))
     known = [letter for letter in letters if letter.heard is not False]
@@ -82,7 +82,7 @@ def look_at_transcript(folder: Path | None, team: str | None, name: str) -> Seen
     """Return a member's transcript; raise Refused, naming who is there, for one that has none."""
     if name == USER:
         raise Refused("the user has no transcript; to see what was written to you: deskmate inbox user")
-    reading, roster = _member_of(folder, team, name)
+    reading, roster, name = _member_of(folder, team, name)
     items = reading.where(log(name), roster).items(log(name))
     return SeenTranscript(
         team=reading.team,
@@ -109,18 +109,22 @@ async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tup
             await store.changed({stream: last})
 
 
-def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, Roster]:
-    """Return the team that is meant and its roster; raise Refused where this one was never on it, or StoreCorrupt."""
+def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, Roster, str]:
+    """Return the team that is meant, its roster, and the name as it is spelled there.
+
+    Raises Refused for a name that was never on it, or StoreCorrupt.
+    """
     reading = reading_of(folder, team)
     roster = reading.roster()
+    name = roster.spelled(name)
     if name in roster.members or name == USER:
-        return reading, roster
+        return reading, roster, name
     if not reading.damage:
         raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {_who_was_here(roster, name)}")
     # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
     if not reading.has_files_of(known_name(name)):
         raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
-    return reading, roster
+    return reading, roster, name
 
 
 def _who_was_here(roster: Roster, name: str) -> str:

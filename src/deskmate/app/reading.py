@@ -5,6 +5,7 @@ make views of it; `cuts` beside finds files that end too early, below are those 
 """
 
 import os
+import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -127,7 +128,8 @@ class Reading:
 
     def seats(self) -> list[str]:
         """Return the members that somebody sits or sat for."""
-        return [name.removesuffix(_SEAT) for name in self._listed() if name.endswith(_SEAT)]
+        files = (unicodedata.normalize("NFC", name) for name in self._listed())
+        return [name.removesuffix(_SEAT) for name in files if name.endswith(_SEAT)]
 
     def holder(self, member: str = LEAD) -> str | None:
         """Return who sits in a member's seat, in the words it left there; None where nobody does.
@@ -209,8 +211,9 @@ class Reading:
 def _streams_of(name: str) -> Iterator[str]:
     """Yield the stream that a file of this name keeps for a member or a subagent, if any."""
     for kind, suffix in SUFFIX.items():
-        owner = name.removesuffix(suffix)
-        if owner != name:
+        # Some file systems list names in another form than they were given in.
+        owner = unicodedata.normalize("NFC", name.removesuffix(suffix))
+        if name.endswith(suffix):
             with suppress(BadName):
                 split_stream(f"{kind}/{owner}")
                 yield f"{kind}/{owner}"

@@ -232,6 +232,10 @@ class Session:
 
     # -- what is said -----------------------------------------------------------------------------
 
+    def spelled(self, name: str) -> str:
+        """Return the name of a member as the team spells it, however its case was typed."""
+        return self._office.roster.state.spelled(name)
+
     async def say(self, text: str, to: str = LEAD) -> None:
         """Say something to a member; raise UnknownRecipient, naming who is there."""
         await self._mailbox.send(to, Plain(content=text))
@@ -251,6 +255,7 @@ class Session:
 
     async def stop(self, name: str) -> None:
         """Ask a teammate to leave; raise Refused for who cannot be asked."""
+        name = self._office.roster.state.spelled(name)
         if name in (LEAD, USER):
             raise Refused(f"'{name}' cannot be asked to leave; name a teammate")
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
@@ -258,6 +263,7 @@ class Session:
 
     def _teammate(self, name: str) -> Member:
         roster = self._office.roster.state
+        name = roster.spelled(name)
         if (why := recipient_refusal(roster, name)) or name == USER:
             raise UnknownRecipient(why or "'user' is you")
         return roster.members[name]
@@ -297,7 +303,7 @@ class Session:
         Raises UnknownRecipient for one that is not there.
         """
         if name is not None:
-            self._teammate(name)
+            name = self._teammate(name).name
         await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
 
     async def drop_rules(self, rules: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """The rules: pure functions of values. No await, no clock, no files, no logging.
 
+letters      scripts, and letters that look like others
 names        who may be called what
 records      what a store keeps: records, damage, and what may be encoded
 facts        what a record says, one class per kind

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.names import IN_CHARGE, USER, confusion, known_name, new_name
+from deskmate.core.names import IN_CHARGE, USER, confusion, known_name, new_name, same_name
 from deskmate.core.policy import Effect, Mode, Rule
 from deskmate.core.records import Json
 from deskmate.core.roles import AgentType, Kind
@@ -244,6 +244,12 @@ class Roster:
     def here(self, name: str) -> bool:
         """Tell whether a message to this name can be heard: an agent that has not left, or the user."""
         return name == USER or (name in self.members and self.members[name].here)
+
+    def spelled(self, name: str) -> str:
+        """Return a member's name, or the user's, as it is spelled here if only its case differs; any other as it is."""
+        if name in self.members:
+            return name
+        return next((one for one in (*self.members, USER) if same_name(one, name)), name)
 
     def mode_of(self, name: str) -> Mode:
         """Return the permission mode of one member, or of the subagent that bears the id of a member's call."""

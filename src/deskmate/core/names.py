@@ -1,13 +1,16 @@
 """Names: who may be called what, and which streams there are.
 
-A name becomes part of a file name and of a prompt, so it is checked where it enters and again wherever
-it is read back. Everything above relies on it; nothing below.
+A name becomes part of a file name and of a prompt, so it is checked when it enters and again whenever it is read
+back. A member's name may be in any script and keeps its case. No two names of a team differ by case alone, nor by
+letters that look alike, so their file names differ on every file system. Everything above relies on it; nothing below.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from itertools import count
 
+from deskmate.core.letters import is_letter, is_mark, is_mixed, plain_letters
 from deskmate.errors import BadName
 
 LEAD = "lead"
@@ -16,7 +19,7 @@ IN_CHARGE = frozenset({LEAD, USER})
 RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_CALL = re.compile(r"([a-z0-9][a-z0-9_-]{0,63}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
+_CALL = re.compile(r"([^:]{1,64}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")
 _LIKE_A_CALL = re.compile(r".*-[0-9]+-[0-9]+")
 # Characters that are easily read as others: digits as letters, i as l, and pairs of letters as one.
 _LOOK_ALIKES = str.maketrans("0134578i_", "oleastbl-")
@@ -25,10 +28,16 @@ _RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
 # A common first name. It looks like "all", but no message comes from "all".
 _ALLOWED = frozenset({"ali"})
 _RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
+_MEMBER_RULE = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
+_MOST = 64
+# With the longest suffix, a file name of this many bytes fits into the 255 that file systems allow.
+_MOST_BYTES = 192
 
 
 def new_name(name: str, what: str = "member") -> str:
-    """Return `name` if a new team or teammate may bear it; raise BadName otherwise."""
+    """Return the name that a new team or teammate gets, a member's in normal form; raise BadName if it is refused."""
+    if what == "member":
+        name = unicodedata.normalize("NFKC", name)
     if name in RESERVED:
         raise BadName(f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}")
     if what == "member" and _LIKE_A_CALL.fullmatch(name):
@@ -36,6 +45,8 @@ def new_name(name: str, what: str = "member") -> str:
         raise BadName(
             f"{ascii(name)[:80]} ends as the id of a call does; choose a name that ends in one number at most"
         )
+    if what == "member" and is_mixed(name) and _fault(name) is None:
+        raise BadName(f"the name '{name}' mixes letters of several scripts; write it in one")
     return known_name(name, what)
 
 
@@ -46,8 +57,10 @@ def confusion(name: str, members: Iterable[str]) -> str | None:
     """
     taken = {_as_seen(other): other for other in (*members, *RESERVED)}
     like = taken.get(_as_seen(name))
-    if like in (None, name) or name in _ALLOWED:
+    if like in (None, name) or (name.casefold() in _ALLOWED and like in RESERVED):
         return None
+    if same_name(name, str(like)):
+        return f"the name '{name}' differs from '{like}' by case alone; choose a different one"
     stem = "teammate" if like in RESERVED else like
     free = next(other for n in count(2) if _as_seen(other := f"{stem[:56]}-{n}") not in taken)
     return f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
@@ -58,6 +71,7 @@ def _as_seen(name: str) -> str:
 
     A number after a separator stays one: nobody takes `worker-4` for `worker-a`.
     """
+    name = plain_letters(name)
     words, number = _NUMBER.sub("", name), "".join(_NUMBER.findall(name))
     words = re.sub("-+", "-", words.translate(_LOOK_ALIKES)).rstrip("-")
     for letters, letter in _RUN_TOGETHER:
@@ -65,16 +79,53 @@ def _as_seen(name: str) -> str:
     return words + number.replace("_", "-")
 
 
+def same_name(one: str, other: str) -> bool:
+    """Tell whether two texts name the same member: they differ by case or by how their letters are encoded."""
+    return _folded(one) == _folded(other)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
 def known_name(name: str, what: str = "member") -> str:
-    """Return `name` if it is well formed, `lead` and `user` included; raise BadName otherwise."""
-    if not _NAME.fullmatch(name):
+    """Return `name` if it is well formed, `lead` and `user` included; raise BadName otherwise.
+
+    Names of members may be in any script. All others, as those of teams, are plain.
+    """
+    if _NAME.fullmatch(name):
+        return name
+    if what not in ("member", "seat"):
         raise BadName(f"{ascii(name)[:80]} is no {what} name; {_RULE}")
+    if fault := _fault(name):
+        raise BadName(f"{ascii(name)[:80]} is no {what} name; {fault}")
     return name
+
+
+def _fault(name: str) -> str | None:
+    """Return why a text is no name of a member, or nothing."""
+    if not 0 < len(name) <= _MOST or not is_letter(name[0]):
+        return _MEMBER_RULE
+    if not all(one in "_-" or is_letter(one) or is_mark(one) for one in name):
+        return _MEMBER_RULE
+    if len(name.encode()) > _MOST_BYTES:
+        return f"it is too long in these letters; use at most {_MOST_BYTES // 4}"
+    if name != unicodedata.normalize("NFKC", name):
+        return "write it in its normal form (Unicode NFKC)"
+    if (reserved := _folded(name)) in RESERVED and name != reserved:
+        return f"it differs from '{reserved}' by case alone; choose another"
+    return None
 
 
 def is_call(text: str) -> bool:
     """Tell whether `text` is a call id: `<member>:<number of its Said>.<index>`."""
-    return _CALL.fullmatch(text) is not None
+    found = _CALL.fullmatch(text)
+    return found is not None and _is_member(found[1])
+
+
+def _is_member(text: str) -> bool:
+    # Plain names, which most are, cost one match.
+    return _NAME.fullmatch(text) is not None or _fault(text) is None
 
 
 def call_id(member: str, said: int, index: int) -> str:
@@ -95,7 +146,7 @@ def agent_id(member: str, team: str) -> str:
 def local_name(address: str, team: str) -> str:
     """Return the member's name in `name` or `name@team`; raise BadName for another team's member."""
     name, at, other = address.partition("@")
-    if at and other != team:
+    if at and other.lower() != team:
         raise BadName(f"{ascii(address)[:80]} is not in team '{team}'; write to members of your own team, by name")
     return name
 
@@ -125,7 +176,7 @@ def split_stream(stream: str) -> tuple[str, str]:
     kind, slash, owner = stream.partition("/")
     if not slash and kind in (ROSTER, BOARD, SPEND):
         return kind, ""
-    if slash and kind in ("mail", "log") and (_NAME.fullmatch(owner) or is_call(owner)):
+    if slash and kind in ("mail", "log") and (_is_member(owner) or is_call(owner)):
         return kind, owner
     raise BadName(f"{ascii(stream)[:80]} is no stream; there are roster, board, spend, mail/<name> and log/<name>")
 

@@ -62,16 +62,14 @@ class Mailbox:
         The same `id_` may be sent again after a crash: its hearer takes it in once.
         """
         envelope = self._addressed(recipient, message, id_ or f"{self.me}:{secrets.token_hex(8)}")
-        await self._send(envelope)
-        return envelope
+        return await self._send(envelope)
 
     async def answer_plan(self, planner: str, response: PlanResponse, *, id_: str = "") -> None:
         """Send the one answer to a plan; raise Refused if lead or user answered it before.
 
         The same `id_` may be sent again after a crash.
         """
-        envelope = self._addressed(planner, response, id_ or f"{self.me}:{secrets.token_hex(8)}")
-        await self._check_recipient(envelope)
+        envelope = await self._checked(self._addressed(planner, response, id_ or f"{self.me}:{secrets.token_hex(8)}"))
         first: Envelope | None = None
 
         def body(items: Sequence[Item]) -> dict[str, Any] | None:
@@ -80,7 +78,7 @@ class Mailbox:
             return None if first else envelope.body()
 
         # Decided and appended on the same mailbox: of two who answer at once, one is refused.
-        await self._pen.decide(mail(planner), 0, body)
+        await self._pen.decide(mail(envelope.recipient), 0, body)
         if first and first.id != envelope.id:
             raise Refused(answered_before(first))
         await self._return_if_late(envelope)
@@ -116,18 +114,25 @@ class Mailbox:
         read_hearable(envelope.body())
         read_hearable(self._come_back(envelope).body())
 
-    async def _send(self, envelope: Envelope) -> None:
-        await self._check_recipient(envelope)
+    async def _send(self, envelope: Envelope) -> Envelope:
+        envelope = await self._checked(envelope)
         await self._put(envelope)
+        return envelope
 
-    async def _check_recipient(self, envelope: Envelope) -> None:
-        """Raise UnknownRecipient, naming who is here, or BadInput for what could not be heard."""
-        roster, to = await self._roster.refresh(), envelope.recipient
+    async def _checked(self, envelope: Envelope) -> Envelope:
+        """Return an envelope with its recipient as the roster spells it.
+
+        Raises UnknownRecipient, naming who is here, or BadInput for what could not be heard.
+        """
+        roster = await self._roster.refresh()
+        to = roster.spelled(envelope.recipient)
+        envelope = envelope if to == envelope.recipient else replace(envelope, recipient=to)
         # A subagent hears a person's verdicts alone; it is here while who sent it is.
         verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
             raise UnknownRecipient(why)
         self._check(envelope)
+        return envelope
 
     async def _put(self, envelope: Envelope) -> None:
         """Append an envelope to its mailbox; where the owner left meanwhile and will not hear it, give it back."""

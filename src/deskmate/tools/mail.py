@@ -169,7 +169,7 @@ async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
 
 
 def _recipient(arguments: MailArguments, desk: Desk) -> str:
-    name = local_name(arguments.recipient.strip(), desk.roster.team)
+    name = desk.roster.spelled(local_name(arguments.recipient.strip(), desk.roster.team))
     if name == desk.me.name:
         raise ToolError(f"'{name}' is you; write to someone else")
     if name in RESERVED - IN_CHARGE:

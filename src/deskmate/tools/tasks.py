@@ -93,7 +93,7 @@ class TaskCreate(Described):
             description=arguments.description,
             active_form=arguments.active_form,
             blocked_by=arguments.blocked_by,
-            owner=arguments.owner or None,
+            owner=desk.roster.spelled(arguments.owner) if arguments.owner else None,
             role=arguments.role,
             verify=arguments.verify,
             cause=desk.call,
@@ -136,6 +136,7 @@ class TaskUpdate(Described):
             known = "status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
             raise ToolError(f"nothing to change; give at least one of {known}")
         status, owner = given.pop("status", None), given.pop("owner", None)
+        owner = desk.roster.spelled(owner) if owner else owner
         return await updates.update(desk, updates.Update(arguments.task_id, given, owner, status))
 
 

@@ -22,7 +22,7 @@ WAITING = Say("I wait.")
 
 def who(asked: Asked) -> str:
     """Return the name of the member whose model is asked."""
-    found = re.match(r"You are ([a-z0-9_-]+), ", asked.system)
+    found = re.match(r"You are ([^ ,]+), ", asked.system)
     assert found, f"nobody the team knows: {asked.system[:80]}"
     return found[1]
 

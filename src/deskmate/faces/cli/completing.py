@@ -53,7 +53,9 @@ def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
         # What is wrong there would be told in the middle of the line that somebody types.
         with suppress(DeskmateError, OSError), importing():
             found = find(ctx.find_root().params["workspace"], ctx.params.get("team"))
-            return [CompletionItem(word, help=one_line(told)) for word, told in found if word.startswith(incomplete)]
+            begun = incomplete.casefold()
+            fit = [(word, told) for word, told in found if word.casefold().startswith(begun)]
+            return [CompletionItem(word, help=one_line(told)) for word, told in fit]
         return []
 
     return offer

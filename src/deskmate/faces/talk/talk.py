@@ -107,6 +107,7 @@ class Talk:
         name, words = _parted(text[1:])
         if not name or not words:
             raise Refused("to speak to a teammate: @NAME WORDS; to say this to the lead, begin it with @@")
+        name = self._session.spelled(name)
         if name == USER:
             raise Refused("'user' is you")
         return await self._speak(words, name)

@@ -1,0 +1,45 @@
+"""Members whose names are in any script and any case, through the product: mail, tasks, files, and looking at them."""
+
+import pytest
+
+from deskmate.app.acting import send
+from deskmate.app.listening import look_at_inbox, look_at_transcript
+from deskmate.core.names import LEAD
+from deskmate.errors import UnknownRecipient
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.scenarios.team.parts import hears, in_turn, mail, spawn, task, task_told, update
+from tests.scenarios.team.stage import Stage
+
+pytestmark = pytest.mark.anyio
+LONG = Use("bash", {"command": "seq 1 40000"})
+
+
+@pytest.mark.behaviour("send", "spawn")
+async def test_names_in_any_script_work_as_members_owners_and_files(stage: Stage) -> None:
+    def alice(asked: Asked) -> Say:
+        number = task_told(asked)
+        if number:
+            return Say(calls=[LONG, update(number, status="completed")])
+        return Say("Well.")
+
+    def front(asked: Asked) -> Say:
+        return Say(calls=[mail("alice@Main", "页面好了")]) if hears(asked, "begin") else Say("好")
+
+    goes = in_turn(
+        Say(calls=[spawn("Alice"), spawn("前端"), spawn("ALICE"), spawn("Leаd")]),
+        Say(calls=[task("page", owner="alice"), mail("前端", "begin")]),
+    )
+    played = await stage.play({"lead": goes, "Alice": alice, "前端": front})
+
+    refused = [block.text for block in played.calls(LEAD)[1].results if not block.ok]
+    assert "differs from 'Alice' by case alone" in refused[0]
+    assert "mixes letters of several scripts" in refused[1]
+    assert played.letters("Alice") == [("前端", "页面好了")]
+    found = {path.name for path in (stage.place / ".teams" / "main").iterdir()}
+    assert {f"{name}{kind}" for name in ("Alice", "前端") for kind in ("_inbox.jsonl", ".seat")} <= found
+    blobs = [path.name for path in (stage.place / ".teams" / "main" / "blobs").iterdir()]
+    assert [name for name in blobs if name.startswith("Alice-")] != []
+    assert look_at_transcript(stage.place, "main", "aLICE").member == "Alice"
+    assert "前端" in [letter.sender for letter in look_at_inbox(stage.place, "main", "alice").letters]
+    with pytest.raises(UnknownRecipient, match="'Alice' has left"):
+        await send(stage.place, "main", "ALICE", "too late")
