@@ -51,10 +51,11 @@ class Stage:
         *listeners: Listener,
         faults: Plan = NO_FAULTS,
         team: str = TEAM,
+        goal: str = GOAL,
         **flags: object,
     ) -> "Played":
         """Let the product run to its end, bounded, and return what came of a team: its first, or one it founded."""
-        return await self._play(run, GOAL, parts, listeners, faults, team, flags)
+        return await self._play(run, goal, parts, listeners, faults, team, flags)
 
     async def resume(
         self,

@@ -1,0 +1,1 @@
+"""Stories played by an agent that knows nothing but its prompt."""

@@ -1,0 +1,83 @@
+"""A literal agent plays every part of a team: what our prompts do not say, it cannot do."""
+
+from collections.abc import Callable
+
+import pytest
+
+from deskmate.core.tasks import Status
+from deskmate.testing.faults import Fault, TooLong
+from deskmate.testing.literal import LiteralAgent
+from deskmate.testing.scripts import Asked
+from tests.scenarios.team.stage import Played, Stage
+
+pytestmark = pytest.mark.anyio
+
+REPORT = "The service speaks GraphQL."
+GRAPHQL = f"""Move this service from REST to GraphQL.
+Tasks:
+- List the endpoints [analyst]: write notes.txt: "books: title"; tell backend: "The endpoints are listed."
+- Write the schema [backend, after 1]: write schema.graphql: "type Query {{ books: [Book] }}"; tell frontend: "Served."
+- Move the page [frontend, after 2]: write page.graphql: "query {{ books {{ title }} }}"; tell analyst: "Shown."
+- Check it [analyst, after 3, verify grep -q books schema.graphql page.graphql]: write checked.txt: "yes"
+Team: ann (analyst), backend (backend), frontend (frontend)
+Report: {REPORT}
+"""
+FILES = {
+    "notes.txt": "books: title",
+    "schema.graphql": "type Query { books: [Book] }",
+    "page.graphql": "query { books { title } }",
+    "checked.txt": "yes",
+}
+PLANNED = f"""Write one file, and plan first.
+Tasks:
+- Write it [writer]: write out.txt: "as planned"
+Team: ann (writer, plans)
+Approve only plans that mention: tests
+Report: {REPORT}
+"""
+
+
+def graphql() -> str:
+    return GRAPHQL.replace("tell analyst", "tell ann")
+
+
+def too_long_once(*signs: str) -> Callable[[int, Asked], Fault | None]:
+    """Refuse, once for each sign, the first prompt whose latest words hold it: the agent must summarise there."""
+    left = set(signs)
+
+    def fault(number: int, asked: Asked) -> Fault | None:
+        met = next((sign for sign in left if any(sign in text for text in asked.texts)), None)
+        if met is None:
+            return None
+        left.remove(met)
+        return TooLong()
+
+    return fault
+
+
+def assert_all_done(played: Played, tasks: int) -> None:
+    assert (played.outcome.end, played.outcome.text) == ("answered", REPORT)
+    assert [task.status for task in played.board.tasks.values()] == [Status.COMPLETED] * tasks
+    assert played.everyone_left
+
+
+async def test_a_literal_team_moves_a_service_to_graphql(stage: Stage) -> None:
+    played = await stage.play(LiteralAgent(), goal=graphql())
+    assert_all_done(played, 4)
+    assert {path: stage.file(path) for path in FILES} == FILES
+
+
+async def test_a_literal_team_goes_on_after_a_summary_of_everybody(stage: Stage) -> None:
+    faults = too_long_once("is yours now", "completed", "Served.", "shutdown_request")
+    played = await stage.play(LiteralAgent(), goal=graphql(), faults=faults)
+    assert_all_done(played, 4)
+    assert {path: stage.file(path) for path in FILES} == FILES
+
+
+@pytest.mark.parametrize("sign", [None, "plan_approval_request", 'approve="no"', 'approve="yes"', "plan mode"])
+async def test_a_plan_is_refused_then_approved_also_with_a_summary_at_any_step_of_it(
+    stage: Stage, sign: str | None
+) -> None:
+    played = await stage.play(LiteralAgent(), goal=PLANNED, faults=too_long_once(sign) if sign else {})
+    assert_all_done(played, 1)
+    assert stage.file("out.txt") == "as planned"
