@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from deskmate.core.prompts import Prompt
-from deskmate.testing.literal_reading import Page, Printed, Stuck, is_summary_request
+from deskmate.testing.literal_reading import GAVE_OUT, Page, Printed, Stuck, is_summary_request
 from deskmate.testing.literal_requests import Deed, Request, Write, deeds_in, request_in
 from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["LiteralAgent", "Stuck"]
 
-# The least that a summary can say: all that the agent knows after it, the runtime must have kept.
+# The least that a summary can say: all that the agent knows of its team after it, the runtime must have kept.
 EMPTY_SUMMARY = "I was at work."
 
 
@@ -34,9 +34,9 @@ class LiteralAgent:
 
     def answer(self, prompt: Prompt) -> Say:
         """Return what the agent says and calls next. Raises Stuck if the prompt does not say how to go on."""
-        if is_summary_request(prompt):
-            return Say(EMPTY_SUMMARY)
         page = Page(prompt)
+        if is_summary_request(prompt):
+            return Say(GAVE_OUT if page.began else EMPTY_SUMMARY)
         return next(say for rule in self._rules() if (say := rule(page)) is not None)
 
     def _rules(self) -> tuple[Callable[[Page], Say | None], ...]:

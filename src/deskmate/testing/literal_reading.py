@@ -14,6 +14,8 @@ from typing import Any
 from deskmate.core.compaction import summary_request
 from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock
 
+# What the agent writes into a summary to remember that it has created the tasks and the team.
+GAVE_OUT = "I gave out the work."
 _CALL = re.compile(r"\b([A-Za-z_]+)\((?=[A-Za-z_]+=)")
 _ARGUMENT = re.compile(r"([A-Za-z_]+)=")
 _FRAME = re.compile(r"<(teammate-message|deskmate-task)((?: [a-z_]+=\"[^\"]*\")*)>(.*?)</\1>(?:\n(.*))?", re.DOTALL)
@@ -225,7 +227,7 @@ class Page:
 
     def _read_summary(self, text: str) -> None:
         """Forget everything, and know what the summary says."""
-        known = self._known = _Known(began="I gave out the work." in text)
+        known = self._known = _Known(began=GAVE_OUT in text)
         self.successes, self.request = [], text
         sections = {found["title"]: found["lines"] for found in _SECTION.finditer(text)}
         if "You are in plan mode" in text:
