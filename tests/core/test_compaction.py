@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 
 from deskmate.core import rosters
+from deskmate.core.call_texts import ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.compaction import (
     ALL_UNANSWERED_CAP,
     IMAGE_TOKENS,
@@ -282,8 +283,9 @@ def test_open_requests_survive_and_answered_ones_do_not() -> None:
     assert summary_text("so far", remembered(numbered(*entries)), numbered(*entries), NO_TASKS, team) == (
         "so far\n\nThe request:\n- begin\n\nOpen requests:\n"
         "- plan request alice:5.0, waiting for lead\n"
-        "- shutdown request stop1 from lead, waiting for your answer\n"
-        "- plan request plan1 from bob, waiting for your answer: first I read"
+        f"- shutdown request stop1 from lead, waiting for your answer. {ways_to_leave('stop1')}\n"
+        f"- plan request plan1 from bob, waiting for your answer. {ways_to_answer('bob', 'plan1')} "
+        "The plan: first I read"
     )
 
 
@@ -301,7 +303,7 @@ def test_open_tasks_survive_and_of_the_one_in_progress_every_word() -> None:
     entries = numbered(START, Said(text="ok"))
     assert summary_text("so far", remembered(entries), entries, board, team_of("alice")).endswith(
         "Open tasks:\n"
-        '- #1 by lead [in progress] "parse" @alice, in your own hands. It says:\n'
+        f'- #1 by lead [in progress] "parse" @alice, in your own hands. {ways_to_end(1)} It says:\n'
         "    parse\n"
         "    completing it runs this command, which must succeed: a && b\n"
         "    all of it\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.call_texts import approve_plan, call_text, complete_task
+from deskmate.core.call_texts import call_text, ways_to_answer, ways_to_end
 from deskmate.core.compaction import summary_request
 from deskmate.core.prompts import CallBlock, Passage, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
 from deskmate.testing.literal import LiteralAgent, Stuck
@@ -29,7 +29,7 @@ def task(text: str, how: str) -> str:
     return f'Task #3 is yours now.\n<deskmate-task id="3" created_by="lead">{text}</deskmate-task>\n{how}'
 
 
-DONE = f"When it is done: {complete_task(3)}."
+DONE = ways_to_end(3)
 
 
 def answer(asked: Prompt) -> Say:
@@ -40,8 +40,7 @@ def answer(asked: Prompt) -> Say:
 
 
 def test_a_printed_call_is_read_back_with_its_label() -> None:
-    call = approve_plan("前端", 'x":0')
-    (found,) = calls_in(f"Answer this plan. To approve it: {call}. Or not.")
+    found, _ = calls_in("Answer this plan. " + ways_to_answer("前端", 'x":0'))
     assert (found.label, found.tool) == ("To approve it", "SendMessage")
     assert dict(found.arguments) == {
         "type": "plan_approval_response",

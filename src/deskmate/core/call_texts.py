@@ -18,26 +18,19 @@ def call_text(tool: str, **arguments: object) -> str:
     return f"{tool}({', '.join(values)})"
 
 
-def agree_to_leave(request_id: str) -> str:
-    """Return the call by which a teammate agrees to a shutdown request."""
-    return call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=True)
+def ways_to_leave(request_id: str) -> str:
+    """Return how a teammate answers a shutdown request."""
+    agree = call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=True)
+    refuse = call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=False, content=WHY)
+    return f"To leave: {agree}. To stay: {refuse}."
 
 
-def refuse_to_leave(request_id: str) -> str:
-    """Return the call by which a teammate refuses a shutdown request."""
-    return call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=False, content=WHY)
-
-
-def approve_plan(planner: str, request_id: str) -> str:
-    """Return the call by which the lead approves a plan."""
-    kind = "plan_approval_response"
-    return call_text("SendMessage", type=kind, recipient=planner, request_id=request_id, approve=True)
-
-
-def refuse_plan(planner: str, request_id: str) -> str:
-    """Return the call by which the lead refuses a plan."""
-    kind = "plan_approval_response"
-    return call_text("SendMessage", type=kind, recipient=planner, request_id=request_id, approve=False, content=WHY)
+def ways_to_answer(planner: str, request_id: str) -> str:
+    """Return how the lead answers a plan."""
+    answer = {"type": "plan_approval_response", "recipient": planner, "request_id": request_id}
+    approve = call_text("SendMessage", **answer, approve=True)
+    refuse = call_text("SendMessage", **answer, approve=False, content=WHY)
+    return f"To approve it: {approve}. To refuse it: {refuse}."
 
 
 def hand_in_plan() -> str:
@@ -55,11 +48,8 @@ def ask_to_leave(name: str) -> str:
     return call_text("SendMessage", type="shutdown_request", recipient=name)
 
 
-def complete_task(number: int) -> str:
-    """Return the call by which its owner completes a task."""
-    return call_text("TaskUpdate", taskId=number, status="completed")
-
-
-def give_back_task(number: int) -> str:
-    """Return the call by which its owner gives a task back to the board."""
-    return call_text("TaskUpdate", taskId=number, status="pending")
+def ways_to_end(number: int) -> str:
+    """Return how its owner ends work on a task."""
+    done = call_text("TaskUpdate", taskId=number, status="completed")
+    undone = call_text("TaskUpdate", taskId=number, status="pending")
+    return f"When it is done: {done}. If you cannot do it: {undone}."

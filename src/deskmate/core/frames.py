@@ -11,14 +11,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import assert_never
 
-from deskmate.core.call_texts import (
-    agree_to_leave,
-    approve_plan,
-    ask_to_leave,
-    hand_in_plan,
-    refuse_plan,
-    refuse_to_leave,
-)
+from deskmate.core.call_texts import ask_to_leave, hand_in_plan, ways_to_answer, ways_to_leave
 from deskmate.core.entries import Ended
 from deskmate.core.facts import Foreign
 from deskmate.core.handshakes import TABLE, Shake, may_ask
@@ -79,10 +72,9 @@ def _next_step(envelope: Envelope) -> str:
     """Return how to answer a request, or what an answer to one's own request allows: calls exactly as they work."""
     match envelope.message:
         case ShutdownRequest(request_id=id_):
-            return f"Answer this request. To leave: {agree_to_leave(id_)}. To stay: {refuse_to_leave(id_)}."
+            return f"Answer this request. {ways_to_leave(id_)}"
         case PlanRequest(request_id=id_):
-            approve, refuse = approve_plan(envelope.sender, id_), refuse_plan(envelope.sender, id_)
-            return f"Answer this plan. To approve it: {approve}. To refuse it: {refuse}."
+            return f"Answer this plan. {ways_to_answer(envelope.sender, id_)}"
         case PlanResponse(approve=True):
             return "Your plan is approved. Do the work now."
         case PlanResponse(approve=False):

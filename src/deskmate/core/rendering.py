@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from deskmate.core.call_texts import complete_task, give_back_task
+from deskmate.core.call_texts import ways_to_end
 from deskmate.core.entries import (
     Agreed,
     Asked,
@@ -192,8 +192,7 @@ def told_texts(entry: Entry) -> list[str]:
 def _taken(entry: Took) -> str:
     notes = [Note(note.get("by", ""), note.get("text", "")) for note in entry.notes or ()]
     told = task_text(entry.task, entry.text, entry.created_by or "", entry.edited_by or (), notes)
-    done, undone = complete_task(entry.task), give_back_task(entry.task)
-    return f"Task #{entry.task} is yours now.\n{told}\nWhen it is done: {done}. If you cannot do it: {undone}."
+    return f"Task #{entry.task} is yours now.\n{told}\n{ways_to_end(entry.task)}"
 
 
 def envelopes(entry: Heard) -> Iterator[Envelope]:

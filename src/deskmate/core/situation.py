@@ -3,13 +3,14 @@
 A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
 """
 
+from deskmate.core.call_texts import hand_in_plan, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory, Plan
 from deskmate.core.news import delegate_text, taken
 from deskmate.core.tasks import Board, Status, Task, authored_line, one_line
 
 ALONE = "Nobody is on your team besides you."
-PLANNING = "You are in plan mode: read and plan only. Submit your plan with ExitPlanMode, then wait for the answer."
+PLANNING = f"You are in plan mode: read and plan only. Submit your plan: {hand_in_plan()}. Then wait for the answer."
 _LINES = 100
 
 
@@ -52,7 +53,7 @@ def _task_line(board: Board, task: Task, name: str) -> str:
         return line
     # Indented, so that no line of it can pose as a line of ours.
     words = [f"    {text}" for text in taken(task).text.splitlines()]
-    return "\n".join([f"{line}, in your own hands. It says:", *words])
+    return "\n".join([f"{line}, in your own hands. {ways_to_end(task.id)} It says:", *words])
 
 
 def mode_lines(memory: Memory) -> list[str]:
@@ -66,10 +67,12 @@ def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:
         f"{request.shake} request {request.id}, waiting for {request.asked}" for request in memory.requests.values()
     ]
     demands = [
-        f"shutdown request {id_} from {sender}, waiting for your answer" for id_, sender in memory.demands.items()
+        f"shutdown request {id_} from {sender}, waiting for your answer. {ways_to_leave(id_)}"
+        for id_, sender in memory.demands.items()
     ]
     plans = [
-        f"plan request {plan.id} from {plan.planner}, waiting for your answer: {_cut(plan.text, cap)}"
+        f"plan request {plan.id} from {plan.planner}, waiting for your answer. "
+        f"{ways_to_answer(plan.planner, plan.id)} The plan: {_cut(plan.text, cap)}"
         for plan in open_plans(memory, roster)
     ]
     return [*yours, *demands, *plans]
