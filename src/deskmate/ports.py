@@ -360,7 +360,7 @@ class Desk(Protocol):
         """What the agent has started and not waited for."""
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
-        """Send a subagent on an errand and return its last words; run again after a crash it goes on where it was."""
+        """Send a subagent on an errand and return its answer; run again after a crash it goes on where it was."""
 
 
 class Tool(Protocol):

@@ -206,7 +206,7 @@ def test_words_that_are_cut_are_marked_and_those_that_fit_exactly_are_not(only_w
 
     begins = "alice said: " if only_words else "alice is idle: "
     assert told("x" * 1_000) == f'{begins}"{"x" * 1_000}"'
-    assert told("x" * 1_001) == f'{begins}"{"x" * 1_000}…"'
+    assert told("x" * 1_001) == f'{begins}"{"x" * 1_000}… (cut here, ask for the rest with SendMessage)"'
     # Counted as they are told: in one line.
     assert told(" \n" * 500 + "x" * 1_000) == f'{begins}"{"x" * 1_000}"'
 

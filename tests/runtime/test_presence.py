@@ -106,12 +106,12 @@ async def test_words_that_come_while_the_lead_is_at_work_cut_nothing_and_wake_it
     assert 'alice is idle: "It is done."' in last_told(floor.scripted.prompts[2])[-1]
 
 
-async def test_last_words_are_bounded(alice: Alice) -> None:
+async def test_last_words_are_bounded_and_say_that_they_were_cut(alice: Alice) -> None:
     await alice.record(Said(text="x" * 100_000))
     await alice.presence.show("idle")
     ((shown,),) = [await alice.shown()]
     assert isinstance(shown, Idle)
-    assert shown.words == "x" * 2_000
+    assert shown.words == f"{'x' * 2_000}… (cut here, 98,000 more characters)"
 
 
 async def test_whatever_else_she_does_shows_how_much_she_had_heard(alice: Alice) -> None:

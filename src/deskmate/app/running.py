@@ -78,7 +78,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: the last words, why it ended, and what it came to.
+    """How a run ended: the answer, why it ended, and what it came to.
 
     `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
     is still there; one that was begun here and that no model ever answered is not.
@@ -242,18 +242,22 @@ async def play_lead(furniture: Furniture, teams: Teams, *, told: bool) -> Outcom
         # Who resumes what could not go on wants it to: that takes a word of the user.
         if not told and (agent.parked or agent.interrupted):
             await tell(furniture.office, GO_ON)
-        return await to_rest(furniture, agent)
+            told = True
+        return await to_rest(furniture, agent, agent.number if told else agent.asked_at)
 
 
-async def to_rest(furniture: Furniture, agent: Agent) -> Outcome:
-    """Let a lead that is seated go on until it has nothing left to do; return what that came to."""
+async def to_rest(furniture: Furniture, agent: Agent, after: int) -> Outcome:
+    """Let a lead that is seated go on until it has nothing left to do; return what that came to.
+
+    `after`: the entry after which its answer begins.
+    """
     office, team = furniture.office, furniture.team
     before = (await office.purse.refresh()).team
     end = await agent.play(until_rest=True)
     spent = (await office.purse.refresh()).team.minus(before)
     if not spent.calls and not agent.last_words and not agent.parked:
         raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
-    return _outcome(team, agent, end, spent, see_tasks(await office.board.refresh()))
+    return _outcome(team, agent, after, end, spent, see_tasks(await office.board.refresh()))
 
 
 @asynccontextmanager
@@ -272,10 +276,9 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
         tasks.cancel_scope.cancel()
 
 
-def _outcome(team: str, agent: Agent, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
+def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
-    # An answer of before is no answer to what could not be done now.
-    words = agent.last_words if spent.calls or not parked else ""
+    words = agent.answer(after)
     return Outcome(
         team=team,
         text=words,

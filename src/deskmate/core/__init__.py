@@ -12,6 +12,7 @@ boards       what the records make of it
 members      the roster: events, their rules, status
 rosters      what the records make of it
 entries      what a transcript holds
+answer       what an agent answered, told from its transcript
 memory       the fold of a transcript
 handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts

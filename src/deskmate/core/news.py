@@ -12,6 +12,7 @@ _LINES = 40
 _WORDS = 400
 _REPORT = 1_000
 _NEWS = 20_000
+_CUT = "… (cut here, ask for the rest with SendMessage)"
 _DESCRIPTION = 8_000
 
 
@@ -147,7 +148,7 @@ def _reports(member: Member, since: int) -> list[str]:
 
 def _quoted(words: str) -> str:
     told = " ".join(words.split())
-    return quoted(told if len(told) <= _REPORT else f"{told[:_REPORT]}…")
+    return quoted(told if len(told) <= _REPORT else f"{told[:_REPORT]}{_CUT}")
 
 
 def _unquoted(words: str) -> str:

@@ -287,7 +287,8 @@ def said(reply: Reply) -> Said:
     """
     blocks = _recorded(reply)
     return Said(
-        text=_text(blocks),
+        # The space between two pieces of an answer belongs to the answer, although no provider is given it back.
+        text=_text(blocks) + (_space_at_end(reply) if reply.end == "length" else ""),
         calls=tuple(
             Call(tool=block.tool, arguments=_storable_arguments(block.arguments), flaw=block.flaw)
             for block in blocks
@@ -297,6 +298,11 @@ def said(reply: Reply) -> Said:
         usage=_usage(reply),
         unfinished=reply.end == "length",
     )
+
+
+def _space_at_end(reply: Reply) -> str:
+    last = reply.blocks[-1] if reply.blocks else None
+    return last.text[len(last.text.rstrip()) :] if isinstance(last, TextBlock) else ""
 
 
 def redacted(entry: Said, redaction: Redaction) -> Said:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
+from deskmate.core.answer import answer, asked_at
 from deskmate.core.compaction import is_full
 from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide, unnoticed_words
 from deskmate.core.entries import Entry, Noticed, Parked, Started
@@ -82,8 +83,22 @@ class Agent:
 
     @property
     def last_words(self) -> str:
-        """What the model said last, if it said anything in words."""
+        """The answer of its last turn; empty if there is none."""
         return self._transcript.last_words
+
+    @property
+    def number(self) -> int:
+        """The number of its last entry."""
+        return self._transcript.memory.number
+
+    @property
+    def asked_at(self) -> int:
+        """The number of the entry with the user's last words."""
+        return asked_at(self._transcript.entries)
+
+    def answer(self, after: int = 0) -> str:
+        """Return what it answered in all its turns after an entry."""
+        return answer(self._transcript.entries, after)
 
     @property
     def interrupted(self) -> bool:
@@ -383,4 +398,4 @@ class Agent:
         end = await agent.play(until_rest=True)
         if isinstance(end, Rest) and end.word == "parked":
             return Result(f"the subagent could not go on: {end.detail}", ok=False)
-        return Result(agent.last_words or "(the subagent ended without a word)")
+        return Result(agent.answer() or "(the subagent ended without a word)")

@@ -81,7 +81,7 @@ class Presence:
     def _idle(self, name: str, *, again: bool) -> Idle:
         """Return the end of a turn; what came of that is told once."""
         turn, interrupted = last_turn(name, self._transcript.entries), self._transcript.memory.interrupted
-        words = self._transcript.last_words[:_WORDS]
+        words = _cut(self._transcript.last_words)
         return Idle(
             name=name,
             words=words,
@@ -96,3 +96,8 @@ class Presence:
 
     def _unfinished(self, name: str) -> tuple[tuple[int, int], ...]:
         return tuple((task.id, task.epoch) for task in in_progress_of(self._office.board.state, name))
+
+
+def _cut(words: str) -> str:
+    more = len(words) - _WORDS
+    return f"{words[:_WORDS]}… (cut here, {more:,} more characters)" if more > 0 else words

@@ -9,7 +9,8 @@ from typing import TypeVar
 
 import anyio
 
-from deskmate.core.entries import Entry, Noticed, Said, read_entry, synced
+from deskmate.core.answer import last_answer
+from deskmate.core.entries import Entry, Noticed, read_entry, synced
 from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.names import log
@@ -57,8 +58,8 @@ class Transcript:
 
     @property
     def last_words(self) -> str:
-        """What the agent said last, in words; empty where it said none."""
-        return next((entry.text for _, entry in reversed(self.entries) if isinstance(entry, Said)), "")
+        """The answer of the last turn; empty if there is none."""
+        return last_answer(self.entries)
 
     async def record(self, entry: Entry) -> int:
         """Append an entry and remember it; return its number. Raises Conflict if someone else writes here.

@@ -1,6 +1,6 @@
 """Task: send a subagent on an errand, or, with a name, make a teammate that stays.
 
-The runtime below plays both: a subagent's last words come back, a teammate is a record on the roster and writes mail.
+The runtime below plays both: a subagent's answer comes back, a teammate is a record on the roster and writes mail.
 """
 
 import time
@@ -45,7 +45,7 @@ class Errand(Described):
     """Sends subagents and makes teammates."""
 
     async def run(self, arguments: ErrandArguments, desk: Desk) -> Result:
-        """Return what the subagent said last, or start it and return its id; with a name, who has joined."""
+        """Return what the subagent answered, or start it and return its id; with a name, who has joined."""
         if arguments.name:
             return await _spawn(arguments, desk)
         if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
