@@ -91,7 +91,7 @@ TEAM: dict[str, str] = {
     "config": "`config.json` and a file per task show roster and board within a second, rebuilt when lost or damaged",
     "team-create": "TeamCreate founds a named team beside the lead's home; either name brings back both",
     "team-delete": "TeamDelete archives a team that everyone has left, with force after asking them; its name is free",
-    "headless": "the answer comes once all have left: the lead is reminded once, then all are asked to stop",
+    "headless": "the lead of a quiet team is reminded each time, then all are asked to stop; every run ends",
     "task-fields": "a task has a number never used twice, words, status, owner, epoch, edges, role, verify and notes",
     "task-authors": "a task's words come with their authors; only creator, owner, lead and user edit or delete it",
     "look-alikes": "nobody joins under a name that can be read as a reserved one or as another member's",

@@ -12,7 +12,7 @@ from deskmate.core.policy import Attempt, Effect, Mode, judge
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.commands import deskmate
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
-from deskmate.faces.cli.run import EXIT_CODES
+from deskmate.faces.cli.run import EXIT_CODES, LEFT
 from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.tools import tools_for
 from tests.test_docs import page, rows, section, snippets, ticked
@@ -61,7 +61,7 @@ def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -
     text = page("run.md")
     options = {name for typed in ("run", "resume") for name in options_of(deskmate.commands[typed])}
     assert set(names_in(section(text, "A run"))) == options
-    codes = {USAGE, UNUSABLE, INTERRUPTED, *EXIT_CODES.values()}
+    codes = {USAGE, UNUSABLE, INTERRUPTED, LEFT, *EXIT_CODES.values()}
     assert {int(code) for code in names_in(section(text, "Exit codes"))} == codes
     table = [
         (ticked(row[0])[0], *(not cell.startswith("no") for cell in row[1:]))

@@ -18,6 +18,7 @@ from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelt
 from deskmate.core.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.commands import MODES
+from deskmate.faces.cli.run import LEFT
 from deskmate.runtime.feed import Changed, Founded, Recorded, Streamed
 from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 
@@ -31,7 +32,9 @@ RESULT = {
     "cost_usd": 0.0421,
     "model": "anthropic:claude-sonnet-5-5",
     "tasks": {"open": 0, "done": 0},
-    "open_tasks": [],
+    "unfinished": [],
+    "dismissed": [],
+    "stopped": [],
 }
 
 
@@ -238,12 +241,13 @@ def board(done: int, *subjects: str) -> tuple[SeenTask, ...]:
         (board(0, *"abcdefg"), "7 of 7 tasks open: #1 a, #2 b, #3 c, #4 d, #5 e and 2 more\n"),
     ],
 )
-def test_what_is_left_open_is_named_on_the_last_line_and_an_answer_still_ends_with_0(
+def test_what_is_left_open_is_named_and_the_exit_code_tells(
     env: Env, deed: tuple[str, ...], tasks: tuple[SeenTask, ...], told: str
 ) -> None:
     end = typed(*deed, app=ScriptedApp(outcome=replace(ANSWER, tasks=tasks)), env=env)
-    assert (end.code, end.stdout) == (0, "All green.\n")
-    assert end.stderr.endswith(SUM + told)
+    assert (end.code, end.stdout) == (LEFT if told else 0, "All green.\n")
+    way_on = "deskmate: answered, but work is left; go on with: deskmate resume main\n"
+    assert end.stderr.endswith(SUM + told + (way_on if told else ""))
 
 
 @pytest.mark.behaviour("headless")
@@ -252,8 +256,8 @@ def test_a_program_reads_what_is_left_open(env: Env, output: str) -> None:
     outcome = replace(ANSWER, tasks=board(2, *map(str, range(30))))
     end = typed("run", "x", "--output", output, app=ScriptedApp(outcome=outcome), env=env)
     result = json.loads(end.stdout.splitlines()[-1])
-    assert (end.code, result["tasks"], len(result["open_tasks"])) == (0, {"open": 30, "done": 2}, 20)
-    assert result["open_tasks"][0] == {"id": 3, "subject": "0"}
+    assert (end.code, result["tasks"], len(result["unfinished"])) == (LEFT, {"open": 30, "done": 2}, 20)
+    assert result["unfinished"][0] == {"id": 3, "subject": "0"}
 
 
 def test_what_is_left_open_is_told_before_the_way_to_go_on(env: Env) -> None:

@@ -21,7 +21,8 @@ KINDS = set(Kind)
 
 
 def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:
-    assert sorted([*PROMPTS, "summary", "reminder", *(f"tools/{name}" for name in TOOLS)]) == FILES
+    others = ["summary", "reminder", "running", "dismissed"]
+    assert sorted([*PROMPTS, *others, *(f"tools/{name}" for name in TOOLS)]) == FILES
 
 
 @pytest.mark.parametrize("name", FILES)

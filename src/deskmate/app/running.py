@@ -6,9 +6,9 @@
 import logging
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -81,7 +81,8 @@ class Outcome:
     """How a run ended: the answer, why it ended, and what it came to.
 
     `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
-    is still there; one that was begun here and that no model ever answered is not.
+    is still there; one that was begun here and that no model ever answered is not. `dismissed`: teammates that the lead
+    had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
     """
 
     team: str
@@ -93,6 +94,18 @@ class Outcome:
     cost: float | None
     tasks: tuple[SeenTask, ...] = ()
     kept: bool = True
+    dismissed: tuple[str, ...] = ()
+    stopped: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unfinished(self) -> tuple[SeenTask, ...]:
+        """The tasks that are not done."""
+        return tuple(task for task in self.tasks if task.status != "completed")
+
+    @property
+    def leaves_work(self) -> bool:
+        """Whether it left something behind that nobody finished."""
+        return bool(self.unfinished or self.dismissed or self.stopped)
 
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
@@ -243,7 +256,8 @@ async def play_lead(furniture: Furniture, teams: Teams, *, told: bool) -> Outcom
         if not told and (agent.parked or agent.interrupted):
             await tell(furniture.office, GO_ON)
             told = True
-        return await to_rest(furniture, agent, agent.number if told else agent.asked_at)
+        transcript = agent.transcript
+        return await to_rest(furniture, agent, transcript.memory.number if told else transcript.asked_at)
 
 
 async def to_rest(furniture: Furniture, agent: Agent, after: int) -> Outcome:
@@ -278,7 +292,7 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
 
 def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
-    words = agent.answer(after)
+    words = agent.transcript.answer(after)
     return Outcome(
         team=team,
         text=words,
@@ -288,4 +302,6 @@ def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, 
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,
         tasks=tasks,
+        dismissed=tuple(sorted(agent.transcript.memory.dismissed)),
+        stopped=agent.transcript.running,
     )

@@ -109,7 +109,7 @@ class Session:
 
     async def play_to_rest(self) -> Outcome:
         """Let the lead go on until it has nothing left to do and everybody has left; return what that came to."""
-        return await to_rest(self._furniture, self._agent, self._agent.asked_at)
+        return await to_rest(self._furniture, self._agent, self._agent.transcript.asked_at)
 
     async def keep(self) -> NoReturn:
         """Look again whenever something was written, for as long as this runs."""

@@ -158,7 +158,8 @@ class Took(Fact):
 class Noticed(Fact):
     """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's.
 
-    `away`: the named team that a lead works in from here on, empty for its home.
+    `away`: the named team that a lead works in from here on, empty for its home. In a run that nobody attends a lead
+    is reminded that its team is `quiet` and of commands that are still `running`, and told who was `dismissed`.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -168,6 +169,9 @@ class Noticed(Fact):
     tasks: tuple[int, ...] = ()
     delegate: bool | None = None
     away: str | None = None
+    quiet: bool | None = None
+    running: tuple[str, ...] | None = None
+    dismissed: tuple[str, ...] | None = None
 
 
 class Nudged(Fact):

@@ -87,6 +87,8 @@ class Memory:
     not answer, by planner; `situation.open_plans` says which of them are still open. `verdict`: the answer that its own
     latest plan got. `away`: the named team that a lead works in. `pressed`: something came that the model must read
     before it goes on. `halted`: that was an interrupt or a shutdown request.
+    `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
+    commands it was reminded of. `dismissed`: teammates that were dismissed since the user last wrote.
     """
 
     name: str = ""
@@ -120,6 +122,9 @@ class Memory:
     delegating: bool = False
     away: str = ""
     steps: int = 0
+    reminded: int | None = None
+    reminded_of: frozenset[str] = frozenset()
+    dismissed: frozenset[str] = frozenset()
 
     @property
     def done(self) -> bool:
@@ -152,7 +157,12 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, delegating=delegating, owed=True)
         case Noticed(away=str(away)):
             return _move(memory, away, (entry.roster, entry.board))
+        case Noticed(running=tuple(commands)):
+            return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
+        case Noticed(dismissed=tuple(names)):
+            return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
+            memory = replace(memory, reminded=roster) if entry.quiet else memory
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
             return replace(memory, tasks=tasks, noticed=seen, informed=True, owed=True)
@@ -190,6 +200,8 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
         tasks={},
         nudged=frozenset(),
         reported=frozenset(),
+        reminded=None,
+        dismissed=frozenset(),
     )
 
 
@@ -290,7 +302,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     if not wakes(message):
         return memory
     if sender in IN_CHARGE:
-        memory = replace(memory, interrupted=False, parked=None, steps=0)
+        memory = replace(memory, interrupted=False, parked=None, steps=0, reminded=None, dismissed=frozenset())
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 
 

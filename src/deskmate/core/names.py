@@ -133,6 +133,11 @@ def call_id(member: str, said: int, index: int) -> str:
     return f"{member}:{said}.{index}"
 
 
+def is_command(background: str) -> bool:
+    """Tell whether this is the id of a command in the background, and not of a subagent."""
+    return background.startswith(COMMAND)
+
+
 def blob_name(call: str) -> str:
     """Return how the names of the blobs that belong to a call begin: `lead-12-0` for `lead:12.0`."""
     return call.replace(":", "-").replace(".", "-")
@@ -169,6 +174,9 @@ def log(member: str) -> str:
 ROSTER = "roster"
 BOARD = "board"
 SPEND = "spend"
+
+# What the ids of things in the background begin with.
+COMMAND, SUBAGENT = "b", "a"
 
 
 def split_stream(stream: str) -> tuple[str, str]:

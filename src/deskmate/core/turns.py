@@ -1,6 +1,6 @@
 """Turns: what came of an agent's last turn, told from its transcript. `runtime.presence` puts it on the roster."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -42,6 +42,17 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
     completed = any(call.tool == "TaskUpdate" and call.arguments.get("status") == Status.COMPLETED for call in effects)
     lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
     return Turn(tuple(lines), only_words=words and not (sent or completed or told))
+
+
+def background_calls(name: str, entries: Sequence[tuple[int, Entry]], ids: Collection[str]) -> dict[str, str]:
+    """Return of things in the background what each was started with: a command, or the prompt of a subagent."""
+    made = {entry.call: entry.background for _, entry in entries if isinstance(entry, Did) and entry.background in ids}
+    found: dict[str, str] = {}
+    for number, entry in entries:
+        for index, call in enumerate(entry.calls if isinstance(entry, Said) else ()):
+            if id_ := made.get(call_id(name, number, index)):
+                found[id_] = " ".join(str(call.arguments.get("command") or call.arguments.get("prompt", "")).split())
+    return found
 
 
 def _line(call: Call) -> str:

@@ -5,6 +5,7 @@ Lead, teammates and subagents are all this agent; they differ in their member, t
 """
 
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,6 @@ from dataclasses import replace
 import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
-from deskmate.core.answer import answer, asked_at
 from deskmate.core.compaction import is_full
 from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide, unnoticed_words
 from deskmate.core.entries import Entry, Noticed, Parked, Started
@@ -31,7 +31,7 @@ from deskmate.runtime.calls import Calls
 from deskmate.runtime.duties import Duties
 from deskmate.runtime.feed import Changed, Recorded
 from deskmate.runtime.groups import task_group
-from deskmate.runtime.headless import Headless
+from deskmate.runtime.headless import Course, Headless
 from deskmate.runtime.kits import Kit
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.mailbox import Mailbox
@@ -87,18 +87,9 @@ class Agent:
         return self._transcript.last_words
 
     @property
-    def number(self) -> int:
-        """The number of its last entry."""
-        return self._transcript.memory.number
-
-    @property
-    def asked_at(self) -> int:
-        """The number of the entry with the user's last words."""
-        return asked_at(self._transcript.entries)
-
-    def answer(self, after: int = 0) -> str:
-        """Return what it answered in all its turns after an entry."""
-        return answer(self._transcript.entries, after)
+    def transcript(self) -> Transcript:
+        """All it heard, said and did."""
+        return self._transcript
 
     @property
     def interrupted(self) -> bool:
@@ -132,7 +123,10 @@ class Agent:
         """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
         async with task_group() as tasks:
             redaction = self._office.pen.redaction
-            self._jobs = BackgroundJobs(self.name, tasks, self._kit.workspace, self._ring, redaction)
+            purse = self._office.purse
+            self._jobs = BackgroundJobs(
+                self.name, tasks, self._kit.workspace, self._ring, redaction, lambda: purse.seconds_left
+            )
             kit = replace(self._kit, hires=self._hire)
             self._calls = Calls(
                 self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand
@@ -173,12 +167,15 @@ class Agent:
                     return action
                 case Rest(word=word, detail=detail):
                     await self._presence.show(word, detail)
-                    if until_rest and word != "waiting":
-                        if word == "parked" or view.memory.interrupted or not self._headless.company(view):
+                    match await self._headless.course(view, action) if until_rest else Course.WAIT:
+                        case Course.END:
                             return action
-                        if await self._headless.went_on(view):
-                            continue
-                    await self._wait(view, action)
+                        case Course.PARK:
+                            await self._park(view.over or "the time is up")
+                        case Course.WAIT:
+                            await self._wait(view, action)
+                        case Course.GO_ON:
+                            pass
                 case _:
                     await self._do(action, view)
 
@@ -241,7 +238,7 @@ class Agent:
         self._alarm_scope = scope = anyio.CancelScope()
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
         batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
-        if soon := [seconds for seconds in (*due, *batch) if seconds > 0]:
+        if soon := [seconds for seconds in (*due, *batch, self._office.purse.seconds_left) if 0 < seconds < math.inf]:
             self._tasks.start_soon(self._alarm, scope, min(soon), min(soon) in due)
 
     async def _alarm(self, scope: anyio.CancelScope, seconds: float, cuts: bool) -> None:
@@ -385,7 +382,7 @@ class Agent:
         self._heed()
 
     def _hire(self, joined: Joined) -> Joined:
-        if self._headless.dismissed:
+        if self._transcript.memory.dismissed:
             raise Refused("this run ends, and your team was let go; nobody can join any more: give your final answer")
         return self._kit.hires(joined)
 
@@ -398,4 +395,4 @@ class Agent:
         end = await agent.play(until_rest=True)
         if isinstance(end, Rest) and end.word == "parked":
             return Result(f"the subagent could not go on: {end.detail}", ok=False)
-        return Result(agent.answer() or "(the subagent ended without a word)")
+        return Result(agent.transcript.answer() or "(the subagent ended without a word)")

@@ -36,10 +36,16 @@ class BackgroundJobs:
     """The jobs of one agent, in its task group."""
 
     def __init__(
-        self, member: str, tasks: TaskGroup, workspace: Workspace, wake: Callable[[], None], redaction: Redaction
+        self,
+        member: str,
+        tasks: TaskGroup,
+        workspace: Workspace,
+        wake: Callable[[], None],
+        redaction: Redaction,
+        seconds_left: Callable[[], float],
     ) -> None:
         self._member, self._tasks, self._workspace, self._wake = member, tasks, workspace, wake
-        self._redaction = redaction
+        self._redaction, self._seconds_left = redaction, seconds_left
         self._jobs: dict[str, Job] = {}
 
     def ended(self, open_: Iterable[str]) -> list[Ended]:
@@ -59,7 +65,8 @@ class BackgroundJobs:
         """Return what a job has come to."""
         job = self._job(id_)
         if block:
-            with anyio.move_on_after(timeout_seconds):
+            # To wait is not to work: it ends with the time of the run.
+            with anyio.move_on_after(max(0.0, min(timeout_seconds, self._seconds_left()))):
                 await job.ended.wait()
         return job.result or Result(f"{id_} is still running")
 

@@ -1,10 +1,15 @@
-"""Headless: a run without a person ends only after every teammate has left.
+"""Headless: how a run without a person comes to its end.
 
-A lead that rests on a quiet team is reminded once; if it rests again, all are asked to stop in its name, and it has one
-last word.
+A lead that rests while its own commands run in the background is reminded of them once; then they are stopped. A lead
+that rests on a quiet team is reminded each time the team comes to rest; then all are asked to stop in its name, and it
+has one last word. What it was reminded of is in its transcript, so that a restart changes nothing.
 """
 
+from enum import Enum
+
+from deskmate.core.actions import Rest
 from deskmate.core.entries import Noticed
+from deskmate.core.names import is_command
 from deskmate.core.quiet import quiet
 from deskmate.core.roles import Kind
 from deskmate.core.view import View
@@ -12,31 +17,70 @@ from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
-from deskmate.texts import text
+from deskmate.texts import filled, text
+
+
+class Course(Enum):
+    """What comes next for an agent that rests: the end, another step, a wait, or a park because the time is up."""
+
+    END = "end"
+    GO_ON = "go on"
+    WAIT = "wait"
+    PARK = "park"
 
 
 class Headless:
-    """How the lead of a run comes to its end. `dismissed`: its team was, and it gets no other."""
+    """How one agent of a run comes to its end."""
 
     def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
         self._office, self._transcript, self._mailbox = office, transcript, mailbox
-        self._reminded = False
-        self.dismissed = False
 
-    def company(self, view: View) -> bool:
-        """Tell whether the agent is a lead with teammates that have not left."""
-        return view.me.kind is Kind.LEAD and any(member.here for member in view.roster.teammates)
+    async def course(self, view: View, rest: Rest) -> Course:
+        """Do the next thing towards the end, if there is one, and return what comes next."""
+        if rest.word == "parked" or view.memory.interrupted:
+            return Course.END
+        course = await self._course(view, rest)
+        # What it waits for may take longer than the run may.
+        return Course.PARK if course is Course.WAIT and view.over and self._office.purse.seconds_left <= 0 else course
 
-    async def went_on(self, view: View) -> bool:
-        """Do the next thing towards the end on a quiet team, and tell whether there was one."""
-        if not quiet(view):
-            return False
-        if self._reminded:
-            self.dismissed = True
-            await dismiss(self._office, self._mailbox, "headless")
-        else:
-            self._reminded = True
-            await self._transcript.record(
-                Noticed(text=text("reminder"), roster=view.roster.number, board=view.board.number)
-            )
-        return True
+    async def _course(self, view: View, rest: Rest) -> Course:
+        company = view.me.kind is Kind.LEAD and any(member.here for member in view.roster.teammates)
+        if company and not quiet(view):
+            return Course.WAIT
+        if rest.word == "waiting":
+            # Subagents in the background come to their end by themselves.
+            if rest.detail != "background" or not all(map(is_command, view.memory.background)):
+                return Course.WAIT
+            # A lead that must not think could not answer.
+            if not view.memory.background <= view.memory.reminded_of and not view.over:
+                await self._remind_of_commands()
+                return Course.GO_ON
+        if not company:
+            return Course.END
+        await self._part(view)
+        return Course.GO_ON
+
+    async def _remind_of_commands(self) -> None:
+        commands = self._transcript.running
+        lines = "\n".join(f"- {id_}: {command[:200]}" for id_, command in commands.items())
+        words = filled("running", {"commands": lines}, ())
+        await self._transcript.record(Noticed(text=words, running=tuple(commands)))
+
+    async def _part(self, view: View) -> None:
+        """Remind a lead of its quiet team, or dismiss that if it was reminded and nobody did anything since."""
+        roster, here = view.roster, [member.name for member in view.roster.teammates if member.here]
+        if not view.memory.dismissed.issuperset(here):
+            if _is_new(view):
+                words = text("reminder")
+                news = Noticed(text=words, roster=roster.number, board=view.board.number, quiet=True)
+                await self._transcript.record(news)
+                return
+            words = filled("dismissed", {"names": ", ".join(here)}, ())
+            await self._transcript.record(Noticed(text=words, dismissed=tuple(here)))
+        await dismiss(self._office, self._mailbox, "headless")
+
+
+def _is_new(view: View) -> bool:
+    """Tell whether the team did anything since its lead was reminded; that the user interrupted someone is no work."""
+    reminded, members = view.memory.reminded, view.roster.teammates
+    return reminded is None or any(member.status.number > reminded and not member.held for member in members)

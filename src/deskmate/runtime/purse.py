@@ -3,6 +3,7 @@
 `agent` above asks it before each call; `slots` below keeps calls at once within their cap.
 """
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -58,6 +59,11 @@ class Purse:
     def seconds(self) -> float:
         """How long the run has taken."""
         return self._pen.clock.monotonic() - self._began
+
+    @property
+    def seconds_left(self) -> float:
+        """How long the run may still take; without end if nothing limits that."""
+        return math.inf if self.caps.seconds is None else self.caps.seconds - self.seconds
 
     @asynccontextmanager
     async def slot(self, member: str) -> AsyncIterator[None]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import anyio
 
-from deskmate.core.answer import last_answer
+from deskmate.core.answer import answer, asked_at, last_answer
 from deskmate.core.entries import Entry, Noticed, read_entry, synced
 from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.memory import EMPTY, Memory, remember
@@ -17,6 +17,7 @@ from deskmate.core.names import log
 from deskmate.core.news import cut_text
 from deskmate.core.records import STAMP_KEYS, Damaged, Item
 from deskmate.core.results import Result
+from deskmate.core.turns import background_calls
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams import Pen
 
@@ -60,6 +61,20 @@ class Transcript:
     def last_words(self) -> str:
         """The answer of the last turn; empty if there is none."""
         return last_answer(self.entries)
+
+    @property
+    def asked_at(self) -> int:
+        """The number of the entry with the user's last words."""
+        return asked_at(self.entries)
+
+    def answer(self, after: int = 0) -> str:
+        """Return what the agent answered in all its turns after an entry."""
+        return answer(self.entries, after)
+
+    @property
+    def running(self) -> dict[str, str]:
+        """What the agent has in the background, by id: a command, or the prompt of a subagent."""
+        return background_calls(self.name, self.entries, self.memory.background)
 
     async def record(self, entry: Entry) -> int:
         """Append an entry and remember it; return its number. Raises Conflict if someone else writes here.

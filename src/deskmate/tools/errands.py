@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.members import Joined
-from deskmate.core.names import agent_id, new_name
+from deskmate.core.names import SUBAGENT, agent_id, new_name
 from deskmate.core.policy import Mode
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
@@ -52,7 +52,7 @@ class Errand(Described):
             raise ToolError(f"{', '.join(only)} is for a teammate; give it a name, or leave that out for a subagent")
         if not arguments.run_in_background:
             return await desk.errand(arguments.prompt, arguments.subagent_type)
-        id_ = desk.background.start("a", lambda _: desk.errand(arguments.prompt, arguments.subagent_type))
+        id_ = desk.background.start(SUBAGENT, lambda _: desk.errand(arguments.prompt, arguments.subagent_type))
         return Result(f"sent in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
 
 

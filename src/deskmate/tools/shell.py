@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from pydantic import Field, field_validator
 
-from deskmate.core.names import blob_name
+from deskmate.core.names import COMMAND, blob_name
 from deskmate.core.patterns import HOLE, words_of
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
@@ -69,7 +69,7 @@ class Bash(Described):
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             return await _result(workspace, arguments.command, arguments.timeout or DEFAULT_SECONDS, blob)
         seconds = arguments.timeout or BACKGROUND_SECONDS
-        id_ = desk.background.start("b", lambda _: _result(workspace, arguments.command, seconds, blob))
+        id_ = desk.background.start(COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob))
         return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
 
 

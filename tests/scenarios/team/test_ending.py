@@ -9,6 +9,7 @@ import pytest
 
 from deskmate.core.messages import ShutdownRequest
 from deskmate.core.names import LEAD
+from deskmate.faces.cli.run import LEFT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
 from deskmate.texts import text
@@ -34,7 +35,10 @@ async def test_a_lead_that_forgets_its_team_is_reminded_once_and_has_the_last_wo
     stage: Stage,
 ) -> None:
     played = await stage.play(PARTS)
-    assert (played.outcome.end, played.outcome.text) == ("answered", "They are gone, and this is my answer.")
+    assert (played.outcome.end, played.outcome.text) == (
+        "answered",
+        "I think that is all.\n\nThey are gone, and this is my answer.",
+    )
     assert [noticed.text for noticed in played.news()].count(text("reminder")) == 1
     assert sum(hears(asked, text("reminder")) for asked in played.calls(LEAD)) == 1
     for name in ("alice", "bob"):
@@ -45,7 +49,7 @@ async def test_a_lead_that_forgets_its_team_is_reminded_once_and_has_the_last_wo
 
 
 @pytest.mark.behaviour("headless")
-async def test_the_command_prints_the_last_word_and_ends_well(stage: Stage) -> None:
+async def test_the_command_prints_the_last_word_and_says_that_teammates_were_dismissed(stage: Stage) -> None:
     async with FakeProvider(lambda asked: PARTS[who(asked)](asked)) as provider:
         stage.connect(provider)
         command = [sys.executable, "-m", "deskmate", "-C", str(stage.place), "run", "Go.", "--launcher", stage.launcher]
@@ -53,7 +57,7 @@ async def test_the_command_prints_the_last_word_and_ends_well(stage: Stage) -> N
             ended = await anyio.to_thread.run_sync(
                 lambda: subprocess.run(command, capture_output=True, text=True, timeout=SOON, check=False)
             )
-    assert (ended.returncode, provider.complaints) == (0, []), ended.stderr
+    assert (ended.returncode, provider.complaints) == (LEFT, []), ended.stderr
     assert "They are gone, and this is my answer." in ended.stdout
     streams = await stage.read()
     assert all(member.agreed for member in streams.roster.teammates)

@@ -45,13 +45,16 @@ Environment, over the settings file (deskmate/settings.toml in ~/.config):
   OPENAI_BASE_URL, ANTHROPIC_BASE_URL  a server of your own, such as Ollama
   DESKMATE_MODEL                       the model, as provider:model
   NO_COLOR                             set to anything: no colours
+"""
 
+EXIT_CODES_EPILOG = """
 \b
 Exit codes:
   0    answered
   1    the agent could not go on; the reason and how to resume are on stderr
   2    wrong usage or settings
   3    the store, workspace or output cannot be used, or Deskmate itself erred
+  4    answered, but work is left; what it is, is on stderr
   130  interrupted; how to resume is on stderr
 """
 
@@ -114,7 +117,7 @@ def _headless_options(command: Command) -> Command:
 
 @click.group(
     cls=Speaking,
-    epilog=EPILOG,
+    epilog=EPILOG + EXIT_CODES_EPILOG,
     invoke_without_command=True,
     subcommand_metavar='["WORDS" | COMMAND [ARGS]...]',
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -191,7 +194,7 @@ def _converse(sitting: "Sitting", *, plain: bool) -> int:
     return carry_out(agreed) if agreed else 0
 
 
-@deskmate.command()
+@deskmate.command(epilog=EXIT_CODES_EPILOG)
 @click.argument("goal", nargs=-1)
 @click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Give the goal to this team instead.")
 @click.option("--new-team", metavar="NAME", help="The name of the new team. Default: main, main-2, ...")
@@ -225,7 +228,7 @@ def run(
     return carry_out(errand, ctx.obj)
 
 
-@deskmate.command()
+@deskmate.command(epilog=EXIT_CODES_EPILOG)
 @click.argument("team", required=False, shell_complete=completing.teams)
 @click.argument("text", required=False)
 @_headless_options

@@ -5,13 +5,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from deskmate.app import LEAD, USER, Sum
+from deskmate.app import LEAD, USER, Outcome, Sum
 from deskmate.app.listening import Letter, SeenInbox
 from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
 from deskmate.faces.cli.texts import clean, cut, one_line
 
-_OPEN_NAMED, _SUBJECT_CELLS = 5, 40
+_OPEN_NAMED, _SUBJECT_CELLS, _COMMAND_CELLS = 5, 40, 80
 _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
 
 
@@ -83,6 +83,17 @@ def open_line(tasks: Sequence[SeenTask]) -> str:
     named = ", ".join(f"#{task.id} {cut(one_line(task.subject), _SUBJECT_CELLS)}" for task in left[:_OPEN_NAMED])
     more = f" and {len(left) - _OPEN_NAMED} more" if len(left) > _OPEN_NAMED else ""
     return f"{len(left)} of {len(tasks)} tasks open: {named}{more}" if left else ""
+
+
+def left_lines(outcome: Outcome) -> list[str]:
+    """Return what a run left behind: open tasks, teammates it dismissed, commands it stopped."""
+    commands = [f"{id_} {cut(one_line(command), _COMMAND_CELLS)}" for id_, command in outcome.stopped.items()]
+    lines = [
+        open_line(outcome.tasks),
+        f"teammates dismissed: {', '.join(outcome.dismissed)}" if outcome.dismissed else "",
+        f"background commands stopped: {', '.join(commands)}" if commands else "",
+    ]
+    return [line for line in lines if line]
 
 
 def state_of(task: SeenTask) -> str:

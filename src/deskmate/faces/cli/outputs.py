@@ -18,11 +18,11 @@ def line(fields: Fields) -> str:
 
 
 def of_outcome(outcome: "Outcome", model: str) -> Fields:
-    """Return how it ended; `open_tasks` names the first few.
+    """Return how it ended; `unfinished` names the first few open tasks.
 
     `team` is null if none was kept, `cost_usd` if a price is not known.
     """
-    left = [task for task in outcome.tasks if task.status != "completed"]
+    left = outcome.unfinished
     return {
         "team": outcome.team if outcome.kept else None,
         "text": outcome.text,
@@ -34,5 +34,7 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         "cost_usd": None if outcome.cost is None else round(outcome.cost, 9),
         "model": model,
         "tasks": {"open": len(left), "done": len(outcome.tasks) - len(left)},
-        "open_tasks": [{"id": task.id, "subject": task.subject} for task in left[:_OPEN_TASKS]],
+        "unfinished": [{"id": task.id, "subject": task.subject} for task in left[:_OPEN_TASKS]],
+        "dismissed": list(outcome.dismissed),
+        "stopped": [{"id": id_, "command": command} for id_, command in outcome.stopped.items()],
     }

@@ -19,7 +19,7 @@ from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
-from deskmate.faces.cli.listings import open_line
+from deskmate.faces.cli.listings import left_lines
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.outlet import PATIENCE_SECONDS, Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
@@ -27,6 +27,8 @@ from deskmate.faces.cli.sitting import NEVER_ANSWERED
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.cli.trusting import consent_of
 
+# Answered, but something was left behind that nobody finished.
+LEFT = 4
 EXIT_CODES = {"answered": 0, "parked": 1, "interrupted": INTERRUPTED}
 
 
@@ -116,7 +118,7 @@ class _Run:
             return UNUSABLE
         if outcome is not None:
             self._tell(outcome)
-            return EXIT_CODES[outcome.end]
+            return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
         # Who closed the output knows that it was cut short.
         if self._stdout.trouble is None:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
@@ -131,13 +133,15 @@ class _Run:
     def _tell(self, outcome: Outcome) -> None:
         if outcome.kept:
             self._progress.note(_sum(outcome))
-        if left := open_line(outcome.tasks):
-            self._progress.note(left)
+        for line in left_lines(outcome):
+            self._progress.note(line)
         # An answer without a word needs one, too.
         if outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
             way_on = self._way_on() if outcome.kept else f"\n{NEVER_ANSWERED}"
             self._progress.note(f"deskmate: {what}{way_on}")
+        elif outcome.leaves_work:
+            self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
 
     def _way_on(self) -> str:
         if self._team is None:

@@ -1,0 +1,140 @@
+"""Every run ends, says what it left behind, and reminds its lead each time the team comes to rest."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deskmate.faces.cli.run import LEFT
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.faces.conversations import SECONDS, held
+from tests.scenarios.team.parts import hears, step, told, was_told, who
+
+FREE = ("--permission-mode", "dontAsk", "--no-sandbox")
+LAUNCHERS = pytest.mark.parametrize("launcher", ["inline", "process"])
+QUIET = "Your whole team is idle"
+RUNNING = "still running"
+BOB = Use("Task", {"name": "bob", "role": "help", "prompt": "Look around."})
+
+
+def serve(command: str) -> Use:
+    return Use("bash", {"command": command, "run_in_background": True})
+
+
+def mail(words: str) -> Use:
+    return Use("SendMessage", {"recipient": "bob", "content": words})
+
+
+def wait_for(asked: Asked, seconds: int) -> Use:
+    """Return a call that waits for what the model was told is running."""
+    words = next(text for text in told(asked) if RUNNING in text)
+    return Use("TaskOutput", {"task_id": words.split("- ")[1].split(":")[0], "timeout": seconds})
+
+
+# -- background commands ----------------------------------------------------------------------------
+
+
+def serves_for_ever(asked: Asked) -> Say:
+    if step(asked) == 0:
+        return Say("", [serve("sleep 1000")])
+    return Say("Stop it, then." if hears(asked, RUNNING) else "The server is up.")
+
+
+def test_a_run_with_an_endless_command_ends_and_names_it(tmp_path: Path) -> None:
+    with held(tmp_path, serves_for_ever) as place:
+        end = place.piped("", "run", "serve", "--output", "json", *FREE)
+    result = json.loads(end.stdout)
+    assert (end.code, result["end"], result["text"]) == (LEFT, "answered", "The server is up.\n\nStop it, then.")
+    assert [job["command"] for job in result["stopped"]] == ["sleep 1000"]
+    assert "sleep 1000" in end.stderr.splitlines()[-2]
+    assert "answered, but work is left; go on with: deskmate resume main" in end.stderr.splitlines()[-1]
+
+
+def builds(asked: Asked) -> Say:
+    if step(asked) == 0:
+        return Say("", [serve("sleep 1; echo built")])
+    if hears(asked, RUNNING):
+        return Say("", [wait_for(asked, 60)])
+    return Say("It is built." if any("built" in result.text for result in asked.results) else "I build.")
+
+
+def test_a_lead_that_is_reminded_may_wait_for_its_command(tmp_path: Path) -> None:
+    with held(tmp_path, builds) as place:
+        end = place.piped("", "run", "build", "--output", "json", *FREE)
+    result = json.loads(end.stdout)
+    assert (end.code, result["text"], result["stopped"]) == (0, "I build.\n\nIt is built.", [])
+
+
+def waits_for_ever(asked: Asked) -> Say:
+    if step(asked) == 0:
+        return Say("", [serve("sleep 1000")])
+    return Say("", [wait_for(asked, 600)]) if was_told(asked, RUNNING) else Say("I serve.")
+
+
+def has_a_busy_teammate(asked: Asked) -> Say:
+    if who(asked) == "bob":
+        return Say("", [Use("bash", {"command": "sleep 500", "timeout": 600000})])
+    return Say("", [BOB]) if step(asked) == 0 else Say("I wait for bob.")
+
+
+@pytest.mark.parametrize("script", [waits_for_ever, has_a_busy_teammate])
+def test_a_run_that_waits_ends_when_its_time_is_up(tmp_path: Path, script: Callable[[Asked], Say]) -> None:
+    with held(tmp_path, script) as place:
+        end = place.piped("", "run", "serve", "--max-time", "5", *FREE)
+    assert end.code == 1
+    assert "the 5 s of this run have passed" in end.stderr.splitlines()[-1]
+
+
+# -- a quiet team -----------------------------------------------------------------------------------
+
+
+def goes_on_in_phases(asked: Asked) -> Say:
+    """Give the teammate more to do whenever the team is quiet, three times; then rest."""
+    if who(asked) == "bob":
+        return Say(f"I looked, {step(asked)}.")
+    reminded = sum(QUIET in text for text in told(asked))
+    if step(asked) == 0:
+        return Say("", [BOB])
+    if hears(asked, QUIET) and reminded < 4:
+        return Say("", [mail(f"phase {reminded}")])
+    return Say("They were dismissed." if was_told(asked, "dismissed") else f"I rest, {reminded}.")
+
+
+@LAUNCHERS
+def test_a_lead_is_reminded_each_time_its_team_comes_to_rest(tmp_path: Path, launcher: str) -> None:
+    with held(tmp_path, goes_on_in_phases) as place:
+        end = place.piped("", "run", "look", "--output", "json", "--launcher", launcher)
+    result = json.loads(end.stdout)
+    assert (end.code, result["dismissed"], result["end"]) == (LEFT, ["bob"], "answered")
+    assert "dismissed: bob" in end.stderr
+    assert result["text"].endswith("I rest, 4.\n\nThey were dismissed.")
+
+
+def never_stops_its_teammate(asked: Asked) -> Say:
+    if who(asked) == "bob":
+        return Say("I looked.")
+    if step(asked) == 0:
+        return Say("", [BOB])
+    if hears(asked, QUIET):
+        Path(os.environ["REMINDED"]).touch()
+    return Say(f"I rest, {sum(QUIET in text for text in told(asked))}.")
+
+
+@LAUNCHERS
+def test_a_reminder_outlives_a_kill(tmp_path: Path, launcher: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reminded = tmp_path / "reminded"
+    monkeypatch.setenv("REMINDED", str(reminded))
+    with held(tmp_path, never_stops_its_teammate) as place:
+        first = place.begun("run", "look", "--launcher", launcher)
+        deadline = time.monotonic() + SECONDS
+        while not reminded.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(first.pid, signal.SIGKILL)
+        first.communicate()
+        end = place.piped("", "resume", "--output", "json")
+        reminders = (place.folder / ".teams/main/lead_transcript.jsonl").read_text().count(QUIET)
+    assert (end.code, json.loads(end.stdout)["dismissed"], reminders) == (LEFT, ["bob"], 1)
