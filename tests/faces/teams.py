@@ -26,6 +26,7 @@ T = TypeVar("T")
 # Every way to look.
 LOOKS = (
     ["teams"],
+    ["teams", "-v"],
     ["teams", "--json"],
     ["board"],
     ["board", "--json"],

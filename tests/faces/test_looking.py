@@ -28,17 +28,6 @@ def no_times(text: str) -> str:
 # -- what is shown ----------------------------------------------------------------------------------
 
 
-def test_teams_shows_who_does_what_the_tasks_the_cost_and_that_nobody_plays(place: Path, env: Env) -> None:
-    ended = at(place, "teams", env=env)
-    assert (ended.code, ended.stderr) == (0, "")
-    assert no_times(ended.stdout).splitlines() == [
-        "main: not played, 0 of 3 tasks done, $0.0300 and 1 call of unknown price, written T ago",
-        "  lead        idle                 T",
-        "  alice  dev  waiting: permission  T",
-        "  bob    dev  working              T",
-    ]
-
-
 def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
     (team,) = json.loads(at(place, "teams", "--json", env=env).stdout)["teams"]
     members = [(one["name"], one["kind"], one["colour"], one["status"], one["detail"]) for one in team.pop("members")]
@@ -50,10 +39,14 @@ def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
     assert team.pop("written") > 1e9
     assert team == {
         "name": "main",
+        "title": "",
         "description": "",
         "home": None,
+        "away": None,
+        "state": "stopped",
         "live": False,
         "holder": "",
+        "pid": None,
         "sandbox": None,
         "tasks": {"open": 3, "done": 0},
         "calls": 3,
@@ -68,8 +61,8 @@ def test_teams_for_programs_tells_the_same(place: Path, env: Env) -> None:
 def test_a_team_is_live_while_somebody_holds_the_leads_seat_and_looking_does_not_take_it(place: Path, env: Env) -> None:
     for _ in range(2):
         with played(place):
-            assert at(place, "teams", env=env).stdout.startswith("main: live (process 7), ")
-        assert at(place, "teams", env=env).stdout.startswith("main: not played, ")
+            assert at(place, "teams", "-v", env=env).stdout.startswith("main: asks you (process 7), ")
+        assert at(place, "teams", "-v", env=env).stdout.startswith("main: stopped, ")
 
 
 def test_the_board_shows_what_blocks_each_task_who_has_it_whom_it_is_for_and_its_proof(place: Path, env: Env) -> None:
@@ -262,7 +255,7 @@ def test_cost_is_told_by_member_and_model_and_a_price_that_is_not_known_is_said(
 
 
 def test_the_team_last_written_to_is_meant_unless_one_is_named(place: Path, env: Env) -> None:
-    founded(place, "other")
+    founded(place, "other", home="main")
     assert at(place, "board", env=env).stdout == "team other: no tasks\n"
     assert at(place, "board", "main", env=env).stdout.startswith("team main: 0 of 3")
 
@@ -278,7 +271,7 @@ def test_of_a_team_founded_from_another_the_leads_transcript_is_that_at_its_home
     founded(place, "web", "carl", home="main")
     assert at(place, "tail", "lead", "web", env=env).stdout.splitlines()[-1] == "[lead@web] I lead both."
     assert at(place, "inbox", "user", "web", env=env).stdout.splitlines()[-1] == "    for you"
-    assert "web (from main): not played" in at(place, "teams", env=env).stdout
+    assert "web (from main): stopped" in at(place, "teams", "-v", env=env).stdout
 
 
 def test_looking_changes_nothing(place: Path, env: Env) -> None:

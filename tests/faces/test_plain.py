@@ -19,7 +19,7 @@ from tests.scenarios.team.parts import hears, who
 pytestmark = pytest.mark.behaviour("repl")
 HELLO = "Hello.\nI am here.\n"
 PARTING = "go on with: deskmate --team main\nor without you: deskmate resume main\n"
-SUM = re.compile(r"team main(-\d)?: \d+ calls?, \$0\.\d{4}\n")
+SUM = re.compile(r"team main(-\d)?: \d+ calls?, \$0\.\d{4}( \(.*\))?\n")
 
 
 @pytest.fixture

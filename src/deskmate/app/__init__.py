@@ -9,6 +9,7 @@ looking      who is on a team, its board, what it came to
 listening    a member's mail and transcript
 post         the mail of a team as it flows
 acting       the user's hand: sending, stopping, the board, losses accepted
+cleanup      teams removed for good, and which may be
 checking     whether machine, settings and workspace are fit for a team
 losses       what of a team cannot be read, and whom that stops
 reading      the streams of a team as they stand, damaged or not

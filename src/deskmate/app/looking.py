@@ -4,14 +4,14 @@ Nobody's process is needed and nothing is consumed. Faces above print it, `liste
 `reading` below reads the files.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deskmate.app.places import written
-from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, workspace_at
+from deskmate.app.places import has_begun, written
+from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
 from deskmate.core import boards, members, rosters, spending, tasks
 from deskmate.core.members import Member
-from deskmate.core.names import BOARD, ROSTER, SPEND
+from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND
 from deskmate.core.records import Record
 from deskmate.core.spending import Sum
 from deskmate.core.tasks import Receipt, Status
@@ -41,8 +41,9 @@ class SeenMember:
 class SeenTeam:
     """A team at a glance. `live`: whether somebody plays it, None where that cannot be told; `holder`: who does.
 
-    `sandbox`: how far commands are confined, nothing where it was never played. `written`: when a record was last
-    added, 0 for never.
+    `title`: the first words of the user. `begun`: whether anything was ever said or done in it. `away`: the open team
+    that its lead founded from here and works in. `sandbox`: how far commands are confined, nothing where it was never
+    played. `written`: when a record was last added, 0 for never.
     """
 
     name: str
@@ -57,6 +58,36 @@ class SeenTeam:
     spent: Sum
     written: float
     damage: tuple[str, ...]
+    title: str = ""
+    begun: bool = True
+    away: str | None = None
+
+    @property
+    def state(self) -> str:
+        """What the team does, in a word or two. One that nobody plays does nothing, whatever its records say last."""
+        words = {member.word for member in self.members}
+        asks = any((member.word, member.detail) == ("waiting", "permission") for member in self.members)
+        lead = next((member.word for member in self.members if member.name == LEAD), "")
+        if self.live is None:
+            return "unknown"
+        if not self.live:
+            return "stopped" if self.begun else "empty"
+        if self.away:
+            return f"lead in {self.away}"
+        if asks:
+            return "asks you"
+        return "working" if "working" in words else "parked" if lead == "parked" else "idle"
+
+    @property
+    def pid(self) -> int | None:
+        """The process that plays it, if that is known."""
+        _, _, number = self.holder.partition("process ")
+        return int(number) if number.isdecimal() and number.isascii() else None
+
+    def is_current(self, member: SeenMember) -> bool:
+        """Tell whether a member's status is what it does now, not what it did when somebody last played the team."""
+        away = self.away is not None and member.name == LEAD
+        return not away and (bool(self.live) or member.word not in ("working", "waiting"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +156,8 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
     with telling(place):
         names = [*teams_in(place), *strays_in(place)] or [team_at(place, None)]
         found = [_team(Reading(place, name)) for name in names]
-    return tuple(sorted(found, key=lambda team: -team.written))
+    away = {team.home: team.name for team in found}
+    return tuple(replace(team, away=away.get(team.name)) for team in sorted(found, key=lambda team: -team.written))
 
 
 def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
@@ -225,6 +257,8 @@ def _team(reading: Reading) -> SeenTeam:
         spent=spent.team,
         written=written(reading.workspace, reading.team),
         damage=reading.damage,
+        title=title_at(reading.workspace, reading.team),
+        begun=has_begun(reading.workspace, reading.team),
     )
 
 

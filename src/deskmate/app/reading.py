@@ -8,23 +8,30 @@ import os
 import unicodedata
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from deskmate.app.cuts import Evidence, cut_of, evidence_of, missing_end
 from deskmate.app.places import known_team, latest_team, workspace_of
+from deskmate.core.facts import Foreign
 from deskmate.core.members import EMPTY, Roster
+from deskmate.core.messages import Broadcast, Plain, read_envelope
 from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
-from deskmate.core.records import Damaged, Item
+from deskmate.core.records import RECORD_CAP, Damaged, Item, Record, decode
 from deskmate.core.rosters import fold
-from deskmate.errors import BadName, StoreError, StoreUnavailable
-from deskmate.stores.archive import teams_in
+from deskmate.core.titles import title_of
+from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
+from deskmate.stores.archive import founding, teams_in
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder, try_lock
 from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
+from deskmate.stores.lines import unseal
 from deskmate.stores.stream_file import StreamFile
 
 CUT = "its last line is cut off and left out"
 MORE = "more records of it cannot be read"
+# The user's first message is among the first of the lead's mailbox.
+_MOST_LINES = 50
 # At most this many damaged records of each stream are reported one by one.
 MOST_TOLD = 20
 _SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
@@ -72,6 +79,35 @@ def reading_of(folder: Path | None, team: str | None) -> "Reading":
 def colours_of(roster: Roster) -> dict[str, str]:
     """Return the colour that each member has on every screen."""
     return {member.name: member.colour for member in roster.members.values() if member.colour}
+
+
+def title_at(workspace: Path, team: str) -> str:
+    """Return the title of a team: what it was founded for, or the user's first words; nothing if neither is known."""
+    try:
+        begun = founding(workspace, team)
+        if begun and begun.description:
+            return title_of(begun.description)
+        with (
+            closing(Folder.of(workspace, (TEAMS, team), Files(), create=False)) as folder,
+            open(folder.open(f"{LEAD}{SUFFIX['mail']}", os.O_RDONLY), "rb") as file,
+        ):
+            lines = iter(lambda: file.readline(RECORD_CAP + 1024), b"")
+            return next(filter(None, map(_title_in, islice(lines, _MOST_LINES))), "")
+    except (OSError, StoreError):
+        # Whatever is wrong there, who reads the streams themselves tells it.
+        return ""
+
+
+def _title_in(line: bytes) -> str:
+    """Return the title that a record of mail makes; nothing if it is not the user's words."""
+    line = line.rstrip(b"\n")
+    try:
+        envelope = read_envelope(decode(line)) if unseal(line) else None
+    except BadRecord:
+        return ""
+    if envelope is None or isinstance(envelope, Foreign) or envelope.sender != USER:
+        return ""
+    return title_of(envelope.message.content) if isinstance(envelope.message, Plain | Broadcast) else ""
 
 
 class Reading:
@@ -196,7 +232,9 @@ class Reading:
 
     def _noted(self, items: list[Item]) -> list[Item]:
         # A torn line with another after it was an append that was never confirmed.
-        lost = [item for item in items if isinstance(item, Damaged) and item.kind == "lost"]
+        accepted = {item.body["number"] for item in items if isinstance(item, Record) and _accepts(item)}
+        found = [item for item in items if isinstance(item, Damaged) and item.kind == "lost"]
+        lost = [item for item in found if item.number not in accepted]
         for item in lost[:MOST_TOLD]:
             self.note(f"{item.where}: {item.reason}")
         if len(lost) > MOST_TOLD:
@@ -206,6 +244,11 @@ class Reading:
     def note(self, words: str) -> None:
         """Add a sentence on what cannot be read, once."""
         self._notes[words] = None
+
+
+def _accepts(item: Record) -> bool:
+    """Tell whether a record of roster or board says that the user accepted a loss. No other stream has such records."""
+    return item.body.get("type") == "accepted" and isinstance(item.body.get("number"), int)
 
 
 def _streams_of(name: str) -> Iterator[str]:

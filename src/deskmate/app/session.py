@@ -16,6 +16,7 @@ from deskmate.app.furnishing import Furniture
 from deskmate.app.listening import Letter, entries_in
 from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
 from deskmate.app.post import Post
+from deskmate.app.reading import title_at
 from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
 from deskmate.core.entries import Entry
@@ -158,6 +159,11 @@ class Session:
     def home(self) -> str:
         """The team that the lead came from, by which this is gone on with."""
         return self._teams.home
+
+    @property
+    def title(self) -> str:
+        """The first words that the user said at home; nothing before there are any."""
+        return title_at(self.workspace, self.home)
 
     @property
     def kept(self) -> bool:

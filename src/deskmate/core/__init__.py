@@ -2,6 +2,7 @@
 
 letters      scripts, and letters that look like others
 names        who may be called what
+titles       what a team is called in lists
 records      what a store keeps: records, damage, and what may be encoded
 facts        what a record says, one class per kind
 seen         a map that only grows

@@ -136,13 +136,22 @@ def spent_in_archive(workspace: Path, home: str) -> Spending:
 
     Of a home that bears no signature all count: a cap that is reached too early is the lesser harm.
     """
-    found, key = EMPTY, small_file(workspace / TEAMS / home / SIGNATURE)
-    for place in _archived(workspace):
-        begun = founding(workspace, ARCHIVE, place.name, TEAM_PART)
-        ours = not key or small_file(place / TEAM_PART / CLOSING) == _mark(workspace, key, place.name)
-        if begun and begun.home == home and ours:
-            found = spending.together(found, spent_in(workspace, ARCHIVE, place.name, TEAM_PART))
+    found = EMPTY
+    for name in archived_from(workspace, home):
+        found = spending.together(found, spent_in(workspace, ARCHIVE, name, TEAM_PART))
     return found
+
+
+def archived_from(workspace: Path, home: str) -> list[str]:
+    """Return the folders in the archive of teams that were founded from a home and put away by its lead."""
+    key = small_file(workspace / TEAMS / home / SIGNATURE)
+    return [place.name for place in _archived(workspace) if _is_from(workspace, place, home, key)]
+
+
+def _is_from(workspace: Path, place: Path, home: str, key: bytes) -> bool:
+    begun = founding(workspace, ARCHIVE, place.name, TEAM_PART)
+    ours = not key or small_file(place / TEAM_PART / CLOSING) == _mark(workspace, key, place.name)
+    return begun is not None and begun.home == home and ours
 
 
 def spent_in(workspace: Path, *parts: str) -> Spending:

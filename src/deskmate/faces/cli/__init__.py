@@ -15,6 +15,7 @@ listings       members, board, mail and cost as lines
 looking        teams, board, inbox, cost, as they are printed
 transcripts    what a member did, as it is printed and followed
 acting         messages, tasks and stops by the user's hand
+removal_command  teams removed and pruned
 doctor         checks and what to do, and losses accepted
 trusting       what a folder tells agents to do, shown and asked about
 trust_command  folders and teams trusted, listed, taken back

@@ -62,9 +62,9 @@ def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
 
 
 def _teams(folder: Path | None, team: str | None) -> Offered:
-    from deskmate.app.reading import teams_at
+    from deskmate.app.reading import teams_at, title_at, workspace_at
 
-    return [(name, "") for name in teams_at(folder)]
+    return [(name, title_at(workspace_at(folder), name)) for name in teams_at(folder)]
 
 
 def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from deskmate.app import LEAD, USER, Outcome, Sum
 from deskmate.app.listening import Letter, SeenInbox
-from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask
+from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask, SeenTeam
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
 from deskmate.faces.cli.texts import clean, cut, one_line
 
@@ -54,6 +54,20 @@ def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: fl
         for member in members
     ]
     return sheet.lines(rows, gives=2)
+
+
+def teams_lines(teams: Iterable[SeenTeam], sheet: Sheet, now: float) -> list[CleanLine]:
+    """Return a line for each team, those left out in which nothing was ever said and that nobody plays."""
+    shown = [team for team in teams if team.begun or team.live or team.damage]
+    rows: list[Sequence[Cell | str]] = [["team", "title", "state", "tasks", "cost", "age"]]
+    rows += [_team_row(team, now) for team in shown]
+    return sheet.lines(rows, gives=1, keeps=2)
+
+
+def _team_row(team: SeenTeam, now: float) -> list[Cell | str]:
+    tasks = f"{team.done_tasks}/{team.done_tasks + team.open_tasks}"
+    age = ago(now - team.written) if team.written else ""
+    return [team.name, team.title, team.state, tasks, short_dollars(team.spent), age]
 
 
 def board_lines(seen: SeenBoard, sheet: Sheet) -> list[CleanLine]:
@@ -155,6 +169,13 @@ def dollars(one: Sum) -> str:
         return "price unknown"
     unknown = f" and {one.unpriced:,} call{'' if one.unpriced == 1 else 's'} of unknown price" if one.unpriced else ""
     return f"${one.cost:.4f}{unknown}"
+
+
+def short_dollars(one: Sum) -> str:
+    """Return what calls cost, in one column of a table."""
+    if one.unpriced == one.calls and one.calls:
+        return "unknown"
+    return f"{'> ' if one.unpriced else ''}${one.cost:.4f}"
 
 
 def numbers(ids: Sequence[int]) -> str:

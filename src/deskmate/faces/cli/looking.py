@@ -12,32 +12,43 @@ from deskmate.app import Sum
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
 from deskmate.faces.cli import outputs
-from deskmate.faces.cli.listings import board_lines, cost_lines, dollars, inbox_lines, role_of, sandbox_of, status_of
+from deskmate.faces.cli.listings import (
+    board_lines,
+    cost_lines,
+    dollars,
+    inbox_lines,
+    role_of,
+    sandbox_of,
+    status_of,
+    teams_lines,
+)
 from deskmate.faces.cli.tables import Cell, Sheet, ago, put, sheet_for
 from deskmate.faces.cli.texts import one_line, width
 
 Fields = outputs.Fields
 
 
-def teams(folder: Path | None, *, as_json: bool) -> int:
-    """Print the teams of a workspace."""
+def teams(folder: Path | None, *, members: bool, as_json: bool) -> int:
+    """Print the teams of a workspace, with `members` also who is on them."""
     found = look_at_teams(folder)
     damage = [f"team {team.name}: {words}" for team in found for words in team.damage]
     if as_json:
         return put([outputs.line({"teams": [_team_fields(team) for team in found]})], damage)
     sheet, now = sheet_for(sys.stdout), time.time()
-    return put([line for team in found for line in team_lines(team, sheet, now)], damage)
+    if members:
+        return put([line for team in found for line in team_lines(team, sheet, now)], damage)
+    return put(list(map(sheet.painted, teams_lines(found, sheet, now))), damage)
 
 
 def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
     """Return a team at a glance, and a line for each member."""
     home = f" (from {team.home})" if team.home else ""
-    playing = {True: f"live ({team.holder})", False: "not played", None: "not known whether played"}[team.live]
+    playing = f"{team.state} ({team.holder})" if team.live else team.state
     done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
     written = f"written {ago(now - team.written)} ago" if team.written else "never written"
     confined = sandbox_of(team.sandbox)
     head = _fitting(f"{team.name}{home}", [playing, confined, done, dollars(team.spent), written], sheet.cells)
-    rows = [_member_row(member, now) for member in team.members]
+    rows = [_member_row(team, member, now) for member in team.members]
     return [*sheet.table([[head]], gives=0), *sheet.table(rows, gives=2, indent="  ")]
 
 
@@ -50,22 +61,29 @@ def _fitting(name: str, parts: list[str], cells: int | None) -> str:
     return next((one for one in words if cells is None or width(one) <= cells), words[-1])
 
 
-def _member_row(member: SeenMember, now: float) -> list[Cell | str]:
-    return [Cell(member.name, member.colour or None), role_of(member), status_of(member), ago(now - member.since)]
+def _member_row(team: SeenTeam, member: SeenMember, now: float) -> list[Cell | str]:
+    status = status_of(member) if team.is_current(member) else f"was {status_of(member)}"
+    if team.away and member.name == "lead":
+        status = f"away, in {team.away}"
+    return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.since)]
 
 
 def _team_fields(team: SeenTeam) -> Fields:
     members = [
         {"name": one.name, "kind": one.kind, "role": one.role, "colour": one.colour}
-        | {"status": one.word, "detail": one.detail, "since": one.since}
+        | {"status": one.word, "detail": one.detail, "since": one.since, "current": team.is_current(one)}
         for one in team.members
     ]
     return {
         "name": team.name,
+        "title": team.title,
         "description": team.description,
         "home": team.home,
+        "away": team.away,
+        "state": team.state,
         "live": team.live,
         "holder": team.holder,
+        "pid": team.pid,
         "sandbox": team.sandbox or None,
         "members": members,
         "tasks": {"open": team.open_tasks, "done": team.done_tasks},

@@ -16,6 +16,7 @@ from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli.listings import dollars, open_line
 from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.tables import note
+from deskmate.faces.cli.texts import one_line
 from deskmate.faces.cli.trusting import consent_of
 
 NOTHING_SAID = "Nothing was said, so no team was kept."
@@ -63,7 +64,9 @@ class Sitting:
             return NEVER_ANSWERED if session.letters else NOTHING_SAID
         team, busy, spent, left = session.home, session.busy, session.spent, open_line(session.tasks)
         stopped = f"{', '.join(busy)} {'was' if len(busy) == 1 else 'were'} busy and stopped here; " if busy else ""
+        title = one_line(session.title)
         sum_ = f"team {team}: {spent.calls:,} call{'' if spent.calls == 1 else 's'}, {dollars(spent)}"
+        sum_ = f"{sum_} ({title})" if title else sum_
         sum_ = f"{sum_}\n{left}" if left else sum_
         return f"{sum_}\n{stopped}go on with: {self.way_on(team)}\nor without you: {self._typed('resume', team)}"
 

@@ -33,15 +33,55 @@ def _json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object for programs.")(command)
 
 
-@click.command()
+@click.group(cls=Suggesting, invoke_without_command=True, subcommand_metavar="[COMMAND [ARGS]...]")
+@click.option("-v", "--verbose", is_flag=True, help="Also show the members of each team.")
 @_json_option
 @click.pass_context
-def teams(ctx: click.Context, /, as_json: bool) -> int:
-    """List the teams here: who is on them, what they do, tasks, cost, and whether they are played now."""
+def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
+    """List the teams here: title, state, tasks done, cost, and when each was last written to.
+
+    A team that nobody plays now is stopped. Its title is the start of the first message that you sent to it.
+    """
+    if ctx.invoked_subcommand is not None:
+        if verbose or as_json:
+            raise click.UsageError(f"-v and --json do not go with {ctx.invoked_subcommand}.", ctx)
+        return 0
     with importing():
         from deskmate.faces.cli import looking
 
-    return looking.teams(ctx.meta["workspace"], as_json=as_json)
+    return looking.teams(ctx.meta["workspace"], members=verbose, as_json=as_json)
+
+
+@teams.command()
+@click.argument("name", nargs=-1, required=True, shell_complete=completing.teams)
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.pass_context
+def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
+    """Remove the team NAME for good, with its board, mail and transcripts.
+
+    Teams that its lead founded from it, open or closed, go with it. A team that is being played, or that you did not
+    begin, is refused. The files that the team worked on stay. Exits with 1 if you do not say yes.
+    """
+    with importing():
+        from deskmate.faces.cli import removal_command
+
+    return removal_command.remove_named(ctx.meta["workspace"], name, asks=not yes)
+
+
+@teams.command()
+@click.option("--days", metavar="N", type=click.FloatRange(min=0), help="Also remove teams older than N days.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.pass_context
+def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -> int:
+    """Remove the teams that no model ever answered and that completed no task.
+
+    With --days, also those to which nothing was written for N days. Exits with 1 if you do not say yes.
+    """
+    with importing():
+        from deskmate.faces.cli import removal_command
+
+    return removal_command.prune(ctx.meta["workspace"], days=days, dry_run=dry_run, asks=not yes)
 
 
 class Board(Suggesting):

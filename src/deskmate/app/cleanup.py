@@ -1,0 +1,110 @@
+"""Cleanup: teams that the user removes for good, and those that may go because nothing came of them or they are old.
+
+Only teams that this user began here are removed, and only while nobody plays them. Faces above show what would go and
+ask; `stores.removal` below deletes the folders.
+"""
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.looking import SeenTeam, look_at_teams
+from deskmate.app.places import known_team
+from deskmate.app.reading import Reading, telling, title_at, workspace_at
+from deskmate.app.signing import Signing
+from deskmate.config import state_folder
+from deskmate.core.names import LEAD
+from deskmate.errors import Held, Refused
+from deskmate.stores.archive import archived_from, teams_from
+from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
+from deskmate.stores.removal import remove_team
+
+_DAY_SECONDS = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Removable:
+    """A team that may be removed, and what goes with it.
+
+    `open`: teams that its lead founded from it; `closed`: folders in the archive of those that it closed.
+    """
+
+    name: str
+    title: str
+    open: tuple[str, ...]
+    closed: tuple[str, ...]
+
+
+def removable(folder: Path | None, names: Iterable[str]) -> tuple[Removable, ...]:
+    """Return the teams of these names with all that would go; raise Refused for one that may not be removed."""
+    place = workspace_at(folder)
+    with telling(place):
+        found = [_removable(place, known_team(place, name)) for name in dict.fromkeys(names)]
+    # One that goes with its home is not removed a second time.
+    inner = {name for one in found for name in one.open}
+    return tuple(one for one in found if one.name not in inner)
+
+
+def prunable(folder: Path | None, days: float | None) -> tuple[tuple[Removable, ...], tuple[str, ...]]:
+    """Return the teams that no model answered and that completed no task, and why others of that kind must stay.
+
+    With `days`, also those to which nothing was written for so many days.
+    """
+    place, oldest = workspace_at(folder), None if days is None else time.time() - days * _DAY_SECONDS
+    teams, found, kept = look_at_teams(place), list[Removable](), list[str]()
+    for team in teams:
+        family = [team, *(one for one in teams if one.home == team.name)]
+        if team.home is None and not team.damage and not team.live and _is_spent(family, oldest):
+            try:
+                found.append(_removable(place, team.name))
+            except Refused as error:
+                kept.append(str(error))
+    return tuple(found), tuple(kept)
+
+
+def _is_spent(family: Iterable[SeenTeam], oldest: float | None) -> bool:
+    family = tuple(family)
+    useless = not any(team.spent.calls or team.done_tasks for team in family)
+    return useless or (oldest is not None and max(team.written for team in family) < oldest)
+
+
+def _removable(place: Path, team: str) -> Removable:
+    inner = tuple(teams_from(place, team))
+    for name in (team, *inner):
+        _check(place, name)
+    return Removable(team, title_at(place, team), inner, tuple(archived_from(place, team)))
+
+
+def _check(place: Path, team: str) -> None:
+    """Raise Refused for a team that another began, or that somebody plays."""
+    if not Signing(state_folder(os.environ), place).signed(team):
+        raise Refused(
+            f"team '{team}' was not begun by you here, so it is not removed. "
+            f"To delete it by hand: rm -r {place / TEAMS / team} {place / TASKS / team}"
+        )
+    reading = Reading(place, team)
+    for member in (LEAD, *reading.seats()):
+        if (holder := reading.holder(member)) is not None:
+            raise Refused(f"team '{team}' is being played by {holder}. Stop it first, then remove it.")
+
+
+async def remove(folder: Path | None, team: Removable) -> None:
+    """Remove a team for good; raise Refused if somebody plays it by now, StoreError if the disk does not let it."""
+    place = workspace_at(folder)
+    async with AsyncExitStack() as stack:
+        for name in (team.name, *team.open):
+            _check(place, name)
+            store = JsonlStore.open(place, name)
+            stack.callback(store.close)
+            try:
+                await stack.enter_async_context(store.hold(LEAD, f"process {os.getpid()}, which removes it"))
+            except Held as error:
+                raise Refused(
+                    f"team '{name}' is being played by {error.note}. Stop it first, then remove it."
+                ) from error
+        for name in team.open:
+            remove_team(place, name)
+        remove_team(place, team.name, team.closed)

@@ -1,0 +1,56 @@
+"""What `teams rm` and `teams prune` print and ask. `team_commands` stands above, `deskmate.app` removes."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import click
+
+from deskmate import Refused
+from deskmate.app.cleanup import Removable, prunable, removable, remove
+from deskmate.faces.cli.tables import note, put, warn
+from deskmate.faces.cli.texts import one_line
+
+NOT_REMOVED = 1
+
+
+def remove_named(folder: Path | None, names: Sequence[str], *, asks: bool) -> int:
+    """Remove the teams of these names, once the user has seen what goes and said yes."""
+    return _remove(folder, removable(folder, names), asks=asks)
+
+
+def prune(folder: Path | None, *, days: float | None, dry_run: bool, asks: bool) -> int:
+    """Remove teams that nothing came of and, with `days`, old ones; with `dry_run` only list them."""
+    found, kept = prunable(folder, days)
+    for why in kept:
+        warn(why)
+    if not found:
+        return put(["There is nothing to remove."])
+    if dry_run:
+        return put([f"would remove {_described(one)}" for one in found])
+    return _remove(folder, found, asks=asks)
+
+
+def _remove(folder: Path | None, teams: Sequence[Removable], *, asks: bool) -> int:
+    for one in teams if asks else ():
+        note(f"remove {_described(one)}")
+    if asks and not sys.stdin.isatty():
+        raise Refused(
+            "nothing was removed, because there is no terminal to ask at. To remove without a question: --yes"
+        )
+    if asks and not click.confirm("Remove for good?", err=True):
+        note("Nothing was removed.")
+        return NOT_REMOVED
+    for one in teams:
+        anyio.run(remove, folder, one)
+        if code := put([f"removed {_described(one)}"]):
+            return code
+    return 0
+
+
+def _described(one: Removable) -> str:
+    title = f" ({one_line(one.title)})" if one.title else ""
+    inner = f", with team {', '.join(one.open)}" if one.open else ""
+    closed = f", with {len(one.closed)} closed team{'' if len(one.closed) == 1 else 's'}" if one.closed else ""
+    return f"team {one.name}{title}{inner}{closed}"
