@@ -99,3 +99,20 @@ def test_what_a_list_cannot_hold_is_told_with_its_place(
     with pytest.raises(BadSettings) as raised:
         load(home)
     assert str(raised.value).startswith(words.format(file=file))
+
+
+@pytest.mark.behaviour("permission")
+def test_rules_in_the_words_of_claude_code_count(home: dict[str, str], file: Path) -> None:
+    file.write_text('[permission]\ndeny = ["Bash(git:*)", "Edit(src/**)", "Read(~/.ssh/**)"]')
+    read = (Rule(Effect.DENY, tool, f"{Path.home().resolve()}/.ssh/**") for tool in ("read_file", "grep", "glob"))
+    edit = (Rule(Effect.DENY, tool, "src/**") for tool in ("edit_file", "write_file"))
+    assert load(home).rules == (Rule(Effect.DENY, "bash", "git*"), *edit, *read)
+
+
+@pytest.mark.parametrize("rule", ["WebFetch(domain:example.com)", "WebSearch"])
+def test_a_rule_for_a_tool_of_claude_code_that_there_is_not_is_refused(
+    home: dict[str, str], file: Path, rule: str
+) -> None:
+    file.write_text(f'[permission]\ndeny = ["{rule}"]')
+    with pytest.raises(BadSettings, match=r"rule 1 of 'permission.deny' in .*: there are no web tools.*`network`"):
+        load(home)

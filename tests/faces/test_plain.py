@@ -339,3 +339,13 @@ def test_a_file_in_the_place_of_the_teams_is_told(place: Place) -> None:
     assert (end.code, end.stdout) == (3, "")
     assert end.stderr.startswith("deskmate: ")
     assert "Traceback" not in end.stderr
+
+
+@pytest.mark.behaviour("cli")
+@pytest.mark.parametrize("rule", ["Bash(ls:*)", "bash(ls:*)", "Bash(ls *)"])
+def test_rules_in_the_words_of_claude_code_hold(place: Place, rule: str) -> None:
+    settings = Path(place.env["HOME"]) / ".config/deskmate/settings.toml"
+    settings.write_text(f'sandbox = false\n[permission]\ndeny = ["{rule}"]\n')
+    end = place.piped("ls\n")
+    assert (end.code, end.stdout) == (0, "I ls.\nDone.\n")
+    assert "the rule 'deny bash(ls*)' denies this call" in end.stderr

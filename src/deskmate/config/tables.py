@@ -3,6 +3,7 @@
 `loading` reads them, `choosing` picks a model by them; `core.policy` names modes and rules below, `core.spending` caps.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
+from deskmate.core.claude_rules import is_of_home, translate
 from deskmate.core.policy import Effect, Mode, Rule, known_rule
 from deskmate.core.spending import Caps
 
@@ -52,8 +54,14 @@ def _by_full_name(models: dict[str, "ModelSettings"]) -> dict[str, "ModelSetting
 
 
 def _rule(text: str) -> str:
-    known_rule(Effect.ASK, text)
+    for one in translate(text):
+        known_rule(Effect.ASK, one)
     return text
+
+
+def _at_home(text: str) -> str:
+    # Paths that rules are held against are resolved.
+    return text.replace("~/", f"{os.path.realpath(Path.home())}/", 1) if is_of_home(text) else text
 
 
 def _folder(path: str) -> str:
@@ -175,7 +183,8 @@ class Settings(Written):
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The user's own rules."""
-        return tuple(Rule.parse(effect, text) for effect in Effect for text in getattr(self.permission, effect))
+        texts = [(effect, text) for effect in Effect for text in getattr(self.permission, effect)]
+        return tuple(Rule.parse(effect, _at_home(one)) for effect, text in texts for one in translate(text))
 
     @property
     def caps(self) -> Caps:

@@ -18,6 +18,7 @@ memory       the fold of a transcript
 handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts
 patterns     what the text in a rule matches
+claude_rules  rules as they are written for Claude Code, in our words
 roles        tools and who has them, one table
 view         what an agent sees when it decides
 quiet        whether a team has come to rest

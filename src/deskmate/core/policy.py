@@ -75,12 +75,17 @@ class Rule:
     @classmethod
     def parse(cls, effect: Effect, text: str) -> "Rule":
         """Return the rule written as `tool` or `tool(pattern)`; raise BadInput for any other text."""
-        found = _RULE.fullmatch(text)
-        # Stray brackets do not fit, and no tool may bear them: then the text as a whole is refused.
-        return cls(effect, found["tool"], found["pattern"]) if found else cls(effect, text)
+        return cls(effect, *parts_of(text))
 
     def __str__(self) -> str:
         return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
+
+
+def parts_of(text: str) -> tuple[str, str | None]:
+    """Return the tool and the pattern that a rule names; the whole text as the tool if it has stray brackets."""
+    found = _RULE.fullmatch(text)
+    # No tool has brackets in its name: then the text is refused as a whole.
+    return (found["tool"], found["pattern"]) if found else (text, None)
 
 
 def known_rule(effect: Effect, text: str) -> Rule:
