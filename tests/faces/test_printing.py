@@ -61,9 +61,28 @@ def test_a_call_is_printed_when_it_begins_and_again_only_when_it_fails() -> None
         == """[lead] Let me look. … More.
 [lead] grep x
 [lead] bash make
-[lead] bash make failed: cc a.c … exit status 2
+[lead] bash make failed: a.c:1: error (exit status 2)
 """
     )
+
+
+@pytest.mark.parametrize(
+    ("ok", "text", "line"),
+    [
+        (True, "#3 [completed] page", "#3 completed"),
+        (
+            False,
+            "task #3 is not done: fix it\nTraceback (most recent call last):\n  x\nKeyError: 'a'",
+            "#3 not completed: KeyError: 'a'",
+        ),
+    ],
+)
+def test_a_task_is_called_completed_only_once_it_is(ok: bool, text: str, line: str) -> None:
+    asked = said(4, ("TaskUpdate", {"taskId": "#3", "status": "completed"}))
+    begin = Recorded("lead", 5, Began(calls=("lead:4.0",)))
+    assert printed(asked, begin) == "[lead] completing #3 …\n"
+    end = Recorded("lead", 6, Did(call="lead:4.0", text=text, ok=ok))
+    assert printed(asked, begin, end) == f"[lead] completing #3 …\n[lead] {line}\n"
 
 
 def test_a_call_from_before_is_printed_by_its_id() -> None:

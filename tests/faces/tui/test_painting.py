@@ -67,9 +67,14 @@ def test_a_short_result_is_shown_at_once() -> None:
     assert plain(piece, folded=True) == ["✓ bash make  ▸ done"]
 
 
+def test_why_a_call_failed_is_shown_once() -> None:
+    piece = Piece("1", Kind.CALL, "read_file nope.py", "nope.py is not there", state=State.FAILED, folded=True)
+    assert plain(piece, folded=True) == ["✗ read_file nope.py  ▸", "  nope.py is not there"]
+
+
 def test_a_call_that_failed_shows_why_while_folded() -> None:
     piece = Piece("1", Kind.CALL, "bash make", "cc\nerror: x", state=State.FAILED, folded=True)
-    assert plain(piece, folded=True) == ["✗ bash make  ▸ 2 lines", "  cc … error: x"]
+    assert plain(piece, folded=True) == ["✗ bash make  ▸ 2 lines", "  error: x"]
 
 
 def test_a_diff_is_green_and_red_and_counted() -> None:

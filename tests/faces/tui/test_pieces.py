@@ -172,3 +172,10 @@ def test_a_note_stands_where_the_conversation_was() -> None:
     told.add(2, Said(text="after"))
     told.note(((Cell("3 tasks"),),))
     assert [one.text for one in told.all] == ["before", "2 tasks", "after", "3 tasks"]
+
+
+@pytest.mark.parametrize(("ok", "head"), [(True, "#3 completed"), (False, "#3 not completed")])
+def test_a_task_is_called_completed_only_once_it_is(ok: bool, head: str) -> None:
+    asked = Said(calls=(Call(tool="TaskUpdate", arguments={"taskId": 3, "status": "completed"}),))
+    entries: list[Entry] = [asked, Began(calls=("alice:1.0",)), Did(call="alice:1.0", text="so", ok=ok)]
+    assert [pieces(*entries[:count])[0].head for count in (1, 2, 3)] == ["completing #3 …", "completing #3 …", head]

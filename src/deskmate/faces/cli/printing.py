@@ -6,9 +6,9 @@ On a terminal one more line is alive: it shows what is being said or done this m
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 import click
 
@@ -28,6 +28,7 @@ from deskmate.app import (
     ThinkingDelta,
 )
 from deskmate.faces.cli.outlet import Outlet
+from deskmate.faces.cli.reasons import begun, call_label, ends, reason
 from deskmate.faces.cli.starting import can_draw
 from deskmate.faces.cli.tables import CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, cut, gist, one_line
@@ -35,8 +36,7 @@ from deskmate.faces.cli.texts import clean, cut, gist, one_line
 PIPE_CELLS = 200
 # A status that every step passes through is only worth the live line.
 _PASSING = ("working", "idle")
-# The arguments that tell most of a call.
-TELLING = ("path", "command", "pattern")
+_Call: TypeAlias = tuple[str, Mapping[str, object]]
 _ERASE = "\r\x1b[K"
 
 
@@ -48,7 +48,7 @@ class Progress:
 
     def __init__(self, outlet: Outlet, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
         self._outlet, self._terminal, self._colour, self._cells = outlet, terminal, colour, cells
-        self._calls: dict[str, str] = {}
+        self._calls: dict[str, _Call] = {}
         self._colours: dict[str, str] = {}
         self._team = ""
         self._words: dict[str, str] = {}
@@ -109,18 +109,16 @@ class Progress:
         if entry.type == "said":
             self._words.pop(member, None)
             for index, call in enumerate(entry.calls):
-                self._calls[f"{member}:{number}.{index}"] = call_label(call.tool, call.arguments)
+                self._calls[f"{member}:{number}.{index}"] = (call.tool, call.arguments)
             # A lead's words without calls are the answer, and that goes to stdout.
             if (entry.calls or member != "lead") and entry.text.strip():
                 self._show(member, gist(entry.text))
         elif entry.type == "began":
             for id_ in entry.calls:
-                self._show(member, self._calls.get(id_, id_))
+                said = self._calls.get(id_)
+                self._show(member, begun(*said) if said else id_)
         elif entry.type == "did":
-            label = self._calls.pop(entry.call, "a call from before")
-            if not entry.ok:
-                # Half of the line is for why: a long command must not push it out.
-                self._show(member, f"{cut(one_line(label), self._cells() // 2)} failed: {gist(entry.text)}")
+            self._hear_end(member, self._calls.pop(entry.call, None), entry.text, ok=entry.ok)
         elif entry.type == "took":
             self._show(member, gist(entry.shown))
         elif entry.type == "nudged":
@@ -132,6 +130,15 @@ class Progress:
         elif entry.type == "heard":
             for damage in entry.damage:
                 self._show(member, f"could not read mail: {damage}")
+
+    def _hear_end(self, member: str, call: _Call | None, text: str, *, ok: bool) -> None:
+        told = ends(*call) if call else None
+        if ok and told:
+            self._show(member, told[0])
+        elif not ok:
+            # Half of the line is for why: a long command must not push it out.
+            label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "a call from before"
+            self._show(member, f"{told[1] if told else f'{label} failed'}: {reason(text)}")
 
     def _show(self, member: str, text: str) -> None:
         self._write(f"{self._line(member, text)}\n")
@@ -165,16 +172,3 @@ def cells_of(number: int) -> int:
     except OSError:
         # No terminal, or one that was closed meanwhile.
         return PIPE_CELLS
-
-
-def call_label(tool: str, arguments: dict[str, object]) -> str:
-    """Return in a line what a call is about."""
-    if tool == "SendMessage":
-        kind = arguments.get("type", "message")
-        to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
-        return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
-    if tool == "TaskUpdate":
-        return f"{tool} #{str(arguments.get('taskId', '')).lstrip('#')} {arguments.get('status', '')}"
-    telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
-    first = next((value for value in telling if isinstance(value, str)), "")
-    return f"{tool} {first}"

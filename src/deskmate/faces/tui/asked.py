@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from deskmate.app import Question
 from deskmate.app.looking import SeenMember, SeenTask
 from deskmate.faces.cli.listings import colours_of, role_of, sender_of
-from deskmate.faces.cli.printing import TELLING
+from deskmate.faces.cli.reasons import TELLING
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.talk.asking import content_of, value_text
 from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded, plain, spread, width, words

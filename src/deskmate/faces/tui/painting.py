@@ -10,8 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from deskmate.faces.cli.reasons import reason
 from deskmate.faces.cli.tables import CleanLine
-from deskmate.faces.cli.texts import TAB_CELLS, cut, gist
+from deskmate.faces.cli.texts import TAB_CELLS, cut
 from deskmate.faces.tui.lines import paragraphs, words
 from deskmate.faces.tui.pieces import LINE_CHARS, Kind, Piece, State
 
@@ -115,7 +116,7 @@ def _call_rows(piece: Piece, folded: bool) -> Iterator[Row]:
     yield Row(head, Text(mark, style), Text("  "))
     if folded:
         if piece.state is State.FAILED:
-            yield Row(Text(cut(words(gist(piece.body)), _HEAD_CELLS), "red"), Text("  "), Text("  "))
+            yield Row(Text(cut(words(reason(piece.body)), _HEAD_CELLS), "red"), Text("  "), Text("  "))
         return
     yield from _indented(piece.more, "  │ ", "dim")
     yield from _diff_rows(piece.body) if piece.is_diff else _indented(piece.body, "  │ ", "")
@@ -149,5 +150,6 @@ def _size(piece: Piece, folded: bool) -> str:
         changed = [line[:1] for line in lines]
         return f"+{changed.count('+')} -{changed.count('-')}"
     if len(lines) == 1 and cell_len(lines[0]) <= _SHORT_CELLS:
-        return lines[0].strip() if folded else ""
+        # Why a call failed is shown below its head.
+        return lines[0].strip() if folded and piece.state is not State.FAILED else ""
     return f"{len(lines):,} line{'' if len(lines) == 1 else 's'}" if lines else ""

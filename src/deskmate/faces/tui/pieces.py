@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from deskmate.app import Entry
-from deskmate.faces.cli.printing import call_label
+from deskmate.faces.cli.reasons import begun, ends
 from deskmate.faces.cli.tables import CleanLine
 
 # More than this of a diff or of a letter is shown folded; of words, a line that is longer is.
@@ -45,7 +45,8 @@ class State(StrEnum):
 class Piece:
     """Something to be seen. `folded`: whether only its head is shown at first, of words the beginning of each line.
 
-    `more`: what is shown of a call besides its result. `sender`: whose colour it has. `lines`: words of the program.
+    `more`: what is shown of a call besides its result. `ends`: its head once it succeeded, and once it failed, if that
+    is another. `sender`: whose colour it has. `lines`: words of the program.
     """
 
     key: str
@@ -57,6 +58,7 @@ class Piece:
     state: State = State.SAID
     is_diff: bool = False
     folded: bool = False
+    ends: tuple[str, str] | None = None
     lines: tuple[CleanLine, ...] = ()
 
     @property
@@ -119,6 +121,8 @@ class Pieces:
 
     def _end(self, call: str, shown: str, text: str, *, ok: bool) -> None:
         state = State.DONE if ok else State.FAILED
+        if call in self._pieces and (heads := self._pieces[call].ends):
+            self._change(call, head=heads[0] if ok else heads[1])
         if ok and shown.startswith("--- "):
             # The head names the file.
             diff = shown.split("\n", 2)[-1]
@@ -168,11 +172,12 @@ def _call(key: str, tool: str, arguments: Mapping[str, Any]) -> Piece:
     return Piece(
         key,
         Kind.CALL,
-        call_label(tool, dict(arguments)),
+        begun(tool, arguments),
         diff,
         more,
         is_diff=bool(diff),
         folded=not diff or _is_long(diff),
+        ends=ends(tool, arguments),
     )
 
 
