@@ -7,7 +7,7 @@ above and never knows which one it has. `Desk` is the other way round: what the 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from anyio import CancelScope
 from pydantic import BaseModel
@@ -386,3 +386,14 @@ class Tool(Protocol):
 
     async def run(self, arguments: Any, desk: Desk) -> Result:
         """Do it. Raises ToolError for a wrong step of the model. Cancelled, it leaves nothing running."""
+
+
+@runtime_checkable
+class ForeseeingTool(Protocol):
+    """A tool that can tell beforehand that a call changes nothing, so that no person is asked about it."""
+
+    async def foresee(self, arguments: Any, desk: Desk) -> Result | None:
+        """Return what a call comes to if it would change nothing, as things are now; raise ToolError for its error.
+
+        Changes nothing itself.
+        """

@@ -1,15 +1,18 @@
 """Duties: what an agent does between two steps of its model, among them asking a person to allow a call."""
 
+from functools import partial
+
 import pytest
 
 from deskmate.core.actions import Agree, Notice, Nudge, Report, Rest, Take
-from deskmate.core.entries import Agreed, Began, Did, Heard, Noticed, Nudged, Parked, Reported, Started, Took
+from deskmate.core.entries import Agreed, Asked, Began, Did, Heard, Noticed, Nudged, Parked, Reported, Started, Took
 from deskmate.core.members import Joined, Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
+from deskmate.core.prompts import Prompt
 from deskmate.core.tasks import Status
-from deskmate.models.scripted import Speak
+from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.duties import Duties, Duty
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.mailbox import Mailbox
@@ -191,6 +194,82 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_read() -> None:
     assert await floor.turn("go") == Rest()
     ((_, ok, text),) = await floor.results()
     assert (ok, "command: Field required" in text, await floor.letters()) == (False, True, [])
+
+
+NOTES = {"a": b"one\ntwo\ntwo\n"}
+EDITS = [
+    (uses("edit_file", path="a", old_text="three", new_text="3"), "old_text is nowhere in the 4 lines of a"),
+    (uses("edit_file", path="a", old_text="two", new_text="2"), "old_text occurs 2 times in a"),
+    (uses("edit_file", path="b", old_text="two", new_text="2"), "b"),
+]
+
+
+@pytest.mark.behaviour("permission", "tools-errors")
+@pytest.mark.parametrize(("edit", "told"), EDITS)
+async def test_nobody_is_asked_about_an_edit_that_cannot_apply(edit: Speak, told: str) -> None:
+    steps = [uses("read_file", path="a"), edit, "I see."]
+    floor = await Floor.opened(steps, mode=Mode.DEFAULT, attended=True, workspace=Bench(NOTES))
+    assert await floor.turn("go") == Rest()
+    _, (_, ok, text) = await floor.results()
+    assert (ok, told in text, await floor.letters()) == (False, True, [])
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "write_file"])
+async def test_nobody_is_asked_about_a_change_of_a_file_that_was_not_read_or_changed_since(tool: str) -> None:
+    arguments = {"content": "2"} if tool == "write_file" else {"old_text": "one", "new_text": "1"}
+    change = uses(tool, path="a", **arguments)
+    steps = iter([change, uses("read_file", path="a"), change, "I see."])
+    bench = Bench(dict(NOTES))
+
+    def play(prompt: Prompt) -> Step:
+        """Play the steps, and let somebody else change the file once it was read."""
+        if "1\tone" in last_told(prompt)[-1]:
+            bench.files["a"] = b"one, two\n"
+        return next(steps)
+
+    floor = await Floor.opened(play, mode=Mode.DEFAULT, attended=True, workspace=bench)
+    assert await floor.turn("go") == Rest()
+    told = [text for _, ok, text in await floor.results() if not ok]
+    assert ("you have not read it" in told[0], "was changed by someone" in told[1]) == (True, True)
+    assert await floor.letters() == []
+
+
+async def test_writing_what_a_file_holds_already_asks_nobody_and_says_that_nothing_changes() -> None:
+    steps = [uses("read_file", path="a"), uses("write_file", path="a", content="one\ntwo\ntwo\n"), "I see."]
+    floor = await Floor.opened(steps, mode=Mode.DEFAULT, attended=True, workspace=Bench(NOTES))
+    assert await floor.turn("go") == Rest()
+    assert (await floor.results())[1:] == [
+        ("lead:6.0", True, "a has exactly this content already; nothing was written")
+    ]
+    assert await floor.letters() == []
+
+
+def was_asked(floor: Floor, call: str) -> bool:
+    asked = [told.entry for told in floor.told if isinstance(told, Recorded)]
+    return any(isinstance(entry, Asked) and entry.call == call for entry in asked)
+
+
+async def test_an_edit_of_what_a_call_before_it_makes_is_asked_about_in_its_turn() -> None:
+    both = Speak(
+        "",
+        [
+            ("write_file", {"path": "a", "content": "one\n"}),
+            ("edit_file", {"path": "a", "old_text": "one", "new_text": "1"}),
+            ("edit_file", {"path": "a", "old_text": "nothing", "new_text": "2"}),
+        ],
+    )
+    floor = await Floor.opened([both, "Done."], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go") as agent:
+        for call in ("lead:3.0", "lead:3.1"):
+            await until(partial(was_asked, floor, call))
+            await floor.answer(call, approve=True)
+        await until(lambda: agent.last_words == "Done.")
+    assert [(call, ok) for call, ok, _ in await floor.results()] == [
+        ("lead:3.0", True),
+        ("lead:3.1", True),
+        ("lead:3.2", False),
+    ]
+    assert (floor.bench.files, len(await floor.letters())) == ({"a": b"1\n"}, 2)
 
 
 # -- of a teammate ----------------------------------------------------------------------------------

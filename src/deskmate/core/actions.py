@@ -24,6 +24,7 @@ class Settle:
 
     calls: tuple[str, ...]
     text: str
+    ok: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import CALLS_CAP, OpenCall
-from deskmate.core.policy import Effect
+from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
 from deskmate.core.tasks import Status, in_progress_of
@@ -127,20 +127,33 @@ def _call(view: View) -> Action | None:
     for call in view.memory.calls.values():
         verdict, overlaps = verdict_on(view, call), _overlaps(call)
         if verdict.effect is Effect.ASK:
-            if call.request is None:
-                return Act(tuple(run)) if run else asking(view, call, verdict.reason)
+            if call.request is None and run:
+                break
+            if call.request is None and (question := _question(view, call, verdict, first=not waiting)):
+                return question
             waiting, held = True, held or not overlaps
         elif held or (waiting and not overlaps):
             held = True
-        elif verdict.effect is Effect.DENY:
-            return Act(tuple(run)) if run else Settle((call.id,), verdict.reason)
-        elif run and (not overlaps or len(run) == TOGETHER):
+        elif run and (verdict.effect is Effect.DENY or not overlaps or len(run) == TOGETHER):
             break
+        elif verdict.effect is Effect.DENY:
+            return Settle((call.id,), verdict.reason)
         else:
             run.append(call.id)
             if not overlaps:
                 break
     return Act(tuple(run)) if run else None
+
+
+def _question(view: View, call: OpenCall, verdict: Verdict, *, first: bool) -> Action | None:
+    """Ask about a call, unless it would change nothing: then that is its result.
+
+    A call before it that waits may still change that: it is asked about in its turn.
+    """
+    foreseen = view.foreseen.get(call.id)
+    if foreseen is None:
+        return asking(view, call, verdict.reason)
+    return Settle((call.id,), foreseen.text, ok=foreseen.ok) if first else None
 
 
 def _repeatable(call: OpenCall) -> bool:

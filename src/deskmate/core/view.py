@@ -12,6 +12,7 @@ from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.policy import Attempt, Rule
 from deskmate.core.records import Item
+from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.core.tasks import Board
 
@@ -21,6 +22,7 @@ class View:
     """All that `decide` may see.
 
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
+    `foreseen`: what calls that a person would be asked about come to as things are, if they would change nothing.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
     words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
     that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
@@ -33,6 +35,7 @@ class View:
     board: Board
     roster: Roster
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    foreseen: Mapping[str, Result] = field(default_factory=dict)
     waited: Mapping[str, float] = field(default_factory=dict)
     over: str | None = None
     caps: str = ""

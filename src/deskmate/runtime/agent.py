@@ -196,7 +196,7 @@ class Agent:
     async def _view(self) -> View:
         office, memory = self._office, self._transcript.memory
         limits = self._kit.model.limits
-        return View(
+        view = View(
             me=self._member,
             memory=memory,
             board=office.board.state,
@@ -213,6 +213,7 @@ class Agent:
             own_tools=frozenset(self._kit.tools.keys() - TOOLS.keys()),
             rules=self._kit.rules,
         )
+        return replace(view, foreseen=await self._calls.foreseen(view))
 
     def _open_things(self) -> list[str]:
         memory, roster = self._transcript.memory, self._office.roster.state
@@ -301,8 +302,8 @@ class Agent:
                     await self._think(origin)
                 case Act(calls=calls):
                     await self._act(calls)
-                case Settle(calls=calls, text=text):
-                    await self._calls.settle(calls, text)
+                case Settle(calls=calls, text=text, ok=ok):
+                    await self._calls.settle(calls, text, ok=ok)
                 case Compact():
                     await self._compact(origin)
                 case Park(reason=reason):

@@ -17,13 +17,15 @@ from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.names import blob_name
-from deskmate.core.policy import Attempt
+from deskmate.core.policy import Attempt, Effect
 from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType
 from deskmate.core.skills import Skill
+from deskmate.core.verdicts import verdict_on
+from deskmate.core.view import View
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, Tool, Workspace
+from deskmate.ports import Background, ForeseeingTool, Tool, Workspace
 from deskmate.runtime.board import Board
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.groups import task_group
@@ -217,10 +219,27 @@ class Calls:
         found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
         return tuple(found)
 
-    async def settle(self, ids: tuple[str, ...], text: str) -> None:
+    async def foreseen(self, view: View) -> Mapping[str, Result]:
+        """Return what the calls that a person would be asked about now come to, of those that would change nothing."""
+        calls = [call for call in view.memory.calls.values() if not call.began and call.request is None]
+        asking = [call for call in calls if verdict_on(view, call).effect is Effect.ASK]
+        results = {call.id: await self._foresee(call) for call in asking}
+        return {id_: result for id_, result in results.items() if result}
+
+    async def _foresee(self, call: OpenCall) -> Result | None:
+        try:
+            tool, arguments = self._read(call)
+            if not isinstance(tool, ForeseeingTool):
+                return None
+            foreseen = await tool.foresee(arguments, self._desk(call))
+        except ToolError as error:
+            foreseen = Result(str(error), ok=False)
+        return foreseen and replace(foreseen, text=self._office.pen.redaction.text(foreseen.text))
+
+    async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
         for id_ in ids:
-            await self._transcript.record(Result(text, ok=False).did(id_))
+            await self._transcript.record(Result(text, ok=ok).did(id_))
 
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))

@@ -9,8 +9,8 @@ is not clear which one, nothing is written.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Annotated, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple
 
 from anyio import to_thread
 from pydantic import AfterValidator, Field, field_validator
@@ -171,21 +171,52 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
     return notes
 
 
-class WriteFile(EditingTool):
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is to be written where, and what to tell of it. `known`: the fingerprint of what is there now."""
+
+    data: bytes
+    known: str | None
+    result: Result
+
+
+class ChangingTool(EditingTool):
+    """A tool that makes a file's new content first, then writes it."""
+
+    async def foresee(self, arguments: PathArguments, desk: Desk) -> Result | None:
+        """Return what a call comes to that would change nothing; raise ToolError if it cannot be made."""
+        prepared = await self._prepare(arguments, desk)
+        return prepared if isinstance(prepared, Result) else None
+
+    async def run(self, arguments: PathArguments, desk: Desk) -> Result:
+        """Write the file; refused if it is not as this agent has read it."""
+        # Before it is written: from then on nothing may be cut, or the outcome is not told.
+        prepared = await self._prepare(arguments, desk)
+        if isinstance(prepared, Result):
+            return prepared
+        await desk.workspace.write(arguments.path, prepared.data, known=prepared.known)
+        return prepared.result
+
+    async def _prepare(self, arguments: Any, desk: Desk) -> _Prepared | Result:
+        """Return what to write, or the result if that is nothing."""
+        raise NotImplementedError
+
+
+class WriteFile(ChangingTool):
     """Creates a file, or replaces all of it."""
 
-    async def run(self, arguments: WriteArguments, desk: Desk) -> Result:
-        """Write the file; refused where one stands that this agent has not read as it is now."""
+    async def _prepare(self, arguments: WriteArguments, desk: Desk) -> _Prepared | Result:
         path, _ = await desk.workspace.locate(arguments.path)
         old = await _standing(desk.workspace, arguments.path)
         known = _known(path, old, desk) if old is not None else None
         before = (old or b"").decode(errors="replace").removeprefix(BOM)
-        # Before it is written: from then on nothing may be cut, or the outcome is not told.
         change = await to_thread.run_sync(_overwritten, path, before, arguments.content, desk.redaction)
         data = change.after.encode()
-        await desk.workspace.write(arguments.path, data, known=known)
+        if data == old:
+            return Result(f"{path} has exactly this content already; nothing was written")
         lines = counted(len(lines_of(change.after)), "line")
-        return Result(f"wrote {lines} to {path}{change.note}", shown=change.shown, files={path: fingerprint(data)})
+        told = f"wrote {lines} to {path}{change.note}"
+        return _Prepared(data, known, Result(told, shown=change.shown, files={path: fingerprint(data)}))
 
 
 async def _standing(workspace: Workspace, path: str) -> bytes | None:
@@ -255,11 +286,10 @@ def _unclear(path: str, error: Unclear) -> str:
     return f"Nothing was written: in {path}, {error}. Leave lines with placeholders as they are and edit around them"
 
 
-class EditFile(EditingTool):
+class EditFile(ChangingTool):
     """Replaces a text in a file."""
 
-    async def run(self, arguments: EditArguments, desk: Desk) -> Result:
-        """Put the new text in the place of the old; refused where the file is not as this agent has read it."""
+    async def _prepare(self, arguments: EditArguments, desk: Desk) -> _Prepared | Result:
         path, _ = await desk.workspace.locate(arguments.path)
         data = await desk.workspace.read(arguments.path)
         known = _known(path, data, desk)
@@ -268,10 +298,9 @@ class EditFile(EditingTool):
             raise ToolError(f"{path} is not UTF-8, so that an edit would damage it; convert it with bash first")
         edited, change = await to_thread.run_sync(_edited, path, text.body, arguments, desk.redaction)
         written = (text.bom + change.after).encode()
-        await desk.workspace.write(arguments.path, written, known=known)
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
         told = f"edited {path}: {where}{change.note}"
-        return Result(told, shown=change.shown, files={path: fingerprint(written)})
+        return _Prepared(written, known, Result(told, shown=change.shown, files={path: fingerprint(written)}))
 
 
 def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction) -> tuple[Edited, _Change]:
