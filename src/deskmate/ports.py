@@ -7,7 +7,7 @@ above and never knows which one it has. `Desk` is the other way round: what the 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from anyio import CancelScope
 from pydantic import BaseModel
@@ -16,6 +16,7 @@ from deskmate.core.members import Joined, Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.messages import Envelope, Message, PlanResponse
 from deskmate.core.policy import Attempt
+from deskmate.core.printed import Printed
 from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.core.records import Item, Json
 from deskmate.core.redaction import Redaction
@@ -167,10 +168,10 @@ class Workspace(Protocol):
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
         """Return the lines that match a regular expression, as `path:line:text`, bounded."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that.
 
-        All it prints is kept in `blob` once it is more than `Ran` holds.
+        All it prints is kept in `blob` once it is more than `Ran` holds; `printed` tells so far.
         """
 
     async def keep(self, blob: str, data: bytes) -> str:
@@ -183,7 +184,7 @@ class Workspace(Protocol):
 class Background(Protocol):
     """What an agent has started and not waited for."""
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]]) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
         """Start work that is given its own id; return that id: `kind`, then six hexadecimal digits."""
 
     async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
@@ -309,6 +310,10 @@ class Desk(Protocol):
         """What the agent knows."""
 
     @property
+    def printed(self) -> Printed:
+        """What a command of this call prints is told if the call is cut."""
+
+    @property
     def fixed(self) -> tuple[str, ...]:
         """What the tool fixed of this call in the journal before it first ran."""
 
@@ -386,14 +391,3 @@ class Tool(Protocol):
 
     async def run(self, arguments: Any, desk: Desk) -> Result:
         """Do it. Raises ToolError for a wrong step of the model. Cancelled, it leaves nothing running."""
-
-
-@runtime_checkable
-class ForeseeingTool(Protocol):
-    """A tool that can tell beforehand that a call changes nothing, so that no person is asked about it."""
-
-    async def foresee(self, arguments: Any, desk: Desk) -> Result | None:
-        """Return what a call comes to if it would change nothing, as things are now; raise ToolError for its error.
-
-        Changes nothing itself.
-        """

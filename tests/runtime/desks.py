@@ -22,6 +22,7 @@ from deskmate.core.members import Idle, Parked, PolicySet, Waiting, Working, rea
 from deskmate.core.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
 from deskmate.core.names import LEAD, ROSTER, USER, log, mail
 from deskmate.core.policy import Mode
+from deskmate.core.printed import Printed
 from deskmate.core.prompts import Prompt, ResultBlock, TextBlock, Usage
 from deskmate.core.records import Record
 from deskmate.core.skills import Skill
@@ -66,13 +67,19 @@ async def turns(count: int = 50) -> None:
 
 @dataclass
 class Bench(MemoryWorkspace):
-    """A workspace in memory. Commands do what `commands` says, others print `ran`; `running`: those not yet ended."""
+    """A workspace in memory. Commands do what `commands` says, others print `ran`; `running`: those not yet ended.
+
+    `prints`: what commands have printed as soon as they run.
+    """
 
     commands: dict[str, Deed] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
+    prints: dict[str, str] = field(default_factory=dict)
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         self.running.append(command)
+        if printed and command in self.prints:
+            printed.look = lambda: (self.prints[command], None)
         try:
             if command in self.commands:
                 return await self.commands[command]()

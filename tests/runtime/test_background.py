@@ -178,17 +178,42 @@ async def test_an_errand_can_be_sent_in_the_background() -> None:
 
 
 @pytest.mark.behaviour("background")
+async def test_what_it_has_printed_can_be_seen_while_it_runs_and_stays_when_it_is_stopped() -> None:
+    script = playing(
+        started("serve"), about("TaskOutput"), about("TaskStop"), about("TaskOutput"), "Stopped.", "Heard."
+    )
+    bench = Bench(commands={"serve": for_ever}, prints={"serve": "listening on 3000\n"})
+    floor = await Floor.opened(script, workspace=bench)
+    await floor.turn("serve")
+    told = [text.partition(" ")[2] for _, _, text in await floor.results()]
+    printed = "It has printed so far:\nlistening on 3000"
+    assert told[1:] == [f"is still running. {printed}", "is stopped", f"was stopped. {printed}"]
+    assert [text.partition(" ")[2] for _, text in await ended(floor)] == [f"was stopped. {printed}"]
+
+
+@pytest.mark.behaviour("background", "large-output")
+async def test_of_much_that_it_has_printed_the_end_is_seen() -> None:
+    bench = Bench(commands={"serve": for_ever}, prints={"serve": "a" * 9_000 + "z"})
+    script = playing(started("serve"), about("TaskOutput"), about("TaskStop"), "Stopped.", "Heard.")
+    floor = await Floor.opened(script, workspace=bench)
+    await floor.turn("serve")
+    told = (await floor.results())[1][2]
+    assert ("(the last 8,000 characters; the rest is told when it ends)" in told, told.endswith("az")) == (True, True)
+    assert len(told) < 8_200
+
+
+@pytest.mark.behaviour("background")
 async def test_its_output_can_be_looked_at_without_waiting_or_waited_for() -> None:
     gate = Gate(Ran(0, "built"))
 
     def opened(prompt: Prompt) -> Speak:
         gate.open()
-        return uses("TaskOutput", task_id=known_id(prompt))
+        return uses("TaskOutput", task_id=known_id(prompt), block=True)
 
     script = playing(
         started("make"),
         about("TaskOutput", block=False),
-        about("TaskOutput", timeout=0.01),
+        about("TaskOutput", block=True, timeout=0.01),
         opened,
         "It is built.",
     )
@@ -196,8 +221,8 @@ async def test_its_output_can_be_looked_at_without_waiting_or_waited_for() -> No
     await floor.turn("build")
     (id_,) = {known_id(prompt) for prompt in floor.scripted.prompts[1:]}
     assert [(ok, text) for _, ok, text in await floor.results()][1:] == [
-        (True, f"{id_} is still running"),
-        (True, f"{id_} is still running"),
+        (True, f"{id_} is still running and has printed nothing yet"),
+        (True, f"{id_} is still running and has printed nothing yet"),
         (True, "built"),
     ]
     assert await ended(floor) == [("completed", "built")]

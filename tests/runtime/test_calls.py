@@ -271,6 +271,18 @@ async def test_a_result_that_is_there_is_recorded_though_an_interrupt_comes_with
     assert await floor.results() == [("lead:3.0", True, "all of it")]
 
 
+@pytest.mark.behaviour("urgent")
+async def test_an_interrupted_command_keeps_what_it_had_printed() -> None:
+    bench = Bench(commands={"watch": for_ever}, prints={"watch": "tick\ntick\n"})
+    floor = await Floor.opened([uses("bash", command="watch")], workspace=bench)
+    async with floor.playing("go"):
+        await until(lambda: floor.bench.running)
+        await floor.interrupt()
+        await floor.until_status("idle")
+    cut = "interrupted; outcome unknown: look before you do it again"
+    assert await floor.results() == [("lead:3.0", False, f"{cut}\nIt had printed:\ntick\ntick")]
+
+
 # -- after a restart --------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from deskmate.core.fingerprints import fingerprint
 from deskmate.core.policy import Attempt
+from deskmate.core.printed import Printed
 from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind
@@ -64,7 +65,7 @@ class MemoryWorkspace:
         self.asked.append((pattern, path, glob))
         return self.ran
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         self.asked.append((command, timeout_seconds, blob))
         return self.ran
 
@@ -83,7 +84,7 @@ class Jobs:
     work: dict[str, Callable[[str], Awaitable[Result]]] = field(default_factory=dict)
     waits: list[tuple[bool, float]] = field(default_factory=list)
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]]) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
         id_ = f"{kind}{len(self.work):06x}"
         self.work[id_] = work
         return id_
@@ -114,6 +115,7 @@ class PlainDesk:
     background: Jobs = field(default_factory=Jobs)
     call: str = "lead:12.0"
     redaction: Redaction = SHAPES
+    printed: Printed = field(default_factory=Printed)
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
         return Result(f"{agent_type} did: {prompt}")

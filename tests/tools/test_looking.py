@@ -154,11 +154,12 @@ async def test_an_errand_in_the_background_returns_its_id_and_goes_on(desk: Plai
 
 
 @pytest.mark.behaviour("background")
-async def test_looking_waits_half_a_minute_unless_told_otherwise(desk: PlainDesk) -> None:
+async def test_looking_waits_for_the_end_only_if_told_to_and_then_half_a_minute(desk: PlainDesk) -> None:
     await desk.use("Task", prompt="count", run_in_background=True)
     await desk.use("TaskOutput", task_id="a000000")
-    await desk.use("TaskOutput", task_id="a000000", block=False, timeout=0)
-    assert desk.background.waits == [(True, 30), (False, 0)]
+    await desk.use("TaskOutput", task_id="a000000", block=True)
+    await desk.use("TaskOutput", task_id="a000000", block=True, timeout=5)
+    assert desk.background.waits == [(False, 30), (True, 30), (True, 5)]
 
 
 @pytest.mark.behaviour("background")

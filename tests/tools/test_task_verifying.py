@@ -6,6 +6,7 @@ import pytest
 
 from deskmate.core.names import BOARD
 from deskmate.core.policy import Attempt
+from deskmate.core.printed import Printed
 from deskmate.core.results import Result
 from deskmate.core.tasks import Created, Receipt, Status
 from deskmate.errors import TaskRefused
@@ -27,7 +28,7 @@ class Killed(Exception):
 class FatalWorkspace(MemoryWorkspace):
     """One in which every command is the last thing that happens."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         raise Killed
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,6 +16,7 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
+from deskmate.core.printed import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace
@@ -213,6 +215,37 @@ async def test_a_cancelled_command_is_over_before_the_caller_hears(
     assert (root / ".teams/main/lead.groups").read_text() == ""
 
 
+async def test_what_a_command_has_printed_is_seen_while_it_runs_and_after_it_is_cancelled(
+    workspace: LocalWorkspace,
+) -> None:
+    printed = Printed()
+    script = "echo tick; sleep 60"
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(workspace.run, script, timeout_seconds=60, blob=BLOB, printed=printed))
+            while "tick" not in printed.look()[0]:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    assert printed.look() == ("tick\n", None)
+
+
+async def test_of_a_command_that_has_printed_much_the_blob_is_told_while_it_runs(
+    root: Path, workspace: LocalWorkspace
+) -> None:
+    printed = Printed()
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+            command = "seq 20000; sleep 60"
+            tasks.start_soon(partial(workspace.run, command, timeout_seconds=60, blob=BLOB, printed=printed))
+            while "20000" not in printed.look()[0]:
+                await anyio.lowlevel.checkpoint()
+            text, blob = printed.look()
+            assert blob is not None
+            assert (root / blob).read_text().splitlines()[-1] == "20000"
+            tasks.cancel_scope.cancel()
+    assert "bytes left out" in text
+
+
 async def test_a_task_cancelled_by_other_means_leaves_nothing_either(workspace: LocalWorkspace, census: Census) -> None:
     task = asyncio.ensure_future(run(workspace, sleeper(census)))
     with anyio.fail_after(LONG):
@@ -262,6 +295,7 @@ async def test_much_output_is_shown_in_part_and_kept_whole(root: Path, workspace
 
 MEASURE = """
 import anyio, resource, sys
+from functools import partial
 from pathlib import Path
 from deskmate.workspaces.local import LocalWorkspace
 

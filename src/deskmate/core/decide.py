@@ -153,7 +153,7 @@ def _question(view: View, call: OpenCall, verdict: Verdict, *, first: bool) -> A
     foreseen = view.foreseen.get(call.id)
     if foreseen is None:
         return asking(view, call, verdict.reason)
-    return Settle((call.id,), foreseen.text, ok=foreseen.ok) if first else None
+    return foreseen if first else None
 
 
 def _repeatable(call: OpenCall) -> bool:

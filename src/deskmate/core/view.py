@@ -7,12 +7,12 @@ follows from it, for whoever checks what a model is told.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deskmate.core.actions import Settle
 from deskmate.core.entries import Entry
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.policy import Attempt, Rule
 from deskmate.core.records import Item
-from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.core.tasks import Board
 
@@ -35,7 +35,7 @@ class View:
     board: Board
     roster: Roster
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
-    foreseen: Mapping[str, Result] = field(default_factory=dict)
+    foreseen: Mapping[str, Settle] = field(default_factory=dict)
     waited: Mapping[str, float] = field(default_factory=dict)
     over: str | None = None
     caps: str = ""

@@ -38,7 +38,7 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
 from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
-from deskmate.runtime.transcript import CUT, Transcript
+from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.waits import Waits
 from deskmate.runtime.watch import Watch
 
@@ -337,7 +337,7 @@ class Agent:
         if scope.cancelled_caught:
             # Those that were cut before they began are skipped by the next decision.
             left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
-            await self._calls.settle(tuple(left), CUT)
+            await self._calls.cut(tuple(left))
 
     async def _compact(self, origin: Origin) -> None:
         await self._presence.show("working")

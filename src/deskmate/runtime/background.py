@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from deskmate.core.entries import Ended
+from deskmate.core.printed import Printed
 from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.errors import ToolError
@@ -30,6 +31,7 @@ class Job:
     ended: anyio.Event = field(default_factory=anyio.Event)
     end: Ended | None = None
     result: Result | None = None
+    printed: Printed | None = None
 
 
 class BackgroundJobs:
@@ -54,10 +56,10 @@ class BackgroundJobs:
         ends = [job.end if job else Ended(background=id_, status="cut off", text=_CUT) for id_, job in jobs.items()]
         return [end for end in ends if end]
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]]) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
         """Start work; return its id."""
         id_ = kind + secrets.token_hex(3)
-        job = self._jobs[id_] = Job()
+        job = self._jobs[id_] = Job(printed=printed)
         self._tasks.start_soon(self._go_on, id_, job, work)
         return id_
 
@@ -68,7 +70,14 @@ class BackgroundJobs:
             # To wait is not to work: it ends with the time of the run.
             with anyio.move_on_after(max(0.0, min(timeout_seconds, self._seconds_left()))):
                 await job.ended.wait()
-        return job.result or Result(f"{id_} is still running")
+        return job.result or Result(f"{id_} is still running{self._so_far(job)}")
+
+    def _so_far(self, job: Job) -> str:
+        """Return what a job has printed, if it is one that prints."""
+        if job.printed is None:
+            return ""
+        printed = self._redaction.text(job.printed.tail())
+        return f". It has printed so far:\n{printed}" if printed else " and has printed nothing yet"
 
     async def stop(self, id_: str) -> Result:
         """End a job, and return once it has ended."""
@@ -90,6 +99,8 @@ class BackgroundJobs:
         with job.scope:
             result = await outcome(id_, work(id_), self._redaction)
             status = "completed" if result.ok else "failed"
+        if job.scope.cancelled_caught:
+            result = Result(f"{result.text}{self._so_far(job)}", ok=False)
         job.end, job.result = await self._end(id_, status, result.text), result
         job.ended.set()
         self._wake()

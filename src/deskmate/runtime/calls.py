@@ -7,17 +7,19 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import anyio
 from pydantic import BaseModel, ValidationError
 
 from deskmate.core import members
+from deskmate.core.actions import Settle
 from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory, OpenCall
 from deskmate.core.names import blob_name
 from deskmate.core.policy import Attempt, Effect
+from deskmate.core.printed import Printed
 from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType
@@ -25,14 +27,14 @@ from deskmate.core.skills import Skill
 from deskmate.core.verdicts import verdict_on
 from deskmate.core.view import View
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
-from deskmate.ports import Background, ForeseeingTool, Tool, Workspace
+from deskmate.ports import Background, Desk, Tool, Workspace
 from deskmate.runtime.board import Board
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.kits import Kit, Teams
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.transcript import CUT, Transcript
 
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
@@ -49,6 +51,17 @@ _LOG = logging.getLogger(__name__)
 Errand = Callable[[str, str, AgentType], Awaitable[Result]]
 
 
+@runtime_checkable
+class ForeseeingTool(Protocol):
+    """A tool that can tell beforehand that a call changes nothing, so that no person is asked about it."""
+
+    async def foresee(self, arguments: Any, desk: Desk) -> Result | None:
+        """Return what a call comes to if it would change nothing, as things are now; raise ToolError for its error.
+
+        Changes nothing itself.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class CallDesk:
     """The desk of one call."""
@@ -56,6 +69,7 @@ class CallDesk:
     call: str
     again: bool
     fixed: tuple[str, ...]
+    printed: Printed
     me: Member
     office: Office
     mail: Mailbox
@@ -141,12 +155,14 @@ class Calls:
         self._office, self._me, self._mail, self._transcript = office, me, mail, transcript
         self._kit, self._background, self._errands = kit, background, errands
         self._attempts: dict[str, Attempt] = {}
+        self._printed: dict[str, Printed] = {}
 
     def _desk(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallDesk:
         return CallDesk(
             call=call.id,
             again=call.began,
             fixed=fixed,
+            printed=self._printed.setdefault(call.id, Printed()),
             me=self._me(),
             office=self._office,
             mail=self._mail,
@@ -219,14 +235,14 @@ class Calls:
         found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
         return tuple(found)
 
-    async def foreseen(self, view: View) -> Mapping[str, Result]:
+    async def foreseen(self, view: View) -> Mapping[str, Settle]:
         """Return what the calls that a person would be asked about now come to, of those that would change nothing."""
         calls = [call for call in view.memory.calls.values() if not call.began and call.request is None]
         asking = [call for call in calls if verdict_on(view, call).effect is Effect.ASK]
         results = {call.id: await self._foresee(call) for call in asking}
         return {id_: result for id_, result in results.items() if result}
 
-    async def _foresee(self, call: OpenCall) -> Result | None:
+    async def _foresee(self, call: OpenCall) -> Settle | None:
         try:
             tool, arguments = self._read(call)
             if not isinstance(tool, ForeseeingTool):
@@ -234,18 +250,26 @@ class Calls:
             foreseen = await tool.foresee(arguments, self._desk(call))
         except ToolError as error:
             foreseen = Result(str(error), ok=False)
-        return foreseen and replace(foreseen, text=self._office.pen.redaction.text(foreseen.text))
+        text = self._office.pen.redaction.text(foreseen.text) if foreseen else ""
+        return Settle((call.id,), text, foreseen.ok) if foreseen else None
 
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
         """Give calls a result without running them."""
         for id_ in ids:
             await self._transcript.record(Result(text, ok=ok).did(id_))
 
+    async def cut(self, ids: tuple[str, ...]) -> None:
+        """Give calls that were cut off a result: with what their commands had printed."""
+        for id_ in ids:
+            printed = self._office.pen.redaction.text(self._printed.pop(id_, Printed()).tail())
+            await self.settle((id_,), f"{CUT}\nIt had printed:\n{printed}" if printed else CUT)
+
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))
         # What is there is no longer cut: an outcome that is known must not be told as unknown.
         with anyio.CancelScope(shield=True):
             await self._transcript.record(result.did(call.id))
+        self._printed.pop(call.id, None)
 
     async def _result(self, call: OpenCall) -> Result:
         try:

@@ -19,7 +19,7 @@ class StopArguments(Arguments):
 class OutputArguments(StopArguments):
     """What to look at, and how long to wait for it."""
 
-    block: bool = Field(True, description="wait until it ends")
+    block: bool = Field(False, description="wait until it ends")
     timeout: float = Field(30, ge=0, le=600, description="seconds to wait, 600 at most")
 
 

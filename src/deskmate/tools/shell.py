@@ -8,6 +8,7 @@ from pydantic import Field, field_validator
 from deskmate.core.names import COMMAND, blob_name
 from deskmate.core.patterns import HOLE, words_of
 from deskmate.core.policy import Attempt
+from deskmate.core.printed import Printed
 from deskmate.core.results import Result
 from deskmate.core.stand_ins import refusal_to_run
 from deskmate.errors import ToolError
@@ -67,9 +68,12 @@ class Bash(Described):
             raise ToolError(f"not run: {why}. {_ADVICE}")
         workspace, blob = desk.workspace, f"{blob_name(desk.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
-            return await _result(workspace, arguments.command, arguments.timeout or DEFAULT_SECONDS, blob)
-        seconds = arguments.timeout or BACKGROUND_SECONDS
-        id_ = desk.background.start(COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob))
+            seconds = arguments.timeout or DEFAULT_SECONDS
+            return await _result(workspace, arguments.command, seconds, blob, desk.printed)
+        seconds, printed = arguments.timeout or BACKGROUND_SECONDS, Printed()
+        id_ = desk.background.start(
+            COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob, printed), printed
+        )
         return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
 
 
@@ -104,8 +108,8 @@ async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
     return f"{sign} {path}"
 
 
-async def _result(workspace: Workspace, command: str, seconds: float, blob: str) -> Result:
-    ran = await workspace.run(command, timeout_seconds=seconds, blob=blob)
+async def _result(workspace: Workspace, command: str, seconds: float, blob: str, printed: Printed) -> Result:
+    ran = await workspace.run(command, timeout_seconds=seconds, blob=blob, printed=printed)
     return Result(_text(ran), ok=ran.exit == 0)
 
 

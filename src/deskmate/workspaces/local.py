@@ -20,6 +20,7 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.names import known_name
+from deskmate.core.printed import Printed
 from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
@@ -258,11 +259,14 @@ class LocalWorkspace:
 
     # -- commands ---------------------------------------------------------------------------------
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
         kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
+        if printed:
+            path = self._blob_path(name)
+            printed.look = lambda: (kept.so_far(path), path if kept.kept else None)
         async with room_to_run(timeout_seconds):
             with closing(kept) as output, handed_over(command) as script:
                 words = shell_words(shell, script)

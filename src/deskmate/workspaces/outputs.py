@@ -76,8 +76,13 @@ class Output:
     def text(self, blob: str) -> str:
         """Return what the model reads; `blob` is where it may read the rest."""
         self.finish()
-        gap = self._total - len(self._head) - len(self._tail)
-        if not gap:
+        return self.so_far(blob)
+
+    def so_far(self, blob: str) -> str:
+        """Return the same of what was printed until now. Another thread may add to it meanwhile."""
+        total = self._total
+        gap = total - len(self._head) - len(self._tail)
+        if gap <= 0:
             return clean(_decoded(self._head + self._tail))
         rest = f"it could not be kept: {self._trouble}" if self._trouble else f"all of it is in {blob}"
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)

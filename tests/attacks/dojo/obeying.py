@@ -15,6 +15,7 @@ from deskmate.core.members import Joined
 from deskmate.core.messages import PermissionRequest, Plain
 from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
+from deskmate.core.printed import Printed
 from deskmate.core.prompts import Prompt, Told, Usage
 from deskmate.core.results import Result
 from deskmate.models.scripted import Speak, Step
@@ -51,7 +52,7 @@ class Remembering(LocalWorkspace):
         super().__init__(ground.workspace, "team", ALICE, environ=ground.environ(), sandbox=sandbox)
         self._ran: dict[str, Ran] = {}
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         if command not in self._ran:
             self._ran[command] = await super().run(command, timeout_seconds=timeout_seconds, blob=blob)
         return self._ran[command]

@@ -1,0 +1,33 @@
+"""Printed: what a command that still runs has printed, for whoever looks before its end.
+
+The workspace that runs the command fills it in; the runtime reads it when the command is looked at, or cut.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+# The most that is told of a command that still runs, or was cut: the end says what it was at.
+TAIL_CHARS = 8_000
+
+
+def _nothing() -> tuple[str, str | None]:
+    return "", None
+
+
+@dataclass(slots=True)
+class Printed:
+    """What one command has printed so far. `look`: returns the text, bounded, and the blob that has all of it, if any.
+
+    It may be called from another thread than the one that serves the command.
+    """
+
+    look: Callable[[], tuple[str, str | None]] = _nothing
+
+    def tail(self) -> str:
+        """Return the end of what was printed, and where the rest is; nothing if nothing was."""
+        text, blob = self.look()
+        text = text.rstrip()
+        if len(text) <= TAIL_CHARS:
+            return f"{text}\nall of it so far is in {blob}" if blob and blob not in text else text
+        rest = f"all of it so far is in {blob}" if blob else "the rest is told when it ends"
+        return f"(the last {TAIL_CHARS:,} characters; {rest})\n{text[-TAIL_CHARS:]}"
