@@ -6,13 +6,13 @@ Faces above show it and hand over what is typed; nothing of it is theirs. `runni
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import anyio
 
-from deskmate.app.furnishing import Furniture
+from deskmate.app.furnishing import Furniture, check_model
 from deskmate.app.listening import Letter, entries_in
 from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
 from deskmate.app.post import Post
@@ -26,7 +26,7 @@ from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanRes
 from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy import Mode
 from deskmate.core.questions import Question
-from deskmate.core.spending import Sum
+from deskmate.core.spending import OVER, Caps, Sum
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Feed
@@ -208,6 +208,16 @@ class Session:
         return self._office.purse.state.team
 
     @property
+    def caps(self) -> Caps:
+        """The caps on what the team spends."""
+        return self._office.purse.caps
+
+    @property
+    def seconds(self) -> float:
+        """How long this session has lasted, as far as the cap on time counts it."""
+        return self._office.purse.seconds
+
+    @property
     def permitted(self) -> Permitted:
         """What is permitted now."""
         roster = self._office.roster.state
@@ -258,6 +268,28 @@ class Session:
                 f"'{name}' is {member.status.word}, neither parked nor interrupted; say something to it instead"
             )
         await self.say(GO_ON, name)
+
+    def capped(self, name: str) -> str | None:
+        """Return which cap keeps a member from answering, whatever is said to it."""
+        return self._office.purse.over(name, steps=0)
+
+    async def set_cap(self, **cap: Any) -> list[str]:
+        """Set one of the caps, by its field, for as long as this session lasts; return who could go on then.
+
+        Who plays in a process of its own keeps the caps it began with. Raises BadSettings for a cap on money where a
+        price is not known.
+        """
+        purse = self._office.purse
+        if "cost" in cap:
+            check_model(self._furniture.settings.model_copy(update={"max_cost": cap["cost"]}))
+        purse.caps = replace(purse.caps, **cap)
+        members = self._office.roster.state.members.values()
+        parked = [one for one in members if one.status.word == "parked" and one.status.detail.startswith(OVER)]
+        free = [one.name for one in parked if not self.capped(one.name)]
+        for name in free:
+            await self.say(GO_ON, name)
+        self._tell()
+        return free
 
     async def stop(self, name: str) -> None:
         """Ask a teammate to leave; raise Refused for who cannot be asked."""

@@ -49,6 +49,8 @@ class Spent(Fact):
         )
 
 
+# What every word on a cap that is reached begins with.
+OVER = "budget: "
 KINDS: tuple[type[Spent], ...] = (Spent,)
 read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
 
@@ -165,7 +167,7 @@ def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float
 
     A subagent bears the id of a call and counts to whoever made that. `seconds`: how long this process has run.
     """
-    return next((f"budget: {reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
+    return next((f"{OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
 
 
 def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> Iterator[str]:

@@ -367,6 +367,21 @@ async def test_modes_of_team_and_members_are_changed_and_shown(room: Room) -> No
         assert await typist.types("/mode") == ["mode: acceptEdits", "commands: no sandbox", "alice: plan"]
 
 
+async def test_a_member_that_a_cap_parked_goes_on_when_the_cap_is_raised(room: Room) -> None:
+    async with typing(room) as typist:
+        set_ = "from now on, until you leave; --max-tokens sets it at the next start"
+        await typist.types("hello")
+        await typist.until(lambda session: session.members[0].word == "idle" and session.spent.calls == 1)
+        assert await typist.types("/budget tokens 1") == [f"tokens: 1 {set_}"]
+        (capped,) = await typist.types("hello again")
+        assert capped.startswith("lead cannot go on: budget: ")
+        await typist.until(lambda session: session.members[0].word == "parked")
+        assert await typist.types("/resume lead") == [capped]
+        raised = [f"tokens: 1,000,000 {set_}", "lead can go on"]
+        assert await typist.types("/budget tokens 1,000,000") == raised
+        await typist.until(lambda session: session.members[0].word == "idle" and session.spent.calls == 2)
+
+
 async def test_the_model_is_shown_and_exchanged(room: Room) -> None:
     async with typing(room) as typist:
         assert await typist.types("/model") == ["anthropic:claude-sonnet-4-5 is asked"]

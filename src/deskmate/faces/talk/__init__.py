@@ -2,6 +2,7 @@
 
 talk      a line carried out: words to somebody, or a command
 commands  what can be typed behind a slash
+budget    the caps, shown and set
 asking    questions as they are shown
 history   what was typed before, kept for the next time
 """

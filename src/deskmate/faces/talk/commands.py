@@ -38,6 +38,7 @@ COMMANDS: dict[str, Command] = {
         Command("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
         Command("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),
         Command("cost", "/cost", "what the team has used and spent"),
+        Command("budget", "/budget [CAP NUMBER]", "the caps and what is used of them; set one", most=2),
         Command("help", "/help", "this"),
         Command("quit", "/quit", "leave; the team can be gone on with"),
     )

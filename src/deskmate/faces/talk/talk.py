@@ -28,6 +28,7 @@ from deskmate.faces.cli.listings import (
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.talk.asking import NUMBERS, asker, content_of, question_lines, short_answer, subject
+from deskmate.faces.talk.budget import budget_lines, parked_line, set_cap
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Talk:
             return answered
         await self._session.say(words, to=to)
         said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
-        return [*said, *self._still_open(to)]
+        return [*said, *self._still_open(to), *self._capped(to)]
 
     async def _command(self, text: str) -> Lines:
         name, rest = _parted(text[1:])
@@ -142,6 +143,8 @@ class Talk:
                 return await self._direct(name, words[0] if words else LEAD)
             case "model":
                 return self._model(rest)
+            case "budget":
+                return await self._budget(words)
             case _:
                 self._session.make_room(rest)
                 return _plain("the lead's conversation will be summarised once none of its calls runs")
@@ -249,11 +252,24 @@ class Talk:
                 await session.interrupt(name)
                 return _plain(f"{name} is interrupted, and rests until you write to it")
             case "resume":
+                if capped := self._capped(name):
+                    return capped
                 await session.go_on(name)
                 return _plain(f"{name} goes on")
             case _:
                 await session.stop(name)
                 return _plain(f"{name} is asked to leave; /team shows when it has")
+
+    def _capped(self, name: str) -> Lines:
+        """Return a line that says which cap keeps a member from answering, if one does."""
+        why = self._session.capped(name)
+        return _plain(parked_line(name, why)) if why else []
+
+    async def _budget(self, words: list[str]) -> Lines:
+        if len(words) == 1:
+            raise Refused(_usage(COMMANDS["budget"]))
+        lines = await set_cap(self._session, *words) if words else budget_lines(self._session)
+        return [line for text in lines for line in _plain(text)]
 
     async def _mode(self, rest: str) -> Lines:
         first, second = _parted(rest)
