@@ -104,7 +104,9 @@ def _made_in(within: Path) -> Path:
 
 
 def is_of_use(place: Path) -> bool:
-    """Tell whether a folder can be written and, by whom root becomes, be reached."""
+    """Tell whether a folder can be written and, by whom root becomes, be reached. A sandbox hides temporary ones."""
+    if any(place.resolve().is_relative_to(hidden) for hidden in ("/tmp", "/var/tmp", "/dev/shm", "/run")):
+        return False
     there = place if place.exists() else place.parent
     reached = os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in (there, *there.parents))
     return os.access(there, os.W_OK) and reached

@@ -4,7 +4,6 @@ import os
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,23 +17,19 @@ from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.limits import Limits
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
+from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
 
 pytestmark = pytest.mark.anyio
 
-ROOT = Path(__file__).parents[2]
 IDENTITY = "-c user.name=a -c user.email=a@example.org"
 
 
 @pytest.fixture
 def on() -> Iterator[Ground]:
     """A ground outside the temporary folders."""
-    parent = ROOT / ".bench"
-    parent.mkdir(exist_ok=True)
-    with ground(parent) as laid:
+    with open_folder() as parent, ground(parent) as laid:
         yield laid
-    with suppress(OSError):
-        parent.rmdir()
 
 
 def workspace(on: Ground, sandbox: Sandbox, folder: str = "ws") -> LocalWorkspace:
