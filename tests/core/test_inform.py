@@ -5,10 +5,11 @@ import pytest
 from deskmate.core import members
 from deskmate.core.actions import Act, Notice, Park, Rest, Take, Think
 from deskmate.core.decide import decide
-from deskmate.core.entries import Started
+from deskmate.core.entries import Did, Started
 from deskmate.core.memory import EMPTY
 from deskmate.core.messages import Plain, ShutdownRequest
 from deskmate.core.names import LEAD, USER
+from deskmate.core.tasks import Claimed
 from tests.core.worlds import World, add_task, idle, says
 
 JOINED = members.Joined(name="dave", at=0)
@@ -127,4 +128,24 @@ def test_the_lead_is_not_told_of_who_works() -> None:
     world.note(JOINED)
     world.note(members.Working(name="bob", at=0))
     world.mail(USER, Plain(content="how is it going?"))
+    assert decide(world.view) == Think()
+
+
+@pytest.mark.parametrize("me", ["alice", LEAD])
+def test_the_words_of_a_task_that_it_took_by_itself_stand_in_front_of_the_next_answer(me: str) -> None:
+    world = idle(me)
+    task = add_task(world, description="Parse the dates.")
+    assert world.post(Claimed(by=me, at=0, task=task, epoch=0))
+    world.mail(USER, Plain(content="how far are you?"))
+    assert [world.step(), world.step()] == [Take(task), Think()]
+    world.mail(USER, Plain(content="and now?"))
+    assert decide(world.view) == Think()
+
+
+def test_a_task_that_says_no_more_than_its_subject_is_told_once() -> None:
+    world = idle()
+    task = add_task(world)
+    assert world.post(Claimed(by="alice", at=0, task=task, epoch=0))
+    (call,) = says(world, "TaskUpdate")
+    world.record(Did(call=call, text="#1 [in progress] s @alice", tasks={task: 1}))
     assert decide(world.view) == Think()

@@ -262,6 +262,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         verdict=PlanVerdict(request_id="alice:2.0", by="lead", approve=True),
         parked=parked,
         interrupted=True,
+        read=frozenset({(1, 3)}),
         nudged=frozenset({(1, 3)}),
         reported=frozenset({(1, 3)}),
         files={"src/a.py": "0123456789abcdef"},

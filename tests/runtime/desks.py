@@ -257,7 +257,7 @@ def uses(tool: str, text: str = "", **arguments: object) -> Speak:
 
 
 def is_errand(prompt: Prompt) -> bool:
-    return "sent on one errand" in prompt.system
+    return "with one job" in prompt.system
 
 
 def cast(lead: Sequence[Step], errand: Sequence[Step]) -> Script:

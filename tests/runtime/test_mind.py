@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from deskmate.core.actions import Rest
-from deskmate.core.compaction import LEFT_OUT
+from deskmate.core.compaction import LEFT_OUT, summary_request
 from deskmate.core.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.messages import PermissionResponse
 from deskmate.core.names import LEAD, log
@@ -32,7 +32,7 @@ TOO_LONG = PromptTooLong("the prompt has more tokens than the window")
 
 
 def is_summary(prompt: Prompt) -> bool:
-    return "about to be replaced by your summary" in last_told(prompt)[-1]
+    return last_told(prompt)[-1].startswith(summary_request())
 
 
 def only(entries: list[Entry], *kinds: type[Entry]) -> list[Entry]:

@@ -15,7 +15,7 @@ from deskmate.core.prompts import CallBlock, Passage, Prompt, ResultBlock, TextB
 from deskmate.core.rendering import SUMMARISED
 from deskmate.models.scripted import Step
 from deskmate.testing import ScriptedModel
-from deskmate.testing.knowledge import violations
+from deskmate.testing.knowledge import Uninformed, take_found, violations
 from deskmate.testing.truth import Truth, truth_of
 from tests.runtime import until
 from tests.runtime.desks import Floor, uses
@@ -284,3 +284,17 @@ async def test_a_message_told_twice_is_found() -> None:
     prompt, truth = (await lead_asked())[7]
     mail = next(text for text in texts(prompt) if text.startswith("<teammate-message"))
     assert found((told(prompt, mail), truth)) == ["K8"]
+
+
+# -- the model that checks --------------------------------------------------------------------------
+
+
+async def test_a_scripted_model_refuses_to_play_without_what_it_needs() -> None:
+    prompt, _ = (await alice_asked())[1]
+    assert prompt.origin
+    # The board has moved on and the prompt has not: nothing of task #1 is in it.
+    bare = replace(prompt, passages=(Told((TextBlock("begin"),)),))
+    with pytest.raises(Uninformed, match="K3: #1 is in progress"):
+        await anext(ScriptedModel(["Hello."]).stream(bare))
+    assert [flaw[:3] for flaw in take_found()] == ["K3:"] * 3
+    assert await anext(ScriptedModel(["Hello."], check=False).stream(bare))

@@ -28,7 +28,7 @@ from deskmate.core.memory import CALLS_CAP, OpenCall
 from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
-from deskmate.core.tasks import Status, in_progress_of
+from deskmate.core.tasks import Status, Task, in_progress_of
 from deskmate.core.verdicts import asking, verdict_on
 from deskmate.core.view import View
 
@@ -234,6 +234,23 @@ def _is_new(member: Member, since: int, to_lead: bool) -> bool:
     return bool(since) and (joined or (left and member.since <= since))
 
 
+def _recall(view: View) -> Action | None:
+    """Let the words of a task in progress stand in front of what is answered next, if the agent was not told them.
+
+    It claimed the task by a call, whose result names only the subject, or crashed before it could note the task.
+    """
+    if not (view.memory.owed or view.memory.demanded):
+        return None
+    untold = [task for task in in_progress_of(view.board, view.me.name) if not _is_read(view, task)]
+    return Take(untold[0].id) if untold else None
+
+
+def _is_read(view: View, task: Task) -> bool:
+    if task.description or task.verify or task.notes:
+        return (task.id, task.epoch) in view.memory.read
+    return task.id in view.memory.tasks
+
+
 # -- news and work --------------------------------------------------------------------------------
 
 
@@ -328,6 +345,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _stay,
     _park,
     _inform,
+    _recall,
     _think,
     _lost,
     _digest,

@@ -89,6 +89,7 @@ class Memory:
     before it goes on. `halted`: that was an interrupt or a shutdown request.
     `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
     commands it was reminded of. `dismissed`: teammates that were dismissed since the user last wrote.
+    `read`: the tasks of its own whose words it was told.
     """
 
     name: str = ""
@@ -112,6 +113,7 @@ class Memory:
     interrupted: bool = False
     planning: bool = False
     tasks: Mapping[int, int] = field(default_factory=dict)
+    read: frozenset[TaskEpoch] = frozenset()
     nudged: frozenset[TaskEpoch] = frozenset()
     reported: frozenset[TaskEpoch] = frozenset()
     background: frozenset[str] = frozenset()
@@ -152,7 +154,8 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
         case Asked():
             return _ask(memory, entry)
         case Took(task=task, epoch=epoch):
-            return replace(memory, tasks={**memory.tasks, task: epoch}, owed=True)
+            read = memory.read | {(task, epoch)}
+            return replace(memory, tasks={**memory.tasks, task: epoch}, read=read, owed=True)
         case Noticed(delegate=bool(delegating)):
             return replace(memory, delegating=delegating, owed=True)
         case Noticed(away=str(away)):
@@ -198,6 +201,7 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
         plans={},
         leaving=frozenset(),
         tasks={},
+        read=frozenset(),
         nudged=frozenset(),
         reported=frozenset(),
         reminded=None,

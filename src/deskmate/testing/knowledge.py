@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 
 from deskmate.core.frames import clean
 from deskmate.core.members import Member
+from deskmate.core.names import LEAD
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Prompt
 from deskmate.core.roles import PLANNING, TOOLS, AgentType, tools_of
@@ -39,7 +40,7 @@ _DELEGATING = re.compile(r"\b[Yy]ou delegate\b"), re.compile(r"\bno longer deleg
 
 
 # The promises that fakes hold a prompt to.
-STRICT = frozenset[str]()
+STRICT = frozenset({"K1", "K2", "K3", "K5", "K6"})
 # What was found in this process, for a fixture to fail on: an agent only parks on what its model raises.
 FOUND: list[str] = []
 
@@ -85,8 +86,10 @@ def _team(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 
 def _is_known(member: Member, truth: Truth) -> bool:
-    """Tell whether the asker had the time to learn of a member. Nobody but the lead adds members."""
-    return member.since <= truth.joins_upto or truth.me.name == "lead"
+    """Tell whether the asker had the time to learn of a member. A lead knows whom it added by a call."""
+    if truth.me.name != LEAD:
+        return member.since <= truth.joins_upto
+    return member.name == LEAD or bool(member.joined and member.joined.cause)
 
 
 def _is_named(member: Member, parts: PromptParts) -> bool:

@@ -23,7 +23,7 @@ Source: TypeAlias = Literal["system", "start", "notice", "summary", "mail", "wor
 _FRAME = re.compile(rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES})\b.*?</\1>", re.DOTALL)
 _QUOTED = re.compile(r'"[^"\n]*"')
 # A line about a task, which holds its subject.
-_TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE)
+_TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE | re.IGNORECASE)
 _SUMMARY = re.compile(r"<summary>(.*)</summary>", re.DOTALL)
 # In these sections of a summary stand the words of others.
 _FOREIGN_SECTION = re.compile(r"request|came in|answered", re.IGNORECASE)

@@ -180,7 +180,8 @@ class TeamLogs:
         return team
 
     def _mail(self, asker: Asker, name: str) -> Sequence[Item]:
-        team = asker.team if name == USER else asker.memory.away or asker.team
+        away = asker.memory.away or asker.team
+        team = (self._team(asker.workspace, away).roster.home or asker.team) if name == USER else away
         path = asker.workspace / TEAMS / team / f"{name}{SUFFIX['mail']}"
         return self._mailboxes.setdefault(path, LogFile(path)).read()
 
