@@ -196,7 +196,7 @@ def reading(count: int, tokens: int) -> tuple[Bench, list[Step]]:
 async def test_a_full_context_is_first_made_smaller_by_clearing_old_results() -> None:
     workspace, steps = reading(7, 8_000)
     floor = await Floor.opened([*steps, "All read."], workspace=workspace)
-    floor = floor.restarted(ScriptedModel([*steps, "All read."], limits=Limits(60_000, 4_000)))
+    floor = floor.restarted(ScriptedModel([*steps, "All read."], limits=Limits(64_000, 4_000)))
     assert await floor.turn("read them all") == Rest()
     assert [type(entry) for entry in only(await floor.entries(), Cleared, Compacted)] == [Cleared]
     told = [getattr(passage.blocks[0], "text", "") for passage in floor.scripted.prompts[-1].passages]
