@@ -1,5 +1,6 @@
 """The mind: what a model is asked, what becomes of its answer, and how room is made when it no longer fits."""
 
+import functools
 from collections.abc import AsyncGenerator, Callable
 
 import anyio
@@ -27,6 +28,7 @@ from tests.runtime.desks import Bench, Floor, last_told, turns, uses
 
 pytestmark = pytest.mark.anyio
 
+SECRET = "ghp_" + "kL9x2mQ8vT4nR7wY1zB5cD3fG6hJ0pS8aE2u"
 SUMMARY = "We read a file and must go on with the next."
 TOO_LONG = PromptTooLong("the prompt has more tokens than the window")
 
@@ -155,8 +157,25 @@ async def test_a_call_larger_than_any_record_is_not_run_and_its_model_is_told_wh
     assert await floor.turn("write") == Rest()
     ((_, ok, text),) = await floor.results()
     assert not ok
-    assert "do it in smaller parts" in text
+    assert text.startswith("Not run: this call has 600,")
+    assert text.endswith("bytes, and all calls of one answer together at most 524,288. Do it in smaller parts.")
     assert floor.bench.files == {}
+
+
+async def test_a_call_that_is_too_large_fails_alone_and_the_others_of_its_step_run() -> None:
+    large, deep = "y" * 400_000, functools.reduce(lambda inner, _: [inner], range(100), "deep")
+    calls = [
+        ("write_file", {"path": "a", "content": "1"}),
+        ("write_file", {"path": "b", "content": large}),
+        ("write_file", {"path": "c", "content": large + "y"}),
+        ("write_file", {"path": "d", "content": deep}),
+        ("bash", {"command": f"echo {SECRET}"}),
+    ]
+    floor = await Floor.opened([Speak("Five.", calls), "I see."])
+    assert await floor.turn("write") == Rest()
+    assert [ok for _, ok, _ in await floor.results()] == [True, True, False, False, True]
+    assert floor.bench.files == {"a": b"1", "b": large.encode()}
+    assert [asked[0] for asked in floor.bench.asked] == [f"echo {SECRET}"]
 
 
 @pytest.mark.behaviour("prompt")

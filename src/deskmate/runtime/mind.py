@@ -3,9 +3,12 @@
 The agent above says when; `core.rendering`, `core.briefs` and `core.compaction` say what.
 """
 
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from typing import Any
 
 import anyio
 
@@ -34,11 +37,12 @@ from deskmate.core.prompts import (
     Told,
     ToolSpec,
 )
+from deskmate.core.records import RECORD_CAP, encode
 from deskmate.core.redaction import Redaction
 from deskmate.core.rendering import Rendered, redacted, said
 from deskmate.core.tasks import Board
 from deskmate.core.view import Origin
-from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, ToolError
+from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
 from deskmate.ports import Model, Workspace
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.presence import Presence
@@ -48,6 +52,8 @@ from deskmate.runtime.voice import Voice
 # Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
 _SAID_CAP, _TOOL_CAP = 40_000, 64
 _HALVINGS = 8
+# The most that the flaw of one call takes in a record, with all around it.
+_FLAW_BYTES = 512
 
 
 class Mind:
@@ -87,9 +93,9 @@ class Mind:
         written = redacted(answer, self._redaction)
         try:
             number = await self._transcript.record(written)
-        except BadRecord as error:
-            await self._transcript.record(_less(written, error))
-            return
+        except BadRecord:
+            written = _less(written)
+            number = await self._transcript.record(written)
         both = enumerate(zip(answer.calls, written.calls, strict=True))
         self._transcript.unwritten = {
             call_id(self._transcript.name, number, index): call.arguments
@@ -178,11 +184,37 @@ class Mind:
         await presence.show("working")
 
 
-def _less(entry: Said, error: BadRecord) -> Said:
-    """Return of an answer that no record can hold what one can, and let the model know by its calls."""
-    flaw = f"this call could not be kept: {error}; do it in smaller parts"
-    calls = tuple(Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=flaw) for call in entry.calls)
-    return Said(text=entry.text[:_SAID_CAP], calls=calls, usage=entry.usage, unfinished=entry.unfinished or not calls)
+def _less(entry: Said) -> Said:
+    """Return of an answer that no record can hold what one can: without the largest calls, whose flaw says why."""
+    kept = Said(text=entry.text[:_SAID_CAP], usage=entry.usage, unfinished=entry.unfinished or not entry.calls)
+    room = RECORD_CAP - _size(kept.body()) - _FLAW_BYTES * len(entry.calls)
+    calls, sizes = list(entry.calls), [_size(call.model_dump()) for call in entry.calls]
+    for index in sorted(range(len(calls)), key=lambda index: -sizes[index]):
+        if sum(sizes) <= room:
+            break
+        calls[index], sizes[index] = _flawed(calls[index], sizes[index]), 0
+    return kept.model_copy(update={"calls": tuple(calls)})
+
+
+def _size(part: Mapping[str, Any]) -> float:
+    """Return how many bytes something takes in a record; no number is large enough for what no record can hold."""
+    try:
+        return len(encode({"part": part, "run": "-", "ord": 0}))
+    except TooLarge:
+        return len(json.dumps(part, ensure_ascii=False).encode(errors="replace"))
+    except BadRecord:
+        return math.inf
+
+
+def _flawed(call: Call, size: float) -> Call:
+    if size == math.inf:
+        why = "its arguments are nested too deeply. Write them flatter."
+    else:
+        why = (
+            f"this call has {size:,} bytes, and all calls of one answer together at most {RECORD_CAP:,}. "
+            "Do it in smaller parts."
+        )
+    return Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=f"Not run: {why}")
 
 
 def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:
