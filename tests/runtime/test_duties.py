@@ -244,6 +244,16 @@ async def test_writing_what_a_file_holds_already_asks_nobody_and_says_that_nothi
     assert await floor.letters() == []
 
 
+async def test_a_person_is_asked_under_the_names_of_the_schema() -> None:
+    write = uses("write_file", file_path="a", content="1")
+    floor = await Floor.opened([write], mode=Mode.DEFAULT, attended=True)
+    async with floor.playing("go"):
+        await floor.until_status("waiting", "permission")
+    (letter,) = await floor.letters()
+    assert isinstance(letter.message, PermissionRequest)
+    assert letter.message.arguments == {"path": "a", "content": "1"}
+
+
 def was_asked(floor: Floor, call: str) -> bool:
     asked = [told.entry for told in floor.told if isinstance(told, Recorded)]
     return any(isinstance(entry, Asked) and entry.call == call for entry in asked)

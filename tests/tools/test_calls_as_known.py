@@ -304,3 +304,23 @@ async def test_without_a_name_a_task_is_an_errand(arguments: dict[str, Any]) -> 
     asking = await Asking.gathered(team=PROJECT)
     assert await (await asking.seat()).told("Task", **arguments) == "general-purpose did: Find it."
     assert asking.office.roster.state.teammates == []
+
+
+# -- arguments under the names of other makers ------------------------------------------------------
+
+
+async def test_files_are_read_written_and_edited_under_the_names_that_models_know() -> None:
+    team = await Asking.gathered()
+    lead = await team.seat(LEAD)
+    assert await lead.told("write_file", file_path="a", content="one\n") == "wrote 1 line to a"
+    assert await lead.told("read_file", file_path="a") == "1\tone"
+    assert await lead.told("edit_file", file_path="a", old_string="one", new_string="1") == "edited a: line 1"
+    both = await lead.refused("read_file", file_path="a", path="b")
+    assert "file_path: Extra inputs are not permitted" in both
+
+
+@pytest.mark.parametrize("given", [0, -1, 601, 999, 600_001, 10**9])
+async def test_a_time_that_makes_no_sense_is_refused_with_its_unit(given: float) -> None:
+    team = await Asking.gathered()
+    told = await (await team.seat(LEAD)).refused("bash", command="make", timeout=given)
+    assert "timeout: it is in seconds, from 1 to 600" in told

@@ -102,3 +102,11 @@ async def test_a_file_that_cannot_be_located_is_not_known() -> None:
 
     attempt = await PlainDesk(Broken()).attempt("bash", command="ls > a")
     assert attempt.subjects == (f"> {HOLE}", "ls")
+
+
+@pytest.mark.parametrize(("given", "seconds"), [(120_000, 120), (600_000, 600), (2_000, 2), (600, 600), (1.5, 1.5)])
+async def test_a_time_above_the_cap_is_taken_as_milliseconds(
+    desk: PlainDesk, workspace: MemoryWorkspace, given: float, seconds: float
+) -> None:
+    await desk.use("bash", command="make", timeout=given, description="Build all of it")
+    assert [asked[1] for asked in workspace.asked] == [seconds]

@@ -125,3 +125,10 @@ def test_a_file_without_a_path_is_refused_in_words_that_ask_for_one(name: str, m
 
 def test_the_traits_of_every_tool_are_known() -> None:
     assert [tool.name for tool in every_tool() if tool.name not in TOOLS] == []
+
+
+def test_a_schema_shows_one_name_for_each_argument() -> None:
+    shown = {tool.name: list(spec(tool).schema["properties"]) for tool in every_tool()}
+    assert shown["bash"] == ["command", "timeout", "run_in_background"]
+    assert shown["edit_file"] == ["path", "old_text", "new_text", "replace_all"]
+    assert shown["read_file"] == ["path", "offset", "limit"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
+from deskmate.core.argument_names import with_our_names
 from deskmate.core.entries import (
     Agreed,
     Asked,
@@ -213,7 +214,12 @@ def _say(memory: Memory, number: int, entry: Said) -> Memory:
     ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
     calls = {
         id_: OpenCall(
-            id_, call.tool, call.arguments, call.flaw, redacted=bool(call.redacted), surplus=index >= CALLS_CAP
+            id_,
+            call.tool,
+            with_our_names(call.tool, call.arguments),
+            call.flaw,
+            redacted=bool(call.redacted),
+            surplus=index >= CALLS_CAP,
         )
         for index, (id_, call) in enumerate(zip(ids, entry.calls, strict=True))
     }

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from deskmate.core import members
 from deskmate.core.actions import Settle
+from deskmate.core.argument_names import with_our_names
 from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory, OpenCall
@@ -339,7 +340,7 @@ def _only_reads(tool: str) -> bool:
 
 def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
     try:
-        return tool.arguments.model_validate(dict(given))
+        return tool.arguments.model_validate(dict(with_our_names(tool.name, given)))
     except ValidationError as error:
         flaws = "; ".join(map(_flaw, error.errors(include_url=False, include_input=False)[:_FLAWS]))
         raise ToolError(f"{tool.name} does not take that: {flaws}; it takes {_known(tool.arguments)}") from error

@@ -22,6 +22,7 @@ background   TaskOutput, TaskStop
 skill        Skill
 described    what all tools share: name, text, arguments; and how a model is shown them
 clips        bounds for all that a model reads
+seconds      times, also where a model counts in milliseconds
 
 Their traits and who has them stand in `core.roles`. A tool touches nothing but the `Desk` it is handed.
 """

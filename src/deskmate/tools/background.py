@@ -1,13 +1,15 @@
 """TaskOutput, TaskStop: look at and end what runs in the background. The runtime below keeps it."""
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from deskmate.core.results import Result
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
 from deskmate.tools.described import Arguments, Described
+from deskmate.tools.seconds import MOST_SECONDS, read_seconds
 
 
 class StopArguments(Arguments):
@@ -20,7 +22,9 @@ class OutputArguments(StopArguments):
     """What to look at, and how long to wait for it."""
 
     block: bool = Field(False, description="wait until it ends")
-    timeout: float = Field(30, ge=0, le=600, description="seconds to wait, 600 at most")
+    timeout: Annotated[float, BeforeValidator(read_seconds(0))] = Field(
+        30, ge=0, le=MOST_SECONDS, description="seconds to wait, 600 at most"
+    )
 
 
 class TaskOutput(Described):

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.names import COMMAND, blob_name
 from deskmate.core.patterns import HOLE, words_of
@@ -15,6 +17,7 @@ from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.texts import text
 from deskmate.tools.described import Arguments, Described
+from deskmate.tools.seconds import MOST_SECONDS, read_seconds
 from deskmate.tools.shell_commands import commands_of
 from deskmate.tools.shell_hints import hints_of
 from deskmate.tools.shell_words import Word, unescaped
@@ -35,9 +38,11 @@ class BashArguments(Arguments):
     """What every agent may ask of bash."""
 
     command: str = Field(min_length=1)
-    timeout: float | None = Field(
-        None, ge=1, le=600, description="seconds until it is stopped: 120 if not given, 600 at most"
+    timeout: Annotated[float | None, BeforeValidator(read_seconds(1))] = Field(
+        None, ge=1, le=MOST_SECONDS, description="seconds until it is stopped: 120 if not given, 600 at most"
     )
+    # Models write one, whatever the schema says. People read it beside the command.
+    description: SkipJsonSchema[str] = ""
 
     @field_validator("command")
     @classmethod

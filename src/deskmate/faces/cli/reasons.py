@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from deskmate.faces.cli.texts import clean, gist, one_line
 
 # The arguments that tell most of a call.
-TELLING = ("path", "command", "pattern")
+TELLING = ("path", "file_path", "command", "pattern")
 _TRACEBACK = re.compile(r"\s*(?:[+|]\s*)*(?:Exception Group )?Traceback \(most recent call last\):")
 # Of a group of exceptions each line has a margin.
 _MARGIN = re.compile(r"^(?:\s*[|+](?=[ -]))*\s?")
@@ -69,7 +69,8 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
         return f"{tool} {_task(arguments)} {arguments.get('status', '')}"
     telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
     first = next((value for value in telling if isinstance(value, str)), "")
-    return f"{tool} {first}"
+    about = arguments.get("description") if tool == "bash" else None
+    return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}"
 
 
 def begun(tool: str, arguments: Mapping[str, object]) -> str:

@@ -1,0 +1,20 @@
+"""Seconds: a time that a call may take, also where a model counts in milliseconds."""
+
+from collections.abc import Callable
+
+MOST_SECONDS = 600
+
+
+def read_seconds(least: int) -> Callable[[object], object]:
+    """Return what reads a time as seconds, from `least` on: one above the cap was meant in milliseconds."""
+
+    def read(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        if value > MOST_SECONDS and least <= value / 1000 <= MOST_SECONDS and value >= 1000:
+            return value / 1000
+        if not least <= value <= MOST_SECONDS:
+            raise ValueError(f"it is in seconds, from {least} to {MOST_SECONDS}")
+        return value
+
+    return read
