@@ -283,7 +283,7 @@ class Mail(Protocol):
     async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
         """Send; raise UnknownRecipient, naming who is here, or TooLarge."""
 
-    async def answer_plan(self, planner: str, response: PlanResponse, *, id_: str = "") -> None:
+    async def answer(self, asker: str, response: PlanResponse, *, id_: str = "") -> None:
         """Send the one answer to a plan; raise Refused if it was answered before."""
 
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivered:

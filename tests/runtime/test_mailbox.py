@@ -19,8 +19,9 @@ from deskmate.core.messages import (
     ShutdownRequest,
     Undeliverable,
 )
+from deskmate.core.names import mail
 from deskmate.core.records import Record, encode
-from deskmate.errors import TooLarge, UnknownRecipient
+from deskmate.errors import Refused, TooLarge, UnknownRecipient
 from deskmate.runtime.mailbox import Delivery
 from deskmate.runtime.streams import RETRY_SECONDS
 from tests.runtime import Killed, Moment, Process, contents, die, fail, passing
@@ -347,3 +348,34 @@ async def test_a_broadcast_too_large_for_one_address_is_sent_to_nobody(team: Pro
         await broadcast(team, ["bob", "carol-of-the-long-name"], fits_bob)
     assert await team.store.read("mail/bob") == []
     assert await broadcast(team, ["bob"], fits_bob) == Delivery(reached=("bob",), missed=())
+
+
+# -- answering ------------------------------------------------------------------------------------
+
+
+async def test_of_answers_given_at_once_by_two_processes_one_counts_and_the_others_are_refused(team: Process) -> None:
+    refused = list[Exception]()
+
+    async def answer(approve: bool) -> None:
+        try:
+            yes = PermissionResponse(request_id="bob:1.0", approve=approve)
+            await team.another().mailbox("user").answer("bob", yes)
+        except Refused as error:
+            refused.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for approve in (True, False, True):
+            tasks.start_soon(answer, approve)
+    assert len(refused) == 2
+    assert all("request 'bob:1.0' before; the first answer counts" in str(error) for error in refused)
+    assert len(await team.hear("bob")) == 1
+
+
+async def test_a_plan_that_the_lead_answered_is_not_answered_again_by_the_user(team: Process) -> None:
+    await team.mailbox("lead").send("bob", PlanResponse(request_id="bob:2.0", approve=False, content="no"))
+    with pytest.raises(Refused, match=r"lead refused plan 'bob:2.0' before"):
+        await team.mailbox("user").answer("bob", PlanResponse(request_id="bob:2.0", approve=True))
+    # A word that looks like an answer and is none of theirs does not keep the user from answering.
+    await team.mailbox("alice").send("bob", PlanResponse(request_id="bob:3.0", approve=True))
+    await team.mailbox("user").answer("bob", PlanResponse(request_id="bob:3.0", approve=False, content="no"))
+    assert len(await team.store.read(mail("bob"))) == 3

@@ -9,6 +9,8 @@ looking      who is on a team, its board, what it came to
 listening    a member's mail and transcript
 post         the mail of a team as it flows
 acting       the user's hand: sending, stopping, the board, losses accepted
+open_questions  what waits for the user in a team, answered from any shell
+answers      what the user replies, and says to all
 cleanup      teams removed for good, and which may be
 checking     whether machine, settings and workspace are fit for a team
 losses       what of a team cannot be read, and whom that stops
@@ -30,7 +32,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from deskmate.core.messages import BODY_CAP
-from deskmate.core.names import LEAD, USER
+from deskmate.core.names import ALL, LEAD, USER
 
 if TYPE_CHECKING:
     from deskmate.app.discretion import redaction_of, seclude
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 GOAL_CAP = BODY_CAP - 1024
 
 __all__ = [
+    "ALL",
     "GOAL_CAP",
     "LEAD",
     "USER",

@@ -17,6 +17,7 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
+from deskmate.app.answers import broadcast
 from deskmate.app.confining import sandbox_of
 from deskmate.app.discretion import redaction_of
 from deskmate.app.looking import SeenTask, see_task
@@ -27,7 +28,7 @@ from deskmate.config import load, state_folder
 from deskmate.core.claims import refusal
 from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.names import LEAD, ROSTER, USER, mail, same_name, split_stream
+from deskmate.core.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.quiet import has_word
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
@@ -54,7 +55,6 @@ class Sent:
 
     team: str
     recipient: str
-    id: str
     live: bool
 
 
@@ -78,13 +78,16 @@ class Stopped:
 
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
-    """Put the user's words into a member's mailbox; raise UnknownRecipient, naming who is there."""
+    """Put the user's words into a member's mailbox, or into all; raise UnknownRecipient, naming who is there."""
     if same_name(name, USER):
         raise UnknownRecipient("'user' is you; name who is to hear it, such as lead")
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         live = desk.reading.holder() is not None
+        if same_name(name, ALL):
+            reached = await broadcast(desk.mailbox, await desk.roster.refresh(), text)
+            return Sent(desk.reading.team, ", ".join(reached), live)
         envelope = await desk.mailbox.send(name, Plain(content=text))
-        return Sent(desk.reading.team, envelope.recipient, envelope.id, live)
+        return Sent(desk.reading.team, envelope.recipient, live)
 
 
 async def add_task(
@@ -100,7 +103,7 @@ async def add_task(
 ) -> TaskChanged:
     """Put a task on the board; raise TaskRefused where the rules do not allow it, BadInput for what is no task id."""
     blockers = [parse_id(one) for one in blocked_by]
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         owner = owner and (await desk.roster.refresh()).spelled(owner)
         task = await desk.board.create(
             USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
@@ -110,7 +113,7 @@ async def add_task(
 
 async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:
     """Give a task to a member; raise TaskRefused where it is not there or the task is over."""
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         owner = (await desk.roster.refresh()).spelled(name)
         return desk.changed(await desk.board.assign(USER, parse_id(task), owner))
 
@@ -118,7 +121,7 @@ async def assign_task(folder: Path | None, team: str | None, task: str, name: st
 async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskChanged:
     """Take a task off the board, and the edges to it; raise TaskRefused where there is none."""
     id_ = parse_id(task)
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         freed = freed_by(await desk.board.refresh(), id_)
         return desk.changed(await desk.board.delete(USER, id_), freed)
 
@@ -130,7 +133,7 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
     An agent may have written it: it is confined as those are.
     """
     id_ = parse_id(task)
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         board = await desk.board.refresh()
         found = board.tasks.get(id_, Task(id_, ""))
         receipt = None
@@ -150,7 +153,7 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
 
     A member whose transcript has lost its end goes on without it. Raises Held while somebody plays that member.
     """
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         # Lines that were put in by hand may share a number.
         for stream, number in dict.fromkeys(lost):
             match split_stream(stream):
@@ -160,7 +163,7 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
                     await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
 
 
-async def _accept_cut(desk: "_Desk", name: str) -> None:
+async def _accept_cut(desk: "Desk", name: str) -> None:
     async with desk.pen.store.hold(name, "the user, to accept a loss"):
         await (await Transcript.load(desk.pen, name)).accept_cut()
     member = (await desk.roster.refresh()).members[name]
@@ -179,7 +182,7 @@ def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
-async def _bench(desk: "_Desk", at: Path) -> LocalWorkspace:
+async def _bench(desk: "Desk", at: Path) -> LocalWorkspace:
     """Return the team's workspace as the user's own, in which a command may write where the user stands, too."""
     sandbox = await to_thread.run_sync(sandbox_of, load(os.environ))
     sandbox = replace(sandbox, writable=(*sandbox.writable, at))
@@ -211,7 +214,7 @@ async def stop(
 
     `tell` hears how it goes meanwhile.
     """
-    with _opened(folder, team) as desk:
+    with open_desk(folder, team) as desk:
         roster = await desk.roster.refresh()
         name = roster.spelled(name)
         if why := recipient_refusal(roster, name):
@@ -226,7 +229,7 @@ async def stop(
         return waiting.told("waiting", f"it has not left within {patience_seconds:.0f} s; the request stands")
 
 
-def _check_stoppable(desk: "_Desk", name: str) -> None:
+def _check_stoppable(desk: "Desk", name: str) -> None:
     team, holder = desk.reading.team, desk.reading.holder()
     if name == USER:
         raise Refused("'user' is you; name a teammate")
@@ -243,7 +246,7 @@ def _check_stoppable(desk: "_Desk", name: str) -> None:
 class _Waiting:
     """The wait for what becomes of one request to stop."""
 
-    def __init__(self, desk: "_Desk", name: str, request: str, heard: int) -> None:
+    def __init__(self, desk: "Desk", name: str, request: str, heard: int) -> None:
         self._desk, self._name, self._request, self._heard = desk, name, request, heard
         self._told = ""
 
@@ -284,7 +287,7 @@ class _Waiting:
         return None
 
 
-class _Desk:
+class Desk:
     """A team opened for the user, whose name is on all that is written."""
 
     def __init__(self, reading: Reading, pen: Pen) -> None:
@@ -299,8 +302,9 @@ class _Desk:
 
 
 @contextmanager
-def _opened(folder: Path | None, team: str | None) -> Iterator[_Desk]:
+def open_desk(folder: Path | None, team: str | None) -> Iterator[Desk]:
+    """Open a team for the user; raise Refused for one that another began."""
     reading = reading_of(folder, team)
     Signing(state_folder(os.environ), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        yield _Desk(reading, Pen(store, SystemClock(), redaction_of()))
+        yield Desk(reading, Pen(store, SystemClock(), redaction_of()))

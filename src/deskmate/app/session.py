@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import anyio
 
+from deskmate.app.answers import Answer, answer_to, broadcast
 from deskmate.app.furnishing import Furniture, check_model
 from deskmate.app.listening import Letter, entries_in
 from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
@@ -22,7 +23,7 @@ from deskmate.app.teams import Teams
 from deskmate.core.entries import Entry
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, PolicySet, recipient_refusal
-from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanResponse, ShutdownRequest
+from deskmate.core.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy import Mode
 from deskmate.core.questions import Question
@@ -38,8 +39,6 @@ __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "atten
 
 # What happens within this is looked at together.
 _BREATH_SECONDS = 0.05
-
-Answer: TypeAlias = Literal["yes", "always", "no"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +255,10 @@ class Session:
         """Say something to a member; raise UnknownRecipient, naming who is there."""
         await self._mailbox.send(to, Plain(content=text))
 
+    async def say_to_all(self, text: str) -> tuple[str, ...]:
+        """Say something to every agent on the team; return who was reached."""
+        return await broadcast(self._mailbox, self._office.roster.state, text)
+
     async def interrupt(self, name: str = LEAD) -> None:
         """Cut what a member does; it rests until somebody in charge writes to it."""
         await self._mailbox.send(name, Interrupt())
@@ -321,19 +324,11 @@ class Session:
             raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
         try:
             with self._questions.closing(question):
-                await self._send_answer(question, answer != "no", words)
+                await self._mailbox.answer(question.member, answer_to(question, answer, words))
         finally:
             self._tell()
         if rule:
             await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
-
-    async def _send_answer(self, question: Question, approve: bool, words: str) -> None:
-        if question.shake is Shake.PLAN:
-            plan = PlanResponse(request_id=question.id, approve=approve, content=words)
-            await self._mailbox.answer_plan(question.member, plan)
-        else:
-            call = PermissionResponse(request_id=question.id, approve=approve, content=words)
-            await self._mailbox.send(question.member, call)
 
     async def set_mode(self, mode: Mode, name: str | None = None) -> None:
         """Let another mode hold for the team and the lead's home, or for one member.

@@ -16,7 +16,9 @@ from deskmate.errors import BadName
 LEAD = "lead"
 USER = "user"
 IN_CHARGE = frozenset({LEAD, USER})
-RESERVED = frozenset({LEAD, USER, "all", "anyone", "everyone", "system"})
+# Who writes to this name writes to every agent on the team.
+ALL = "all"
+RESERVED = frozenset({LEAD, USER, ALL, "anyone", "everyone", "system"})
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CALL = re.compile(r"([^:]{1,64}):([1-9][0-9]{0,15})\.(0|[1-9][0-9]{0,5})")

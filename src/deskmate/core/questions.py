@@ -81,7 +81,7 @@ def read_mail(questions: Questions, roster: Roster, items: Iterable[Item]) -> Qu
             if question.id not in asked or not _asks(roster, asked[question.id]):
                 asked = {id_: one for id_, one in asked.items() if id_ != question.id and not _replaces(question, one)}
                 asked[question.id] = question
-        elif id_ := _answered(envelope):
+        elif id_ := answered_id(envelope):
             answered.add(id_)
     return _pruned(replace(questions, asked=asked, answered=frozenset(answered)))
 
@@ -116,7 +116,8 @@ def _question(envelope: Envelope) -> Question | None:
     return None
 
 
-def _answered(envelope: Envelope) -> str | None:
+def answered_id(envelope: Envelope) -> str | None:
+    """Return the id of the question that a message answers, None if it answers none or its sender may not."""
     match envelope.message:
         case PermissionResponse(request_id=id_) if envelope.sender == USER:
             return id_

@@ -27,7 +27,8 @@ from deskmate.core.messages import (
     envelope_in,
     read_hearable,
 )
-from deskmate.core.names import IN_CHARGE, LEAD, USER, agent_id, box, is_call, mail
+from deskmate.core.names import LEAD, USER, agent_id, box, is_call, mail
+from deskmate.core.questions import answered_id
 from deskmate.core.records import Damaged, Item, Record
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
@@ -64,17 +65,18 @@ class Mailbox:
         envelope = self._addressed(recipient, message, id_ or f"{self.me}:{secrets.token_hex(8)}")
         return await self._send(envelope)
 
-    async def answer_plan(self, planner: str, response: PlanResponse, *, id_: str = "") -> None:
-        """Send the one answer to a plan; raise Refused if lead or user answered it before.
+    async def answer(self, asker: str, response: PermissionResponse | PlanResponse, *, id_: str = "") -> None:
+        """Send the one answer to a request; raise Refused if somebody who may answered it before.
 
         The same `id_` may be sent again after a crash.
         """
-        envelope = await self._checked(self._addressed(planner, response, id_ or f"{self.me}:{secrets.token_hex(8)}"))
+        envelope = await self._checked(self._addressed(asker, response, id_ or f"{self.me}:{secrets.token_hex(8)}"))
         first: Envelope | None = None
 
         def body(items: Sequence[Item]) -> dict[str, Any] | None:
             nonlocal first
-            first = next((one for item in items if (one := _plan_answer(item, response.request_id))), None)
+            answers = (one for item in items if (one := envelope_in(item)))
+            first = next((one for one in answers if answered_id(one) == response.request_id), None)
             return None if first else envelope.body()
 
         # Decided and appended on the same mailbox: of two who answer at once, one is refused.
@@ -291,19 +293,12 @@ def _letter(item: Item, me: str) -> _Letter | str:
     return _Letter(envelope, size)
 
 
-def _plan_answer(item: Item, request_id: str) -> Envelope | None:
-    """Return the answer to this plan that an item of mail holds, from somebody who may answer it."""
-    match envelope_in(item):
-        case Envelope(message=PlanResponse(request_id=id_)) as envelope if id_ == request_id:
-            return envelope if envelope.sender in IN_CHARGE else None
-    return None
-
-
 def answered_before(first: Envelope) -> str:
-    """Return who answered a plan first, and what."""
-    assert isinstance(first.message, PlanResponse), "only plans are answered once"
+    """Return who answered a request first, and what."""
+    assert isinstance(first.message, PlanResponse | PermissionResponse), "only these are answered once"
+    what = "plan" if isinstance(first.message, PlanResponse) else "request"
     verb = "approved" if first.message.approve else "refused"
-    return f"{first.sender} {verb} plan '{first.message.request_id}' before; the first answer counts"
+    return f"{first.sender} {verb} {what} '{first.message.request_id}' before; the first answer counts"
 
 
 def _is_for_model(memory: Memory, envelope: Envelope, answered: set[str]) -> bool:

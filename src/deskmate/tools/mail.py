@@ -163,7 +163,7 @@ async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
         there_are = ", ".join(f"{plan.id} from {plan.planner}" for plan in plans) or "none"
         raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
-    await desk.mail.answer_plan(teammate, response, id_=desk.call)
+    await desk.mail.answer(teammate, response, id_=desk.call)
     text = "approved" if approve else "refused; another plan may follow"
     return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
 

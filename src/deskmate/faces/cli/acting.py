@@ -3,6 +3,7 @@
 `team_commands` stands above; `deskmate.app` does it, under the name of the user.
 """
 
+import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import Any, TypeVar
 
 import anyio
 
-from deskmate.app import acting
+from deskmate.app import Question, acting
 from deskmate.app.acting import TaskChanged
+from deskmate.app.answers import Answer
+from deskmate.app.open_questions import answer as give_answer
+from deskmate.app.open_questions import look_at_questions
+from deskmate.faces.cli import outputs
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.listings import numbers, state_of
-from deskmate.faces.cli.tables import note, put
+from deskmate.faces.cli.tables import note, put, sheet_for
 from deskmate.faces.cli.texts import one_line
+from deskmate.faces.talk.asking import asker, shell_lines, subject
 
 EXIT_CODES = {"left": 0, "refused": 1, "waiting": 1}
 
@@ -25,8 +31,48 @@ T = TypeVar("T")
 def send(folder: Path | None, team: str | None, name: str, text: str) -> int:
     """Send a member the user's words."""
     sent = _wait_for(partial(acting.send, folder, team, name, text))
-    when = "" if sent.live else f"; nobody plays the team now; it hears that after: deskmate resume {sent.team}"
-    return put([f"sent to {sent.recipient}@{sent.team}{when}"])
+    return put([f"sent to {sent.recipient}@{sent.team}{_later(sent.team, live=sent.live)}"])
+
+
+def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
+    """Print what waits for the user's word."""
+    seen = _wait_for(partial(look_at_questions, folder, team))
+    if as_json:
+        return put(
+            [outputs.line({"team": seen.team, "live": seen.live, "questions": list(map(_fields, seen.questions))})]
+        )
+    if not seen.questions:
+        return put([f"team {seen.team}: nothing waits for your answer"])
+    sheet = sheet_for(sys.stdout)
+    return put([sheet.painted(line) for one in seen.questions for line in shell_lines(one, seen.colours)])
+
+
+def _fields(question: Question) -> outputs.Fields:
+    return {
+        "id": question.id,
+        "member": question.member,
+        "at": question.at,
+        "kind": question.shake.value,
+        "tool": question.tool or None,
+        "arguments": dict(question.arguments),
+        "reason": question.reason,
+        "plan": question.plan,
+        "rule": question.rule,
+    }
+
+
+def answer(folder: Path | None, team: str | None, id_: str | None, word: Answer, words: str) -> int:
+    """Answer a question of a member."""
+    seen = _wait_for(partial(give_answer, folder, team, id_, word, words))
+    (question,) = seen.questions
+    rule = f"; from now on: {one_line(question.rule or '')}" if word == "always" else ""
+    return put(
+        [f"{word} to {asker(question)}@{seen.team}: {subject(question)}{rule}{_later(seen.team, live=seen.live)}"]
+    )
+
+
+def _later(team: str, *, live: bool) -> str:
+    return "" if live else f"; nobody plays the team now; it hears that after: deskmate resume {team}"
 
 
 def stop(folder: Path | None, team: str | None, name: str) -> int:

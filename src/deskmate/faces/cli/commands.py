@@ -36,8 +36,10 @@ Examples:
   deskmate run - --output json < goal.txt
   deskmate -C ../api run "list the endpoints" --model openai:gpt-5.5
   deskmate resume
+  deskmate teams
   deskmate board
-  deskmate tail lead -f
+  deskmate tail -f
+  deskmate answer
 
 \b
 Environment, over the settings file (deskmate/settings.toml in ~/.config):

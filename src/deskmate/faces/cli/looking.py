@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deskmate.app import Sum
-from deskmate.app.listening import look_at_inbox
+from deskmate.app.listening import SeenInbox, look_at_inbox
 from deskmate.app.looking import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.listings import (
@@ -110,14 +110,21 @@ def task_fields(task: SeenTask) -> Fields:
     return {**fields, "receipt": task.receipt.model_dump(mode="json") if task.receipt else None}
 
 
-def inbox(folder: Path | None, team: str | None, name: str, *, as_json: bool) -> int:
-    """Print a member's mail."""
-    seen = look_at_inbox(folder, team, name)
+def inbox(folder: Path | None, team: str | None, name: str | None, *, as_json: bool) -> int:
+    """Print a member's mail; that of the lead and of the user if nobody is named."""
+    seen = [look_at_inbox(folder, team, one) for one in ([name] if name else ("lead", "user"))]
+    damage = list(dict.fromkeys(words for one in seen for words in one.damage))
     if as_json:
-        letters = [{**letter.fields, "number": letter.number, "heard": letter.heard} for letter in seen.letters]
-        fields = {"team": seen.team, "member": seen.member, "before": seen.before, "mail": letters}
-        return put([outputs.line({**fields, "damage": list(seen.damage)})], seen.damage)
-    return put(list(map(sheet_for(sys.stdout).painted, inbox_lines(seen, time.time()))), seen.damage)
+        fields = [_inbox_fields(one) for one in seen]
+        return put([outputs.line(fields[0] if name else {"team": seen[0].team, "inboxes": fields})], damage)
+    lines = [line for one in seen for line in inbox_lines(one, time.time())]
+    return put(list(map(sheet_for(sys.stdout).painted, lines)), damage)
+
+
+def _inbox_fields(seen: SeenInbox) -> Fields:
+    letters = [{**letter.fields, "number": letter.number, "heard": letter.heard} for letter in seen.letters]
+    fields = {"team": seen.team, "member": seen.member, "before": seen.before, "mail": letters}
+    return {**fields, "damage": list(seen.damage)}
 
 
 def cost(folder: Path | None, team: str | None, *, as_json: bool) -> int:

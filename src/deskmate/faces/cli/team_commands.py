@@ -16,12 +16,18 @@ from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importi
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from deskmate.app.answers import Answer
+
+ANSWERS: "dict[str, Answer]" = {"yes": "yes", "always": "always", "no": "no"}
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _team_option(command: Command) -> Command:
     return click.option(
-        "--team", metavar="NAME", shell_complete=completing.teams, help="The team. Else: the one last written to."
+        "--team",
+        metavar="NAME",
+        shell_complete=completing.teams,
+        help="The team. Default: the last one with a message.",
     )(command)
 
 
@@ -117,7 +123,7 @@ class Board(Suggesting):
 def board() -> None:
     """Show the tasks of a TEAM and what holds each up, or change them by your own hand.
 
-    Without TEAM, the team last written to.
+    Without TEAM, the last team that something was said to.
     """
 
 
@@ -126,7 +132,7 @@ def board() -> None:
 @_json_option
 @click.pass_context
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
-    """Show the tasks of a TEAM, the one last written to if none is named."""
+    """Show the tasks of a TEAM; without it, of the last team that something was said to."""
     with importing():
         from deskmate.faces.cli import looking
 
@@ -194,15 +200,15 @@ def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.mailboxes)
+@click.argument("name", required=False, shell_complete=completing.mailboxes)
 @_team_argument
 @_json_option
 @click.pass_context
-def inbox(ctx: click.Context, /, name: str, team: str | None, as_json: bool) -> int:
+def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bool) -> int:
     """Show the mail of the member NAME: what it has not heard, marked, and below it the last 20 that it has.
 
-    Without TEAM, in the one last written to. Looking changes nothing. Of your own, which is that of user, nothing is
-    known to be heard.
+    Without NAME, the mail of the lead and your own, which is that of user. Without TEAM, in the last team that
+    something was said to. Looking changes nothing. Of your own mail nothing is known to be heard.
     """
     with importing():
         from deskmate.faces.cli import looking
@@ -211,16 +217,16 @@ def inbox(ctx: click.Context, /, name: str, team: str | None, as_json: bool) -> 
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.members)
+@click.argument("name", default="lead", shell_complete=completing.members)
 @_team_argument
 @click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
 @click.option("-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="So many entries.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry, whole.")
 @click.pass_context
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
-    """Show what the member NAME heard, said and did.
+    """Show what the member NAME heard, said and did; without NAME, the lead.
 
-    Without TEAM, in the one last written to.
+    Without TEAM, in the last team that something was said to.
     """
     with importing():
         from deskmate.faces.cli import transcripts
@@ -234,7 +240,10 @@ def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last:
 @_team_option
 @click.pass_context
 def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
-    """Send the member NAME a message from you. With - for TEXT it is read from stdin."""
+    """Send the member NAME a message from you, or everybody with all for NAME.
+
+    With - for TEXT it is read from stdin.
+    """
     words = from_stdin() if text == "-" else text
     if not words or not words.strip():
         raise click.UsageError("There is no text to send.", ctx)
@@ -245,13 +254,47 @@ def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
 
 
 @click.command()
+@click.argument("words", nargs=-1, metavar="[ID] yes|always|no [WORDS]")
+@_team_option
+@_json_option
+@click.pass_context
+def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_json: bool) -> int:
+    """List the questions that wait for your answer, or answer one.
+
+    Members ask for permission, and hand in plans. Without anything, all that is open is listed.
+
+    [ID] yes|always|no [WORDS] answers a question. ID names it; without it, the only open one is meant. yes allows it,
+    always also allows all like it from now on, no refuses it, with WORDS as the reason. The first answer counts,
+    whoever gives it. It works from any shell, also while nobody plays the team.
+    """
+    id_, word, rest = _answer(words)
+    if words and word is None:
+        raise click.UsageError("Answer with: deskmate answer [ID] yes|always|no [WORDS]", ctx)
+    if word and as_json:
+        raise click.UsageError("--json lists questions. Leave it out to answer one.", ctx)
+    with importing():
+        from deskmate.faces.cli import acting
+
+    if word is None:
+        return acting.questions(ctx.meta["workspace"], team, as_json=as_json)
+    return acting.answer(ctx.meta["workspace"], team, id_, word, bounded(rest))
+
+
+def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
+    """Return the id of a question, if there is one, the answer and the words for it."""
+    id_, rest = (None, words) if words[:1] and words[0] in ANSWERS else (words[0] if words else None, words[1:])
+    word = ANSWERS.get(rest[0]) if rest else None
+    return id_, word, " ".join(rest[1:])
+
+
+@click.command()
 @_team_argument
 @_json_option
 @click.pass_context
 def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     """Show what a TEAM has used and spent, by member and model.
 
-    Without TEAM, the one last written to.
+    Without TEAM, the last team that something was said to.
     """
     with importing():
         from deskmate.faces.cli import looking
@@ -326,4 +369,4 @@ def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool,
     return face.trust_team(folder, team, asks=not yes) if team else face.trust(folder, asks=not yes)
 
 
-TEAM_COMMANDS = (teams, board, inbox, tail, send, cost, stop, doctor, trust)
+TEAM_COMMANDS = (teams, board, inbox, tail, send, answer, cost, stop, doctor, trust)

@@ -36,6 +36,19 @@ def content_of(question: Question) -> str:
     return json.dumps(asked, sort_keys=True, default=str)
 
 
+def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLine]:
+    """Return a question whole, as it is answered from a shell: by its id."""
+    what = " hands in a plan" if question.shake == "plan" else f" asks: may I use {exact(question.tool)}?"
+    name = Cell(asker(question), colours.get(sender_of(question.member)))
+    id_ = exact(question.id)
+    always = f"yes, always (adds the rule: {exact(question.rule)})" if question.rule is not None else "yes"
+    return [
+        (Cell(f"{id_}: "), name, Cell(what)),
+        *((Cell(f"    {line}".rstrip()),) for line in _details(question)),
+        (Cell(f"answer with: deskmate answer {id_} {always} or no WORDS"),),
+    ]
+
+
 def question_lines(
     number: int, question: Question, colours: Mapping[str, str], same: Sequence[int] = ()
 ) -> list[CleanLine]:

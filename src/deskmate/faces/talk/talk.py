@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 
 from deskmate import DeskmateError, Refused
-from deskmate.app import LEAD, USER, Mode
+from deskmate.app import ALL, LEAD, USER, Mode
 from deskmate.app.listening import look_at_inbox
 from deskmate.app.looking import SeenBoard, look_at_cost
 from deskmate.faces.cli.listings import (
@@ -111,6 +111,9 @@ class Talk:
         name = self._session.spelled(name)
         if name == USER:
             raise Refused("'user' is you")
+        if name.lower() == ALL:
+            reached = await self._session.say_to_all(words)
+            return _plain(f"said to {', '.join(reached)}")
         return await self._speak(words, name)
 
     async def _speak(self, words: str, to: str) -> Lines:
@@ -335,5 +338,6 @@ def _usage(command: Command) -> str:
 
 def _help(sheet: Sheet) -> Lines:
     words = [["WORDS", "say something to the lead"], ["@NAME WORDS", "say something to a teammate"]]
+    words.append(["@all WORDS", "say something to everybody on the team"])
     rows = [*words, *([command.usage, command.about] for command in COMMANDS.values())]
     return sheet.lines([*rows, ["//WORDS, @@WORDS", "say words that begin with / or @"]], gives=1)

@@ -1,0 +1,32 @@
+"""Answers: what the user replies to a question, and says to all, from a session or from any shell.
+
+`session` and `acting` send what is made here.
+"""
+
+import secrets
+from typing import Literal, TypeAlias
+
+from deskmate.core.handshakes import Shake
+from deskmate.core.members import Roster
+from deskmate.core.messages import Broadcast, PermissionResponse, PlanResponse
+from deskmate.core.names import USER
+from deskmate.core.questions import Question
+from deskmate.errors import Refused
+from deskmate.runtime.mailbox import Mailbox
+
+Answer: TypeAlias = Literal["yes", "always", "no"]
+
+
+def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
+    """Return the message that answers a question; raise Refused for `always` if no rule could stand in for the user."""
+    if answer == "always" and question.rule is None:
+        raise Refused("no rule can stand in for you here; answer yes or no")
+    response = PlanResponse if question.shake is Shake.PLAN else PermissionResponse
+    return response(request_id=question.id, approve=answer != "no", content=words)
+
+
+async def broadcast(mailbox: Mailbox, roster: Roster, text: str) -> tuple[str, ...]:
+    """Say something to every agent on a team in the user's name; return who was reached."""
+    here = [name for name, member in roster.members.items() if member.here]
+    id_ = f"{USER}:{secrets.token_hex(8)}"
+    return (await mailbox.broadcast(here, Broadcast(content=text), id_=id_)).reached

@@ -1,0 +1,79 @@
+"""What waits for the user's word in a team, seen and answered from any shell, played or not.
+
+`acting` beside opens the team; `runtime.questions` below tells what is open.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from deskmate.app.acting import Desk, open_desk
+from deskmate.app.answers import Answer, answer_to
+from deskmate.app.reading import colours_of
+from deskmate.app.teams import permit
+from deskmate.core.members import PolicySet
+from deskmate.core.names import USER
+from deskmate.core.questions import Question
+from deskmate.core.spending import Caps
+from deskmate.errors import Refused
+from deskmate.runtime.feed import Feed
+from deskmate.runtime.office import Office
+from deskmate.runtime.purse import Purse
+from deskmate.runtime.questions import Questions
+
+
+@dataclass(frozen=True, slots=True)
+class SeenQuestions:
+    """The open questions of a team, in the order they were asked. `live`: whether somebody plays the team."""
+
+    team: str
+    questions: tuple[Question, ...]
+    colours: dict[str, str]
+    live: bool
+
+
+async def look_at_questions(folder: Path | None, team: str | None) -> SeenQuestions:
+    """Return what waits for the user's word in a team."""
+    async with _asked(folder, team) as (_, seen):
+        return seen
+
+
+async def answer(folder: Path | None, team: str | None, id_: str | None, answer: Answer, words: str) -> SeenQuestions:
+    """Answer the question of that id, or the only one that is open; return it alone.
+
+    The first answer counts. Raises Refused for a question that is not open, naming those that are.
+    """
+    async with _asked(folder, team) as (desk, seen):
+        question = _meant(seen, id_)
+        await desk.mailbox.answer(question.member, answer_to(question, answer, words))
+        if answer == "always" and question.rule:
+            policy = PolicySet(by=USER, add_rules=(question.rule,), at=desk.pen.clock.timestamp())
+            await permit(desk.roster, policy)
+            # Where its lead goes back to, as if the user had been asked there.
+            if home := desk.roster.state.home:
+                with open_desk(folder, home) as at_home:
+                    await permit(at_home.roster, policy)
+        return SeenQuestions(seen.team, (question,), seen.colours, seen.live)
+
+
+@asynccontextmanager
+async def _asked(folder: Path | None, team: str | None) -> AsyncIterator[tuple[Desk, SeenQuestions]]:
+    with open_desk(folder, team) as desk:
+        roster = await desk.roster.refresh()
+        office = Office(desk.pen, desk.roster, desk.board, Purse(desk.pen, Caps()), Feed())
+        questions = await Questions(office).refresh()
+        live = desk.reading.holder() is not None
+        yield desk, SeenQuestions(desk.reading.team, questions, colours_of(roster), live)
+
+
+def _meant(seen: SeenQuestions, id_: str | None) -> Question:
+    there = {question.id: question for question in seen.questions}
+    if not there:
+        raise Refused(f"nothing waits for your answer in team '{seen.team}'")
+    if id_ is None and len(there) == 1:
+        return next(iter(there.values()))
+    if id_ is None or id_ not in there:
+        what = "more than one question is open" if id_ is None else f"question '{id_[:80]}' is not open"
+        raise Refused(f"{what} in team '{seen.team}'. Open: {', '.join(there)}")
+    return there[id_]
