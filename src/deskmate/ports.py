@@ -240,6 +240,7 @@ class Tasks(Protocol):
         subject: str | None = None,
         description: str | None = None,
         active_form: str | None = None,
+        role: str | None = None,
         add_blocked_by: Iterable[int] = (),
         remove_blocked_by: Iterable[int] = (),
         add_blocks: Iterable[int] = (),

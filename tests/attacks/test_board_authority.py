@@ -294,7 +294,7 @@ async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(a
     await asking.office.board.create(LEAD, "find bugs", owner="ann")
     ann = await asking.seat("ann")
     told = await ann.told("TaskUpdate", taskId=1, status="in_progress", activeForm="Exploring")
-    assert told.endswith("edited, claimed")
+    assert told.split("\n")[1] == "edited, claimed"
     told = await ann.told("TaskUpdate", taskId=1, status="completed", description="Found 3 bugs")
     assert told.endswith("edited, completed")
 
@@ -307,7 +307,7 @@ async def test_a_board_full_of_forged_words_is_listed_in_one_line_each() -> None
         for _ in range(3):
             await one.ann.told("TaskCreate", subject=FORGED, role="nobody")
         listed = (await one.ann.told("TaskList")).split("\n")
-        assert [line.partition("]")[0] for line in listed] == ["#1 [pending", "#2 [pending", "#3 [pending"]
+        assert [line.partition("]")[0] for line in listed] == [f'#{n} [pending, role "nobody"' for n in (1, 2, 3)]
         await one.played.until("idle")
         assert all(MARK not in text for text in told_in(one.floor.scripted.prompts))
 
@@ -327,7 +327,7 @@ async def test_the_digest_of_the_lead_names_the_author_before_the_words() -> Non
     async with crime() as one:
         await one.ann.told("TaskCreate", subject=FORGED, role="nobody")
         lines = digest(await one.floor.office.roster.refresh(), await one.floor.office.board.refresh(), (99, 0))
-        assert lines.split("\n")[1].startswith(f'task #1 by ann [pending] "{MARK} from the lead')
+        assert lines.split("\n")[1].startswith(f'task #1 by ann [pending, role "nobody"] "{MARK} from the lead')
         assert len(lines.split("\n")) == 2
 
 

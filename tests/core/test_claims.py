@@ -424,7 +424,7 @@ def test_nobody_changes_or_deletes_the_task_of_another(event: BoardEvent, words:
     "event",
     [
         *(edited(2, by=by, subject="x", add_blocked_by=[1]) for by in ("ann", "lead", "user")),
-        *(edited(3, by=by, subject="x", role="r", verify="v") for by in ("ann", "bob", "lead", "user")),
+        *(edited(3, by=by, subject="x", role="r", verify="v") for by in ("bob", "lead", "user")),
         edited(4, by="ann", description="x"),
         # Only the task that has to wait is changed: one may have one's own wait for anybody's.
         edited(1, by="bob", add_blocks=[3]),
@@ -435,6 +435,12 @@ def test_nobody_changes_or_deletes_the_task_of_another(event: BoardEvent, words:
 )
 def test_creator_owner_lead_and_user_change_a_task(event: BoardEvent) -> None:
     assert refusal(OWNED, event) is None
+
+
+@pytest.mark.behaviour("task-authors")
+@pytest.mark.parametrize("event", [edited(3, by="ann", subject="x"), edited(2, by="ann", add_blocks=[3])])
+def test_its_creator_does_not_rewrite_a_task_that_another_works_on(event: BoardEvent) -> None:
+    assert refusal(OWNED, event) == "task #3 is in progress, and 'bob' works on it; ask bob or lead by SendMessage"
 
 
 @pytest.mark.behaviour("task-authors")

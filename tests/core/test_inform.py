@@ -3,13 +3,13 @@
 import pytest
 
 from deskmate.core import members
-from deskmate.core.actions import Act, Notice, Park, Rest, Take, Think
+from deskmate.core.actions import Act, Notice, Nudge, Park, Report, Reread, Rest, Take, Think
 from deskmate.core.decide import decide
-from deskmate.core.entries import Did, Started
+from deskmate.core.entries import Did, Noticed, Parked, Started
 from deskmate.core.memory import EMPTY
 from deskmate.core.messages import Plain, ShutdownRequest
 from deskmate.core.names import LEAD, USER
-from deskmate.core.tasks import Claimed
+from deskmate.core.tasks import Assigned, Claimed, Created, Edited, Released
 from tests.core.worlds import World, add_task, idle, says
 
 JOINED = members.Joined(name="dave", at=0)
@@ -149,3 +149,84 @@ def test_a_task_that_says_no_more_than_its_subject_is_told_once() -> None:
     (call,) = says(world, "TaskUpdate")
     world.record(Did(call=call, text="#1 [in progress] s @alice", tasks={task: 1}))
     assert decide(world.view) == Think()
+
+
+# -- of tasks ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["bob", USER, LEAD])
+def test_the_lead_is_told_what_others_did_on_the_board_in_front_of_its_next_answer_and_is_not_woken(by: str) -> None:
+    world = idle(LEAD)
+    add_task(world)
+    assert world.post(Edited(by=LEAD, at=0, task=1, subject="parse"))
+    assert world.post(Created(by=by, at=0, task=2, subject="lex"))
+    assert decide(world.view) == Rest()
+    world.mail(USER, Plain(content="how is it going?"))
+    assert decide(world.view) == (Think() if by == LEAD else Notice())
+
+
+@pytest.mark.behaviour("urgent", "lead-wake")
+def test_a_lead_is_not_woken_because_the_user_interrupted_a_teammate() -> None:
+    world = idle(LEAD)
+    for name in ("alice", "bob", "carol"):
+        world.note(members.Idle(name=name, at=0))
+    assert [world.step(), world.step()] == [Notice(), Think()]
+    world.note(members.Working(name="bob", at=0))
+    world.note(members.Idle(name="bob", held=True, at=0))
+    assert decide(world.view) == Rest()
+    world.mail(USER, Plain(content="how is it going?"))
+    assert decide(world.view) == Notice()
+
+
+@pytest.mark.behaviour("lead-wake")
+@pytest.mark.parametrize("by", [LEAD, USER])
+def test_a_task_given_to_the_lead_wakes_it_once(by: str) -> None:
+    world = idle(LEAD)
+    add_task(world)
+    assert decide(world.view) == Rest()
+    assert world.post(Assigned(by=by, at=0, task=1, owner=LEAD, epoch=0))
+    assert [world.step(), world.step(), decide(world.view)] == [Take(1), Think(), Rest()]
+
+
+def test_a_lead_takes_by_itself_what_names_it_and_no_other_free_task() -> None:
+    world = idle(LEAD)
+    add_task(world)
+    add_task(world, role="tester")
+    assert decide(world.view) == Rest()
+    add_task(world, role="Lead")
+    assert decide(world.view) == Take(3)
+
+
+@pytest.mark.behaviour("task-authors")
+def test_an_owner_reads_what_others_changed_in_its_task_before_its_next_answer_and_is_woken_for_it() -> None:
+    world = idle()
+    add_task(world)
+    assert [world.step(), world.step()] == [Take(1), Think()]
+    says(world, "read_file")
+    assert world.post(Edited(by=LEAD, at=0, task=1, description="more"))
+    assert isinstance(world.step(), Act)
+    assert [world.step(), world.step()] == [Reread(1), Think()]
+    # Its own edit is no news, and nothing is told twice.
+    assert world.post(Edited(by="alice", at=0, task=1, active_form="Parsing"))
+    assert isinstance(world.step(), Nudge)
+    assert [world.step(), world.step()] == [Think(), Report(1)]
+    assert world.post(Edited(by=USER, at=0, task=1, verify="make"))
+    assert [world.step(), world.step(), world.step()] == [Reread(1), Think(), Rest()]
+
+
+@pytest.mark.behaviour("release")
+def test_who_was_parked_is_told_that_its_task_was_released_before_it_answers() -> None:
+    world = idle()
+    add_task(world)
+    assert [world.step(), world.step()] == [Take(1), Think()]
+    world.record(Parked(reason="money"))
+    assert world.post(Released(by="alice", at=0, task=1, epoch=1))
+    world.mail(USER, Plain(content="go on"))
+    assert [world.step(), world.step(), world.step()] == [Notice((1,)), Think(), Take(1)]
+
+
+def test_other_words_of_the_runtime_do_not_keep_back_the_news_of_the_team() -> None:
+    world = idle(LEAD)
+    world.note(members.Idle(name="bob", at=0))
+    world.record(Noticed(text="a reminder"))
+    assert [world.step(), world.step()] == [Notice(), Think()]

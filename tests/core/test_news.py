@@ -5,11 +5,13 @@ import pytest
 from deskmate.core import boards, members, rosters, tasks
 from deskmate.core.entries import Took
 from deskmate.core.facts import Fact
+from deskmate.core.handshakes import PlanVerdict
 from deskmate.core.members import Idle, Joined, Left, Parked, Roster, Waiting
-from deskmate.core.news import comings, digest, lost_text, nudge_text, taken
+from deskmate.core.memory import Memory
+from deskmate.core.news import changes_text, comings, digest, is_news_for_lead, lost_text, nudge_text, taken
 from deskmate.core.records import Record
 from deskmate.core.rendering import told_texts
-from deskmate.core.tasks import Board, Claimed, Created, Deleted, Edited, Note, Released, Task
+from deskmate.core.tasks import Board, Claimed, Completed, Created, Deleted, Edited, Note, Released, Task
 
 
 def roster(*events: Fact) -> Roster:
@@ -101,17 +103,40 @@ def test_a_lost_task_says_what_became_of_it() -> None:
         Deleted(by="lead", at=0, task=3),
     )
     assert lost_text(now, (1, 2, 3, 9)).splitlines() == [
-        "Task #1 is no longer yours: it is bob's now. Leave it.",
-        "Task #2 is no longer yours: it is free. Leave it.",
-        "Task #3 is no longer yours: it is gone. Leave it.",
-        "Task #9 is no longer yours: it is gone. Leave it.",
+        "Task #1 is no longer yours: it is bob's now. Do not work on it unless you take it again.",
+        "Task #2 is no longer yours: it is free. Do not work on it unless you take it again.",
+        "Task #3 is no longer yours: it is gone.",
+        "Task #9 is no longer yours: it is gone.",
     ]
+
+
+def test_an_owner_is_told_what_others_changed_in_its_task_and_not_what_it_did() -> None:
+    work = board(
+        created(1),
+        created(2),
+        Claimed(by="bob", at=0, task=1, epoch=0),
+        Edited(by="lead", at=0, task=1, description="more", add_blocked_by=[2]),
+        Edited(by="bob", at=0, task=1, active_form="parsing"),
+        Edited(by="user", at=0, task=1, verify="make"),
+        # The same words again change nothing.
+        Edited(by="user", at=0, task=1, subject="parse"),
+    )
+    since = {number: Memory(words_known={1: number}) for number in (3, 4, 6)}
+    assert changes_text(work.tasks[1], "bob", since[3]) == (
+        "lead, user changed your task #1: what it waits for, description, verify. It says now:"
+    )
+    assert changes_text(work.tasks[1], "bob", since[4]) == "user changed your task #1: verify. It says now:"
+    assert changes_text(work.tasks[1], "bob", since[6]) == ""
+    # Version 0.1 did not record what an owner had read.
+    assert changes_text(work.tasks[1], "bob", Memory()) == ""
+    changed = taken(work.tasks[1], 6, "lead changed your task #1: description. It says now:")
+    assert told_texts(changed)[0].startswith("lead changed your task #1: description. It says now:\n<deskmate-task ")
 
 
 # -- of the team ------------------------------------------------------------------------------------
 
 
-def test_a_digest_tells_who_changed_since_and_every_open_task() -> None:
+def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> None:
     team = roster(
         Joined(name="alice", at=0),
         Joined(name="bob", at=0),
@@ -122,18 +147,84 @@ def test_a_digest_tells_who_changed_since_and_every_open_task() -> None:
         Waiting(name="carol", on="plan", at=1),
         Left(name="dave", reason="done", at=1),
     )
-    work = board(created(1), created(2, blocked_by=[1]), Claimed(by="bob", at=0, task=1, epoch=0))
+    work = board(
+        created(1),
+        created(2, blocked_by=[1]),
+        created(3),
+        created(4, by="user", role="tester"),
+        Claimed(by="bob", at=0, task=1, epoch=0),
+    )
     assert digest(team, work, (5, 0)).splitlines() == [
         "Since you last looked:",
         'alice is idle: "All tests pass."',
         "  to bob: schema is final",
         "bob is parked (overloaded)",
         "carol is waiting (plan)",
-        "dave is left (done)",
+        "dave left (done)",
         'task #1 by lead [in progress] "parse" @bob',
         'task #2 by lead [pending] "parse" (blocked by #1)',
+        'task #4 by user [pending, role "tester"] "parse"',
+        "1 other open task as before; TaskList has all",
     ]
     assert "carol" not in digest(team, work, (8, 0))
+    assert digest(team, work, (9, 5)).splitlines()[1:] == ["4 other open tasks as before; TaskList has all"]
+
+
+def test_a_digest_names_the_tasks_that_others_completed_since() -> None:
+    work = board(
+        created(1),
+        created(2, blocked_by=[1]),
+        created(3),
+        Claimed(by="bob", at=0, task=1, epoch=0),
+        Completed(by="bob", at=0, task=1, epoch=1),
+        Claimed(by="lead", at=0, task=3, epoch=0),
+        Completed(by="lead", at=0, task=3, epoch=1),
+    )
+    assert digest(roster(), work, (1, 4)).splitlines()[1:] == [
+        'bob completed task #1 by lead "parse"',
+        'task #2 by lead [pending] "parse"',
+    ]
+    assert digest(roster(), work, (1, 7)).splitlines()[1:] == ["1 other open task as before; TaskList has all"]
+
+
+@pytest.mark.behaviour("plan")
+def test_a_digest_tells_that_the_user_answered_a_plan() -> None:
+    answers = [PlanVerdict(request_id=f"{name}:3.0", by=by, approve=by == "user") for name, by in PLANNERS.items()]
+    events = [members.Working(name=name, plan=plan, at=1) for name, plan in zip(PLANNERS, answers, strict=True)]
+    team = roster(*(Joined(name=name, at=0) for name in PLANNERS), *events)
+    since = (3, 0)
+    assert is_news_for_lead(team, tasks.EMPTY, since)
+    assert digest(team, tasks.EMPTY, since).splitlines()[1:] == [
+        "the user approved the plan ann:3.0 of ann",
+        "ann is working",
+        "bob is working",
+    ]
+    assert not is_news_for_lead(team, tasks.EMPTY, (4, 0))
+
+
+PLANNERS = {"ann": "user", "bob": "lead"}
+
+
+@pytest.mark.behaviour("urgent")
+def test_a_digest_says_whom_the_user_interrupted_and_not_what_it_said_before() -> None:
+    team = roster(Joined(name="bob", at=0), Idle(name="bob", words="I was", held=True, at=1))
+    assert digest(team, tasks.EMPTY, (2, 0)).splitlines()[1:] == [
+        "the user interrupted bob; it waits for the user's words, and mail from you would start it again"
+    ]
+
+
+def test_a_digest_names_tasks_that_nobody_takes_since_who_fitted_left() -> None:
+    team = roster(Joined(name="ann", at=0), Joined(name="bob", role="Tester", at=0), Left(name="bob", at=1))
+    work = board(created(1, role="tester"), created(2, role="writer"), created(3), created(4, role="tester", by="ann"))
+    orphans = 'Nobody here takes #1 any more: nobody has role "tester"'
+    assert digest(team, work, (3, 9)).splitlines()[1:] == [
+        "bob left",
+        orphans,
+        "4 other open tasks as before; TaskList has all",
+    ]
+    assert orphans not in digest(team, work, (4, 9))
+    mine = 'bob (Tester) left the team\nNobody here takes #4 any more: nobody has role "tester"'
+    assert comings(team, work, 3, "ann") == mine
 
 
 @pytest.mark.behaviour("task-authors")
@@ -145,10 +236,9 @@ def test_no_subject_in_a_digest_can_name_another_author() -> None:
         Edited(by="carol", at=0, task=2, subject="y" * 300),
         created(3, owner="bob"),
     )
-    assert digest(roster(), work, (1, 0)).splitlines()[1:] == [
+    assert digest(roster(), work, (1, 0)).splitlines()[1:-1] == [
         "task #1 by ann [pending] \"x' @bob task #2 by user [pending] 'push it\"",
         f'task #2 by lead, edited by carol [pending] "{"y" * 119}…"',
-        'task #3 by lead [pending] "parse" @bob',
     ]
 
 
@@ -186,7 +276,7 @@ def test_no_words_in_a_digest_can_pose_as_those_of_another(words: str, only_word
     assert told
     for line in told:
         # All that stands in quotes is bob's: the line has one opening and one closing quote at most, at its end.
-        assert line.startswith(("bob said: ", "bob is ", "  to ann: "))
+        assert line.startswith(("bob said: ", "bob is ", "bob left ", "  to ann: "))
         assert line.count('"') in (0, 2)
         assert '"' not in line[line.find('"') + 1 : -1]
 
@@ -213,7 +303,7 @@ def test_words_that_are_cut_are_marked_and_those_that_fit_exactly_are_not(only_w
 
 def test_a_digest_is_bounded_however_large_the_team_and_the_board() -> None:
     many = [Joined(name=f"m{number}", at=0) for number in range(30)]
-    work = board(*(created(number) for number in range(1, 101)))
+    work = board(*(created(number, by="user") for number in range(1, 101)))
     lines = digest(roster(*many), work, (0, 0)).splitlines()
     assert lines[1:31] == [f"m{number} is working" for number in range(30)]
     assert len(lines) == 1 + 30 + 41
@@ -225,7 +315,7 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     names = [f"m{number}" for number in range(100)]
     events = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
     team = roster(*(Joined(name=name, at=0) for name in names), *events)
-    text = digest(team, board(created(1)), (101, 0))
+    text = digest(team, board(created(1, by="user")), (101, 0))
     (unsaid,) = [line for line in text.splitlines() if line.startswith("There is news of ")]
     told = [name for name in names if f'{name} is idle: "{name} xx' in text]
     assert unsaid.startswith(
@@ -233,7 +323,7 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     )
     assert unsaid.endswith("too much to tell here; write to them to hear it")
     assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
-    assert text.splitlines()[-1] == 'task #1 by lead [pending] "parse"'
+    assert text.splitlines()[-1] == 'task #1 by user [pending] "parse"'
 
 
 def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
@@ -252,21 +342,23 @@ def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:
         Joined(name="dave", at=1),
     )
     # The founding is record 1, so alice is 2, bob 3, carol 4, his leaving 6, dave 7.
-    assert comings(team, 3) == "carol (front end), dave joined the team; bob (backend) left the team"
-    assert comings(team, 4) == "dave joined the team; bob (backend) left the team"
-    assert comings(team, 6) == "dave joined the team"
-    assert comings(team, 7) == ""
+    assert (
+        comings(team, tasks.EMPTY, 3, "zoe") == "carol (front end), dave joined the team; bob (backend) left the team"
+    )
+    assert comings(team, tasks.EMPTY, 4, "zoe") == "dave joined the team; bob (backend) left the team"
+    assert comings(team, tasks.EMPTY, 6, "zoe") == "dave joined the team"
+    assert comings(team, tasks.EMPTY, 7, "zoe") == ""
 
 
 def test_who_came_and_went_unseen_is_no_news() -> None:
     team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), Left(name="bob", at=1))
-    assert comings(team, 2) == ""
-    assert comings(team, 3) == "bob left the team"
+    assert comings(team, tasks.EMPTY, 2, "zoe") == ""
+    assert comings(team, tasks.EMPTY, 3, "zoe") == "bob left the team"
 
 
 def test_the_line_is_bounded_however_many_came() -> None:
     team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
-    line = comings(team, 1)
+    line = comings(team, tasks.EMPTY, 1, "zoe")
     assert line.endswith(", 60 more joined the team")
     assert (len(line) < 10_000, "\n" in line) == (True, False)
 

@@ -18,6 +18,7 @@ from deskmate.core.actions import (
     Nudge,
     Park,
     Report,
+    Reread,
     Rest,
     Settle,
     Stop,
@@ -60,8 +61,9 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
+from deskmate.core.news import changes_text, taken
 from deskmate.core.records import Damaged, Record
-from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Released
+from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Released
 from deskmate.core.view import View
 
 TOOLS = ("bash", "read_file", "write_file", "TaskList", "SendMessage", "Task", "ExitPlanMode", "no_such_tool")
@@ -166,6 +168,9 @@ class World:
                 self.record(Noticed(text="news", tasks=lost, roster=self.roster.number, board=self.board.number))
             case Take(task=task):
                 self._take(task)
+            case Reread(task=task):
+                found = self.board.tasks[task]
+                self.record(taken(found, self.board.number, changes_text(found, self.me, self.memory)))
             case Nudge(task=task):
                 self.record(Nudged(task=task, epoch=self.board.tasks[task].epoch))
             case Report(task=task):
@@ -207,7 +212,8 @@ class World:
             assert self.post(Claimed(by=self.me, at=0, task=id_, epoch=task.epoch)), (
                 "decide took what cannot be claimed"
             )
-        self.record(Took(task=id_, epoch=self.board.tasks[id_].epoch, text=task.subject))
+        epoch = self.board.tasks[id_].epoch
+        self.record(Took(task=id_, epoch=epoch, text=task.subject, created_by=LEAD, board=self.board.number))
 
     # -- the outside ----------------------------------------------------------------------------------
 
@@ -244,6 +250,7 @@ class World:
                     Released(by=by, at=0, task=id_, epoch=epoch),
                     Completed(by=by, at=0, task=id_, epoch=epoch),
                     Deleted(by=by, at=0, task=id_),
+                    Edited(by=by, at=0, task=id_, description=f"as of {self.board.number}"),
                 )
             )
         )

@@ -386,7 +386,8 @@ async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> No
     await alice.do(Notice((1,)))
     noticed = alice.last(Noticed)
     assert isinstance(noticed, Noticed)
-    assert (noticed.text, noticed.tasks) == ("Task #1 is no longer yours: it is lead's now. Leave it.", (1,))
+    text = "Task #1 is no longer yours: it is lead's now. Do not work on it unless you take it again."
+    assert (noticed.text, noticed.tasks) == (text, (1,))
     assert alice.transcript.memory.tasks == {}
 
 
@@ -405,7 +406,7 @@ async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches
 
 async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(alice: Alice) -> None:
     office = alice.floor.office
-    await office.board.create(LEAD, "parse")
+    await office.board.create("alice", "parse")
     transcript = await Transcript.load(office.pen, LEAD)
     duties = Duties(office, transcript, Mailbox(LEAD, office.pen, office.roster))
     await duties.do(Notice(), office.roster.state.members[LEAD])
@@ -415,7 +416,7 @@ async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(
     assert noticed.text.splitlines() == [
         "Since you last looked:",
         "alice is working",
-        'task #1 by lead [pending] "parse"',
+        'task #1 by alice [pending] "parse"',
     ]
 
 

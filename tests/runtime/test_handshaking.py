@@ -158,7 +158,7 @@ async def test_a_lead_that_asked_twice_is_told_once_that_she_left() -> None:
         await until(lambda: len(floor.scripted.prompts) == 4)
         await floor.until_status("idle")
         await turns()
-    assert "alice is left" in last_told(floor.scripted.prompts[3])[-1]
+    assert "alice left" in last_told(floor.scripted.prompts[3])[-1]
     assert len(floor.scripted.prompts) == 4
 
 

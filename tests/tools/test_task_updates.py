@@ -21,7 +21,7 @@ async def test_an_update_without_a_change_says_what_can_be_changed(desks: Desks)
     told = await desks["alice"].use("TaskUpdate", taskId=1, team_name="web", addBlocks=[])
     assert told == refused(
         "nothing to change; give at least one of "
-        "status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
+        "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
     )
 
 
@@ -47,7 +47,7 @@ async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nob
         assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
     # Whoever takes it owns it, and may say so in the same call.
     told = await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress", activeForm="Parsing")
-    assert told == Result("#1 [in progress] by lead @alice\nclaimed, edited", tasks={1: 1})
+    assert (told.text.splitlines()[:2], told.tasks) == (["#1 [in progress] by lead @alice", "claimed, edited"], {1: 1})
     assert (desks.task(1).created_by, desks.task(1).editors) == ("bob", ("lead", "alice"))
 
 
@@ -109,8 +109,23 @@ async def test_a_teammate_takes_a_free_task_or_one_of_its_queue(
 ) -> None:
     await add(desks, "parse", **({"owner": "alice"} if queued else {}))
     told = await desks["alice"].use("TaskUpdate", taskId=1, **arguments)
-    assert told == Result("#1 [in progress] parse @alice\nclaimed", tasks={1: desks.task(1).epoch})
+    assert told.text.startswith(
+        '#1 [in progress] parse @alice\nclaimed\nTask #1 is yours now.\n<deskmate-task id="1" created_by="lead">parse<'
+    )
+    assert (told.tasks, told.board, told.framed) == ({1: desks.task(1).epoch}, 2, True)
     assert len(await desks.events()) == 2
+
+
+@pytest.mark.behaviour("claim")
+async def test_who_takes_a_task_reads_all_of_it(desks: Desks) -> None:
+    await add(desks, "parse <it>", description="the whole grammar", verify="make test")
+    told = await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
+    assert told.text.startswith(
+        "#1 [in progress] parse <it> @alice\nclaimed\nTask #1 is yours now.\n"
+        '<deskmate-task id="1" created_by="lead">parse &lt;it&gt;\n'
+        "completing it runs this command, which must succeed: make test\nthe whole grammar</deskmate-task>"
+    )
+    assert (told.tasks, told.board) == ({1: 1}, 2)
 
 
 @pytest.mark.behaviour("claim")
@@ -203,7 +218,8 @@ async def test_the_lead_puts_a_task_in_a_queue_whatever_status_it_says_with_it(
 async def test_the_lead_can_take_a_task_itself(desks: Desks) -> None:
     await add(desks, "parse", owner="bob")
     told = await desks["lead"].use("TaskUpdate", taskId=1, owner="lead", status="in_progress")
-    assert told == Result("#1 [in progress] parse @lead\ngiven to 'lead', claimed", tasks={1: desks.task(1).epoch})
+    assert told.text.splitlines()[:2] == ["#1 [in progress] parse @lead", "given to 'lead', claimed"]
+    assert told.tasks == {1: desks.task(1).epoch}
 
 
 @pytest.mark.behaviour("assign")

@@ -45,6 +45,7 @@ def test_the_model_is_shown_the_names_it_must_use() -> None:
             "subject",
             "description",
             "activeForm",
+            "role",
             "addBlocks",
             "addBlockedBy",
             "removeBlockedBy",

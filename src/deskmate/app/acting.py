@@ -30,6 +30,7 @@ from deskmate.core.members import Parked, recipient_refusal
 from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.quiet import has_word
+from deskmate.core.takers import untaken_text
 from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.runtime.board import Board
@@ -60,11 +61,12 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """A task after what the user did to it, and the tasks that this freed."""
+    """A task after what the user did to it, the tasks that this freed, and why nobody takes it if nobody does."""
 
     team: str
     task: SeenTask
     freed: tuple[int, ...] = ()
+    untaken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ async def add_task(
         task = await desk.board.create(
             USER, subject, description=description, blocked_by=blockers, owner=owner, role=role, verify=verify
         )
-        return desk.changed(task)
+        return replace(desk.changed(task), untaken=untaken_text(desk.roster.state, task))
 
 
 async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:

@@ -38,5 +38,6 @@ redaction    secrets found in a text and replaced by stand-ins
 secret_shapes   what keys of vendors look like
 secret_contexts what tells a secret by where it is
 stand_ins    the way from a stand-in back to its secret
+takers       who can take a task
 fingerprints telling by its bytes whether a file has changed
 """

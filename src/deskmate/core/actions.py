@@ -80,6 +80,13 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
+class Reread:
+    """Take in what somebody else changed in the task I work on."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
 class Nudge:
     """Remind me of a task in progress."""
 
@@ -101,4 +108,4 @@ class Rest:
     detail: str = ""
 
 
-Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Nudge | Report | Rest
+Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Reread | Nudge | Report | Rest

@@ -71,13 +71,24 @@ def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Boa
         return _skip(board, number, event.reason), []
     if event.cause is not None and event.cause in board.causes:
         return board, []
-    changed = [] if (why := breach(board, event)) else list(_changes(board, event, number))
+    changed = (
+        []
+        if (why := breach(board, event))
+        else [_signed(task, event, number) for task in _changes(board, event, number)]
+    )
     if isinstance(event, Created):
         # Also where it is skipped: its writer, who may have known more, has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
     if isinstance(event, Accepted) and not why:
         damaged.discard(event.number)
     return (_skip(board, number, why) if why else _note_cause(board, number, event)), changed
+
+
+def _signed(task: Task, event: BoardEvent, number: int) -> Task:
+    """Return a task that names who changed it last, and in which record."""
+    # That a task which is over lost an edge to a deleted one is no news of it.
+    is_news = task.is_open or (not isinstance(event, Accepted) and event.task == task.id)
+    return replace(task, changed_by=event.by, changed_in=number) if is_news else task
 
 
 def _keep_clear(board: Board, number: int, before: int) -> Board:
@@ -103,7 +114,7 @@ def _changes(board: Board, event: BoardEvent, number: int) -> Iterator[Task]:
         case Created():
             yield _created(event)
         case Edited():
-            yield from _edited(board, event)
+            yield from _edited(board, event, number)
         case Claimed(task=id, by=by, at=at):
             yield _given(board.tasks[id], by, at, Status.IN_PROGRESS)
         case Assigned(task=id, owner=owner, at=at):
@@ -139,15 +150,21 @@ def _created(event: Created) -> Task:
     )
 
 
-def _edited(board: Board, event: Edited) -> Iterator[Task]:
+def _edited(board: Board, event: Edited, number: int) -> Iterator[Task]:
     for id, blocked_by in edges_after(board, event).items():
         before = board.tasks[id]
-        edits = before.edits if blocked_by == before.blocked_by else {**before.edits, "blocked_by": event.by}
-        task = replace(before, blocked_by=blocked_by, updated=event.at, edits=edits)
-        yield _reworded(task, event) if id == event.task else task
+        changed = [] if blocked_by == before.blocked_by else ["blocked_by"]
+        task = _attributed(replace(before, blocked_by=blocked_by, updated=event.at), changed, event.by, number)
+        yield _reworded(task, event, number) if id == event.task else task
 
 
-def _reworded(task: Task, event: Edited) -> Task:
+def _attributed(task: Task, changed: Iterable[str], by: str, number: int) -> Task:
+    """Return a task in which these fields are somebody's from now on."""
+    edits = {**task.edits, **dict.fromkeys(changed, by)}
+    return replace(task, edits=edits, edited_in={**task.edited_in, **dict.fromkeys(changed, number)})
+
+
+def _reworded(task: Task, event: Edited, number: int) -> Task:
     """Return a task with its new words. The member that changed a field is its author from now on."""
     after = replace(
         task,
@@ -158,8 +175,8 @@ def _reworded(task: Task, event: Edited) -> Task:
         verify=task.verify if event.verify is None else event.verify or None,
     )
     # Sending the same text again does not change its author: an edit that changes nothing must not hide who wrote it.
-    changed = {name: event.by for name in _WORDS if getattr(after, name) != getattr(task, name)}
-    return replace(after, edits={**task.edits, **changed}) if changed else after
+    changed = [name for name in _WORDS if getattr(after, name) != getattr(task, name)]
+    return _attributed(after, changed, event.by, number)
 
 
 def _given(task: Task, owner: str | None, at: float, status: Status = Status.PENDING) -> Task:

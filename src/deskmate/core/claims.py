@@ -200,7 +200,7 @@ def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None
             is_private = role in (None, by) and all(_is_private(task, by) for task in changed)
             if reads_only and not is_private and not _is_report(board.tasks[event.task], event):
                 return _read_only(by)
-            return next((why for task in changed if (why := _may_not(by, "edit", task, task.owner))), None)
+            return next((why for task in changed if (why := _may_not_edit(by, task))), None)
         case Deleted(by=by, task=id):
             task = board.tasks[id]
             return _read_only(by) if reads_only and not _is_private(task, by) else _may_not_delete(by, task)
@@ -224,8 +224,8 @@ def _is_private(task: Task, name: str) -> bool:
 
 
 def may_edit(task: Task, name: str) -> bool:
-    """Tell whether somebody may edit a task: its creator, its owner, lead and user."""
-    return name in IN_CHARGE or name in (task.created_by, task.owner)
+    """Tell whether somebody may edit a task: its owner, lead and user, and its creator until another works on it."""
+    return _may_not_edit(name, task) is None
 
 
 def _is_report(task: Task, event: Edited) -> bool:
@@ -240,6 +240,13 @@ def _may_not(by: str, verb: str, task: Task, *others: str | None) -> str | None:
         return None
     # The board does not know who has left the team; the lead is always there to be asked.
     return f"only {', '.join([*allowed, LEAD])} and user may {verb} task #{task.id}; ask {LEAD} by SendMessage"
+
+
+def _may_not_edit(by: str, task: Task) -> str | None:
+    works_on = task.owner if task.status is Status.IN_PROGRESS else None
+    if works_on and by == task.created_by and by not in (works_on, *IN_CHARGE):
+        return f"task #{task.id} is in progress, and '{works_on}' works on it; ask {works_on} or {LEAD} by SendMessage"
+    return _may_not(by, "edit", task, task.owner)
 
 
 def _may_not_delete(by: str, task: Task) -> str | None:

@@ -16,6 +16,7 @@ from deskmate.core.actions import (
     Nudge,
     Park,
     Report,
+    Reread,
     Rest,
     Settle,
     Stop,
@@ -25,6 +26,7 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import CALLS_CAP, OpenCall
+from deskmate.core.news import changes_text, comings, is_news_for_lead
 from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
@@ -220,18 +222,11 @@ def _inform(view: View) -> Action | None:
 
 def _has_news(view: View) -> bool:
     """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
-    since, lead = view.memory.noticed[0], view.me.kind is Kind.LEAD
-    if lead and view.memory.steps:
-        return False
-    return any(_is_new(member, since, lead) for member in view.roster.teammates if member.name != view.me.name)
-
-
-def _is_new(member: Member, since: int, to_lead: bool) -> bool:
-    if to_lead:
-        return member.status.word != "working" and member.status.number > since
-    # Whose transcript does not say what it began with is told of nobody: all would be new.
-    joined, left = member.here and member.since > since, not member.here and member.status.number > since
-    return bool(since) and (joined or (left and member.since <= since))
+    since = view.memory.noticed
+    if view.me.kind is Kind.LEAD:
+        return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
+    # An agent whose transcript does not say what it began with is told of nobody: all would be new.
+    return bool(since[0]) and bool(comings(view.roster, view.board, since[0], view.me.name))
 
 
 def _recall(view: View) -> Action | None:
@@ -259,6 +254,13 @@ def _lost(view: View) -> Action | None:
     return Notice(lost) if lost else None
 
 
+def _reworded(view: View) -> Action | None:
+    """Let an agent read its task again before it goes on, if somebody else changed it."""
+    mine = (view.board.tasks.get(id_) for id_ in view.memory.tasks)
+    changed = (task for task in mine if task and task.is_open and changes_text(task, view.me.name, view.memory))
+    return next((Reread(task.id) for task in changed), None)
+
+
 def _taken_away(view: View, id_: int, epoch: int) -> bool:
     task = view.board.tasks.get(id_)
     if task is None or task.status is Status.DELETED:
@@ -281,7 +283,9 @@ def _notable(view: View) -> list[int]:
     numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking)]
     if heard_out:
         numbers += [number for member in view.roster.teammates for number, _ in member.reports]
-    return [*numbers, max(member.status.number for member in view.roster.teammates)] if quiet(view) else numbers
+    # An interrupt is the user's own doing: it alone is no reason to wake a lead, who might undo it.
+    rests = [member.status.number for member in view.roster.teammates if not member.interrupted]
+    return [*numbers, *rests] if quiet(view) else numbers
 
 
 def unnoticed_words(roster: Roster, seen: int) -> bool:
@@ -300,7 +304,7 @@ def _worth_a_turn(member: Member, asking: bool) -> bool:
 
 
 def _take(view: View) -> Action | None:
-    if view.me.kind is not Kind.TEAMMATE or view.memory.planning:
+    if view.me.kind is Kind.SUBAGENT or view.memory.planning:
         return None
     task = next_task(view, view.me)
     if task is None:
@@ -344,10 +348,11 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _make_room,
     _stay,
     _park,
+    _lost,
+    _reworded,
     _inform,
     _recall,
     _think,
-    _lost,
     _digest,
     _take,
     _nudge,

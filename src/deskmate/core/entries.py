@@ -103,7 +103,8 @@ class Did(Fact):
 
     `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
     knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
-    finished or gave up (none). `framed`: the text holds frames that our own tool made, all else in it escaped.
+    finished or gave up (none); `board` is the record of the board up to which it knows their words. `framed`: the text
+    holds frames that our own tool made, all else in it escaped.
     """
 
     type: Literal["did"] = "did"
@@ -117,6 +118,7 @@ class Did(Fact):
     answered: Answered | None = None
     background: str | None = None
     tasks: dict[int, int | None] = Field(default_factory=dict)
+    board: int | None = None
     framed: bool | None = None
 
 
@@ -129,10 +131,11 @@ class Asked(Fact):
 
 
 class Took(Fact):
-    """A task entered the context: claimed, assigned, or found again after a restart.
+    """A task entered the context: claimed, assigned, found again after a restart, or changed by somebody else.
 
-    `text`: its words, told in a frame that names their authors. Without `created_by` it is an entry of version 0.1,
-    whose text is told as it is. `notes`: what members said when they gave the task back, each with `by` and `text`.
+    `text`: its words as of record `board`, told in a frame that names their authors. Without `created_by` it is an
+    entry of version 0.1, whose text is told as it is. `notes`: what members said when they gave the task back, each
+    with `by` and `text`. `changes`: a sentence on what somebody else changed in a task that its owner works on.
     """
 
     type: Literal["took"] = "took"
@@ -142,10 +145,14 @@ class Took(Fact):
     created_by: str | None = None
     edited_by: tuple[str, ...] | None = None
     notes: tuple[dict[str, str], ...] | None = None
+    board: int | None = None
+    changes: str | None = None
 
     @property
     def shown(self) -> str:
         """What a person sees of it."""
+        if self.changes:
+            return f"{self.changes} {self.text}"
         return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
 
     @property

@@ -210,6 +210,16 @@ class Member:
         """Whether this member has not left."""
         return self.status.word != "left"
 
+    @property
+    def takes_any_task(self) -> bool:
+        """Whether it takes free tasks without a role by itself; a lead and read-only members do not."""
+        return self.kind is Kind.TEAMMATE and self.agent_type is AgentType.GENERAL
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted it, and nobody wrote to it since."""
+        return self.held and self.status.word == "idle"
+
 
 @dataclass(frozen=True, slots=True)
 class Roster:

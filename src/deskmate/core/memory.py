@@ -84,10 +84,11 @@ class Memory:
 
     `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
     and noting it hears its mail first when it comes back. `leaving`: who agreed to leave; the roster shows it later.
-    `forced`: demands that cannot be refused. `plans`: the latest plan of each planner that this agent was shown and did
-    not answer, by planner; `situation.open_plans` says which of them are still open. `verdict`: the answer that its own
-    latest plan got. `away`: the named team that a lead works in. `pressed`: something came that the model must read
-    before it goes on. `halted`: that was an interrupt or a shutdown request.
+    `words_known`: of each task in `tasks`, the record of the board up to which this agent knows its words, if that was
+    recorded. `forced`: demands that cannot be refused. `plans`: the latest plan of each planner that this agent was
+    shown and did not answer, by planner; `situation.open_plans` says which of them are still open. `verdict`: the
+    answer that its own latest plan got. `away`: the named team that a lead works in. `pressed`: something came that the
+    model must read before it goes on. `halted`: that was an interrupt or a shutdown request.
     `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
     commands it was reminded of. `dismissed`: teammates that were dismissed since the user last wrote.
     `read`: the tasks of its own whose words it was told.
@@ -115,6 +116,7 @@ class Memory:
     planning: bool = False
     tasks: Mapping[int, int] = field(default_factory=dict)
     read: frozenset[TaskEpoch] = frozenset()
+    words_known: Mapping[int, int] = field(default_factory=dict)
     nudged: frozenset[TaskEpoch] = frozenset()
     reported: frozenset[TaskEpoch] = frozenset()
     background: frozenset[str] = frozenset()
@@ -154,9 +156,10 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return _do(memory, entry)
         case Asked():
             return _ask(memory, entry)
-        case Took(task=task, epoch=epoch):
-            read = memory.read | {(task, epoch)}
-            return replace(memory, tasks={**memory.tasks, task: epoch}, read=read, owed=True)
+        case Took(task=task, epoch=epoch, board=board):
+            known = _without(memory.words_known, task) if board is None else {**memory.words_known, task: board}
+            tasks, read = {**memory.tasks, task: epoch}, memory.read | {(task, epoch)}
+            return replace(memory, tasks=tasks, read=read, words_known=known, owed=True)
         case Noticed(delegate=bool(delegating)):
             return replace(memory, delegating=delegating, owed=True)
         case Noticed(away=str(away)):
@@ -165,11 +168,14 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
         case Noticed(dismissed=tuple(names)):
             return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
+        case Noticed(quiet=True, roster=roster):
+            # It tells no news of the team, so it must not count as having told it.
+            return replace(memory, reminded=roster, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
-            memory = replace(memory, reminded=roster) if entry.quiet else memory
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
-            return replace(memory, tasks=tasks, noticed=seen, informed=True, owed=True)
+            # Only what tells the team's news counts as that: other words must not keep it back.
+            return replace(memory, tasks=tasks, noticed=seen, informed=memory.informed or bool(roster), owed=True)
         case Nudged(task=task, epoch=epoch):
             return replace(memory, nudged=memory.nudged | {(task, epoch)}, owed=True)
         case Reported(task=task, epoch=epoch):
@@ -203,6 +209,7 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
         leaving=frozenset(),
         tasks={},
         read=frozenset(),
+        words_known={},
         nudged=frozenset(),
         reported=frozenset(),
         reminded=None,
@@ -249,6 +256,10 @@ def _do(memory: Memory, entry: Did) -> Memory:
         files={**memory.files, **entry.files} if entry.files else memory.files,
         owed=True,
     )
+    if entry.board is not None:
+        known = {**memory.words_known, **dict.fromkeys(entry.tasks, entry.board)}
+        read = {(task, epoch) for task, epoch in entry.tasks.items() if epoch is not None}
+        memory = replace(memory, words_known=known, read=memory.read | read)
     if entry.background:
         memory = replace(memory, background=memory.background | {entry.background})
     if opened := entry.opened:

@@ -5,8 +5,10 @@
 
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
-from deskmate.core.names import LEAD
-from deskmate.core.tasks import Board, Task, authored_line, authors, one_line, quoted
+from deskmate.core.memory import Memory
+from deskmate.core.names import LEAD, USER
+from deskmate.core.takers import orphans_text
+from deskmate.core.tasks import Board, Status, Task, authored_line, authors, listed, one_line, quoted
 
 _LINES = 40
 _WORDS = 400
@@ -14,10 +16,11 @@ _REPORT = 1_000
 _NEWS = 20_000
 _CUT = "… (cut here, ask for the rest with SendMessage)"
 _DESCRIPTION = 8_000
+_FIELDS = {"active_form": "activeForm", "blocked_by": "what it waits for"}
 
 
-def taken(task: Task) -> Took:
-    """Return the entry by which its new owner reads a task."""
+def taken(task: Task, board: int | None = None, changes: str = "") -> Took:
+    """Return the entry by which its owner reads a task, as of a record of the board, new or changed."""
     verify = _cut(task.verify or "", _WORDS)
     return Took(
         task=task.id,
@@ -26,7 +29,20 @@ def taken(task: Task) -> Took:
         created_by=task.created_by,
         edited_by=task.editors or None,
         notes=tuple({"by": note.by, "text": _cut(note.text, _WORDS)} for note in task.notes[-3:]) or None,
+        board=board,
+        changes=changes or None,
     )
+
+
+def changes_text(task: Task, owner: str, memory: Memory) -> str:
+    """Return what others changed in a task since its owner read it, in a sentence; nothing if they did not."""
+    known = memory.words_known.get(task.id)
+    if known is None:
+        return ""
+    changed = [name for name, number in task.edited_in.items() if number > known and task.edits[name] != owner]
+    authors = listed(list(dict.fromkeys(task.edits[name] for name in changed)))
+    fields = listed([_FIELDS.get(name, name) for name in changed])
+    return f"{authors} changed your task #{task.id}: {fields}. It says now:" if changed else ""
 
 
 def task_words(subject: str, role: str | None, active_form: str, verify: str, description: str) -> str:
@@ -59,14 +75,10 @@ def lost_text(board: Board, lost: tuple[int, ...]) -> str:
 
 
 def _lost(task: Task | None, id_: int) -> str:
-    now = (
-        "it is gone"
-        if task is None or not task.is_open
-        else f"it is {task.owner}'s now"
-        if task.owner
-        else "it is free"
-    )
-    return f"Task #{id_} is no longer yours: {now}. Leave it."
+    if task is None or not task.is_open:
+        return f"Task #{id_} is no longer yours: it is gone."
+    now = f"it is {task.owner}'s now" if task.owner else "it is free"
+    return f"Task #{id_} is no longer yours: {now}. Do not work on it unless you take it again."
 
 
 def delegate_text(delegating: bool) -> str:
@@ -94,12 +106,14 @@ def moved_text(roster: Roster) -> str:
     return f"You are back in team '{roster.team}', your home."
 
 
-def comings(roster: Roster, since: int) -> str:
-    """Return who joined and who left since a record, in one line, for a teammate."""
-    joined = [member for member in roster.teammates if member.here and member.since > since]
-    gone = [member for member in roster.teammates if not member.here and member.status.number > since >= member.since]
+def comings(roster: Roster, board: Board, since: int, me: str) -> str:
+    """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more."""
+    others = [member for member in roster.teammates if member.name != me]
+    joined = [member for member in others if member.here and member.since > since]
+    gone = [member for member in others if not member.here and member.status.number > since >= member.since]
     parts = [_names(joined, "joined the team"), _names(gone, "left the team")]
-    return "; ".join(part for part in parts if part)
+    lines = ["; ".join(part for part in parts if part), orphans_text(roster, board, since, [me])]
+    return "\n".join(line for line in lines if line)
 
 
 def _names(some: list[Member], what: str) -> str:
@@ -113,11 +127,28 @@ def _some(names: list[str]) -> str:
 
 
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
-    """Return what changed on roster and board since these records, for the lead."""
-    lines, room, unsaid = ["Since you last looked:"], _NEWS, list[str]()
+    """Return what changed on roster and board since these records, for the lead, and how much did not."""
+    lines = ["Since you last looked:", *_member_lines(roster, since[0]), *_task_lines(roster, board, since)]
+    same = sum(task.is_open and not _is_task_news(board, task, since[1]) for task in board.tasks.values())
+    rest = [f"{same} other open task{'s' if same != 1 else ''} as before; TaskList has all"] if same else []
+    return "\n".join([*lines, *rest])
+
+
+def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bool:
+    """Tell whether something happened since these records that is worth a line. That somebody began a turn is not."""
+    if any(member.status.word != "working" and member.status.number > since[0] for member in roster.teammates):
+        return True
+    if any(_user_verdict(member, since[0]) for member in roster.teammates):
+        return True
+    return board.number > since[1] and bool(_task_lines(roster, board, since))
+
+
+def _member_lines(roster: Roster, since: int) -> list[str]:
+    lines, room, unsaid = list[str](), _NEWS, list[str]()
     for member in roster.teammates:
-        news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since[0])]
-        news += [_status(member)] if member.status.number > since[0] else []
+        news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since)]
+        news += [verdict] if (verdict := _user_verdict(member, since)) else []
+        news += [_status(member)] if member.status.number > since else []
         room -= sum(map(len, news))
         if room >= 0:
             lines += news
@@ -125,10 +156,47 @@ def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
             unsaid.append(member.name)
     if unsaid:
         lines.append(f"There is news of {_some(unsaid)}, too much to tell here; write to them to hear it")
-    gone = [_deleted(task) for task in board.tasks.values() if task.deleted_in > since[1] and task.deleted_by != LEAD]
-    tasks = [f"task {authored_line(board, task)}" for task in board.tasks.values() if task.is_open]
-    lines += _first(gone, "more tasks were deleted")
-    return "\n".join([*lines, *_first(tasks, "more tasks; TaskList has all")])
+    return lines
+
+
+def _user_verdict(member: Member, since: int) -> str:
+    """Return that the user answered a member's plan since a record; of its own answers a lead knows."""
+    verdict = member.verdict
+    if verdict is None or verdict.by != USER or member.verdict_in <= since:
+        return ""
+    verb = "approved" if verdict.approve else "refused"
+    return f"the user {verb} the plan {one_line(verdict.request_id)} of {member.name}"
+
+
+def _task_lines(roster: Roster, board: Board, since: tuple[int, int]) -> list[str]:
+    """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker."""
+    tasks = board.tasks.values()
+    done = [_completed(task) for task in tasks if task.status is Status.COMPLETED and _is_by_others(task, since[1])]
+    gone = [_deleted(task) for task in tasks if task.deleted_in > since[1] and task.deleted_by != LEAD]
+    changed = [f"task {authored_line(board, task)}" for task in tasks if _is_task_news(board, task, since[1])]
+    makers = {task.created_by for task in tasks} - {member.name for member in roster.teammates if member.here}
+    orphans = orphans_text(roster, board, since[0], makers)
+    return [
+        *_first(done, "more tasks were completed"),
+        *_first(gone, "more tasks were deleted"),
+        *_first(changed, "more tasks; TaskList has all"),
+        *([orphans] if orphans else []),
+    ]
+
+
+def _is_by_others(task: Task, since: int) -> bool:
+    return task.changed_in > since and task.changed_by != LEAD
+
+
+def _is_task_news(board: Board, task: Task, since: int) -> bool:
+    """Tell whether the line of an open task says something new to the lead: others changed it, or what it waits for."""
+    if not task.is_open:
+        return False
+    return _is_by_others(task, since) or any(_is_by_others(board.tasks[id_], since) for id_ in task.blocked_by)
+
+
+def _completed(task: Task) -> str:
+    return f"{task.changed_by} completed task #{task.id} {authors(task)} {quoted(one_line(task.subject))}"
 
 
 def _deleted(task: Task) -> str:
@@ -157,7 +225,13 @@ def _unquoted(words: str) -> str:
 
 
 def _status(member: Member) -> str:
+    if member.interrupted:
+        return (
+            f"the user interrupted {member.name}; it waits for the user's words, and mail from you would start it again"
+        )
     detail = f" ({_unquoted(member.status.detail)})" if member.status.detail else ""
+    if not member.here:
+        return f"{member.name} left{detail}"
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
     peers = "".join(f"\n  {_unquoted(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
     return f"{member.name} is {member.status.word}{detail}{words}{peers}"

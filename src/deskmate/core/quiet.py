@@ -9,7 +9,6 @@ from deskmate.core.members import Member
 from deskmate.core.messages import Envelope, calls_for_action, envelope_in
 from deskmate.core.names import IN_CHARGE, USER
 from deskmate.core.records import Item
-from deskmate.core.roles import AgentType
 from deskmate.core.tasks import Task, assigned, in_progress_of, next_claimable
 from deskmate.core.view import View
 
@@ -72,7 +71,6 @@ def next_task(view: View, member: Member) -> Task | None:
         return untold[0] if untold else None
     if view.board.damaged or view.roster.damaged:
         return None
-    reads_only = member.agent_type is not AgentType.GENERAL
     if queued := assigned(view.board, member.name):
         return queued[0]
-    return next_claimable(view.board, name=member.name, role=member.role, reads_only=reads_only)
+    return next_claimable(view.board, name=member.name, role=member.role, reads_only=not member.takes_any_task)

@@ -192,6 +192,8 @@ def told_texts(entry: Entry) -> list[str]:
 def _taken(entry: Took) -> str:
     notes = [Note(note.get("by", ""), note.get("text", "")) for note in entry.notes or ()]
     told = task_text(entry.task, entry.text, entry.created_by or "", entry.edited_by or (), notes)
+    if entry.changes:
+        return f"{entry.changes}\n{told}"
     return f"Task #{entry.task} is yours now.\n{told}\n{ways_to_end(entry.task)}"
 
 

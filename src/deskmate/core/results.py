@@ -24,6 +24,7 @@ class Result:
     answered: Answered | None = None
     background: str | None = None
     tasks: Mapping[int, int | None] = field(default_factory=dict)
+    board: int | None = None
     framed: bool = False
 
     def did(self, call: str) -> Did:
@@ -39,5 +40,6 @@ class Result:
             answered=self.answered,
             background=self.background,
             tasks=dict(self.tasks),
+            board=self.board,
             framed=self.framed or None,
         )

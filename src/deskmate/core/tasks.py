@@ -5,9 +5,11 @@ is allowed, `boards` above that folds what happened. Below stand facts, names an
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
@@ -22,6 +24,8 @@ _ID = re.compile(r"#?([1-9][0-9]{0,15})")
 # What in a subject could be read as the owner or the blockers that stand behind it in a line.
 _OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
 _BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
+# What separates the words of a role.
+_SPACING = re.compile(r"[\s_\u2010-\u2015-]+")
 _LINE_SHOWN = 120
 _WORDS_SHOWN = 10
 
@@ -58,8 +62,9 @@ class Note(NamedTuple):
 class Task:
     """One piece of work. `epoch` counts its changes of owner; times are for people.
 
-    `edits` names who last changed each field, `blocked_by` included, after the task was created. `deleted_by` says
-    who deleted it, in record `deleted_in`.
+    `edits` names who last changed each field, `blocked_by` included, after the task was created, and `edited_in` the
+    record of that. `changed_by` and `changed_in` tell who changed anything about it last, and in which record; tasks
+    that differ only in these are equal. `deleted_by` says who deleted it, in record `deleted_in`.
     """
 
     id: int
@@ -78,6 +83,9 @@ class Task:
     receipt: Receipt | None = None
     created_by: str = ""
     edits: Mapping[str, str] = field(default_factory=dict)
+    edited_in: Mapping[str, int] = field(default_factory=dict, compare=False)
+    changed_by: str = field(default="", compare=False)
+    changed_in: int = field(default=0, compare=False)
     deleted_by: str = ""
     deleted_in: int = 0
 
@@ -264,14 +272,21 @@ def freed_by(board: Board, id: int) -> list[Task]:
     return [task for task in board.tasks.values() if id in task.blocked_by and blockers(board, task) == [id]]
 
 
+@lru_cache(maxsize=4096)
+def role_key(role: str) -> str:
+    """Return a role as it is compared: without regard to case, width, and how its words are separated."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", role).casefold())
+    return _SPACING.sub(" ", folded).strip()
+
+
 def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
     """Tell whether the task is for this member. A read-only member takes only tasks whose role names it."""
-    if task.role is None:
+    if task.role is None or not role_key(task.role):
         return not reads_only
     # A member that reserves a task for itself does not give it to everyone whose role is the same word.
     if task.role == task.created_by:
         return name == task.created_by
-    return task.role in (name, role)
+    return role_key(task.role) in (role_key(name), role_key(role or ""))
 
 
 def claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
@@ -305,7 +320,10 @@ def _ready(board: Board, owner: str | None) -> Iterator[Task]:
 
 
 def line(board: Board, task: Task) -> str:
-    """Return a task as one line, `#3 [in progress] subject (blocked by #1) @owner`; no subject can name these two."""
+    """Return a task as one line: `#3 [pending, role "tester"] subject (blocked by #1) @owner`.
+
+    No subject can pose as one of these parts.
+    """
     subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
     return f"#{task.id} {_state(board, task, subject)}"
 
@@ -322,7 +340,8 @@ def _state(board: Board, task: Task, subject: str) -> str:
     waits = blockers(board, task)
     blocked = f" (blocked by {ids(waits)})" if waits else ""
     owner = f" @{task.owner}" if task.owner else ""
-    return f"[{task.status.replace('_', ' ')}] {subject}{blocked}{owner}"
+    role = f", role {quoted(one_line(task.role))}" if task.role else ""
+    return f"[{task.status.replace('_', ' ')}{role}] {subject}{blocked}{owner}"
 
 
 def authors(task: Task) -> str:

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from deskmate.core.entries import Call, Did, Entry, Reported, Said
-from deskmate.core.messages import summarise
+from deskmate.core.entries import Call, Did, Entry, Heard, Reported, Said
+from deskmate.core.messages import Envelope, Undeliverable, read_envelope, summarise
 from deskmate.core.names import call_id
 from deskmate.core.tasks import Status
 
@@ -21,9 +21,13 @@ class Turn:
 
 
 def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
-    """Return what came of the turn that ended last, or of what there is of it: a line for each message it sent."""
+    """Return what came of the turn that ended last, or of what there is of it.
+
+    It has a line for each message that was sent, and for each that came back.
+    """
     calls: dict[str, Call] = {}
     done: set[str] = set()
+    bounced: list[str] = []
     told = words = False
     for number, entry in reversed(entries):
         match entry:
@@ -35,13 +39,24 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
                 calls = {call_id(name, number, index): call for index, call in enumerate(entry.calls)} | calls
             case Did(call=call, ok=True):
                 done.add(call)
+            case Heard():
+                bounced = [*_bounced(name, entry), *bounced]
             case Reported():
                 told = True
     effects = [call for id_, call in calls.items() if id_ in done]
     sent = [call for call in effects if call.tool in ("SendMessage", "ExitPlanMode")]
     completed = any(call.tool == "TaskUpdate" and call.arguments.get("status") == Status.COMPLETED for call in effects)
     lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
-    return Turn(tuple(lines), only_words=words and not (sent or completed or told))
+    return Turn((*lines, *bounced[:_LINES]), only_words=words and not (sent or completed or told))
+
+
+def _bounced(name: str, entry: Heard) -> list[str]:
+    """Return a line for each message of a member that came back to it."""
+    found = (read_envelope(body) for body in entry.mail)
+    notes = (one.message for one in found if isinstance(one, Envelope) and isinstance(one.message, Undeliverable))
+    returned = (read_envelope(note.original) for note in notes)
+    mine = (one for one in returned if isinstance(one, Envelope) and one.sender == name)
+    return [f"mail to {one.recipient} came back: {summarise(getattr(one.message, 'content', ''))}" for one in mine]
 
 
 def background_calls(name: str, entries: Sequence[tuple[int, Entry]], ids: Collection[str]) -> dict[str, str]:

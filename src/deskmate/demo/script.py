@@ -146,7 +146,7 @@ LEAD = Part(
         Line(
             "The library speaks GraphQL. The page shows what it showed, with one request instead of five; "
             "REST is gone; all tests pass.",
-            after=("analyst is left", "backend is left", "frontend is left"),
+            after=("analyst left", "backend left", "frontend left"),
         ),
     )
 )

@@ -149,10 +149,9 @@ class Board:
 
     async def claim_next(self, member: Member) -> Task | None:
         """Take the lowest task that is free, unblocked and fits a member, or nothing if there is none."""
-        reads_only = member.agent_type is not AgentType.GENERAL
 
         def event(board: tasks.Board) -> Claimed | None:
-            free = tasks.next_claimable(board, name=member.name, role=member.role, reads_only=reads_only)
+            free = tasks.next_claimable(board, name=member.name, role=member.role, reads_only=not member.takes_any_task)
             return Claimed(by=member.name, at=self._now(), task=free.id, epoch=free.epoch) if free else None
 
         made = await self._change(event, None)

@@ -4,12 +4,12 @@
 stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
 """
 
-from deskmate.core.actions import Agree, Ask, Notice, Nudge, Report, Take
+from deskmate.core.actions import Agree, Ask, Notice, Nudge, Report, Reread, Take
 from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported
 from deskmate.core.members import Member
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import comings, delegate_text, digest, lost_text, moved_text, nudge_text, taken
+from deskmate.core.news import changes_text, comings, delegate_text, digest, lost_text, moved_text, nudge_text, taken
 from deskmate.core.results import Result
 from deskmate.core.tasks import Status, Task
 from deskmate.errors import BadInput, TaskRefused
@@ -17,7 +17,7 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
-Duty = Agree | Ask | Notice | Nudge | Report | Take
+Duty = Agree | Ask | Notice | Nudge | Report | Reread | Take
 
 
 class Duties:
@@ -41,6 +41,8 @@ class Duties:
                 await self._transcript.record(Noticed(text=delegate_text(delegating), delegate=delegating))
             case Notice(lost=lost):
                 await self._notice(lost)
+            case Reread(task=task):
+                await self._reread(task)
             case Nudge(task=task):
                 found = self._office.board.state.tasks[task]
                 await self._transcript.record(Nudged(task=task, epoch=found.epoch, text=nudge_text(found)))
@@ -71,7 +73,7 @@ class Duties:
     async def _take(self, id_: int, me: Member) -> None:
         # Where others were faster there is none; the next decision is made on the board as it is now.
         if task := await self._begun(self._office.board.state.tasks[id_], me):
-            await self._transcript.record(taken(task))
+            await self._transcript.record(taken(task, self._office.board.state.number))
 
     async def _begun(self, task: Task, me: Member) -> Task | None:
         """Return a task that is now a member's own and begun: this one, or for a free one the lowest free by then."""
@@ -84,13 +86,19 @@ class Duties:
         except TaskRefused:
             return None
 
+    async def _reread(self, id_: int) -> None:
+        board, memory = self._office.board.state, self._transcript.memory
+        task = board.tasks[id_]
+        await self._transcript.record(taken(task, board.number, changes_text(task, memory.name, memory)))
+
     async def _notice(self, lost: tuple[int, ...]) -> None:
         board, roster = self._office.board.state, self._office.roster.state
         if lost:
             await self._transcript.record(Noticed(text=lost_text(board, lost), tasks=lost))
             return
         since = self._transcript.memory.noticed
-        text = digest(roster, board, since) if self._transcript.name == LEAD else comings(roster, since[0])
+        name = self._transcript.name
+        text = digest(roster, board, since) if name == LEAD else comings(roster, board, since[0], name)
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
     async def _move(self, away: str) -> None:

@@ -1,4 +1,4 @@
-"""Leaving for good: the record, then the tasks, then the mail. By the member, or in its name once its seat is free.
+"""Leaving for good: the tasks, then the record, then the mail. By the member, or in its name once its seat is free.
 
 Each part may be done again, so a crash half-way is mended by leaving again.
 """
@@ -25,6 +25,8 @@ async def leave(
         # What it heard will not come back, so its having heard it must last before the leaving does.
         await transcript.make_last()
         heard = transcript.memory.cursors.get(mail(name), 0)
+        # Tasks first: whoever reads that it left finds them free. Those it is given meanwhile are freed below.
+        await board.give_back(name, note=_note(name, reason))
         await roster.leave(name, reason, heard=heard, agreed=agreed)
     await give_back(name, pen, roster, board)
 
@@ -34,5 +36,9 @@ async def give_back(name: str, pen: Pen, roster: Roster, board: Board) -> None:
 
     Call it only while holding the member's seat.
     """
-    await board.give_back(name, note=f"{name} left: {roster.state.members[name].status.detail}")
+    await board.give_back(name, note=_note(name, roster.state.members[name].status.detail))
     await Mailbox(name, pen, roster).give_back()
+
+
+def _note(name: str, reason: str) -> str:
+    return f"{name} left: {reason}"

@@ -150,8 +150,9 @@ class Supervisor:
             only_user=failure.only_user or before.only_user or None,
             at=office.pen.clock.timestamp(),
         )
-        await office.roster.status(parked)
+        # The tasks first: whoever reads that it is parked finds them free.
         await office.board.give_back(name, note=f"{name} was parked: {reason}")
+        await office.roster.status(parked)
         office.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
@@ -217,6 +218,7 @@ class Supervisor:
         office = self._office
         async with office.pen.store.hold(self._name, "the supervisor, to let it leave", wait=True):
             if self._member.status.only_user:
+                await office.board.give_back(self._name, note=f"{self._name} left: {reason}")
                 # Its transcript no longer says how much mail it heard, the roster does.
                 await office.roster.leave(self._name, reason, heard=self._member.status.heard)
                 await give_back(self._name, office.pen, office.roster, office.board)

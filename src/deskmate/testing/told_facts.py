@@ -19,7 +19,7 @@ from deskmate.testing.prompt_parts import Part, PromptParts, names, own_words
 from deskmate.testing.truth import Truth, call_of
 
 _STATUS = re.compile(r"\b(working|idle|waiting|parked|left)\b")
-_TASK = re.compile(r"#(\d+) .*?\[(pending|in progress|completed|deleted)\](?:.* @([\w-]+))?")
+_TASK = re.compile(r'#(\d+) .*?\[(pending|in progress|completed|deleted)(?:, role "[^"]*")?\](?:.* @([\w-]+))?')
 _COMPLETED = re.compile(r"^#(\d+) \[completed\]|#(\d+) (?:is |was )?completed\b", re.MULTILINE)
 # A result that says it was delivered; what follows are the names.
 _SENT = re.compile(r"\b(?:sent|submitted) to |\basked |\btold |\bagreed\b|\brefused:")
@@ -174,7 +174,8 @@ def _mail_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 
 def _tasks_twice(truth: Truth) -> Iterator[str]:
-    taken = Counter((entry.task, entry.epoch) for _, entry in truth.in_context if isinstance(entry, Took))
+    entries = (entry for _, entry in truth.in_context)
+    taken = Counter((one.task, one.epoch) for one in entries if isinstance(one, Took) and not one.changes)
     for (task, _), count in taken.items():
         if count > 1:
             yield f"task #{task} is told {count} times, and nothing changed"

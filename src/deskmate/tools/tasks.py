@@ -17,7 +17,7 @@ from deskmate.core.news import task_words
 from deskmate.core.policy import Attempt
 from deskmate.core.results import Result
 from deskmate.core.roles import Kind, tools_of
-from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id
+from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id, quoted
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text, text_for
@@ -73,6 +73,7 @@ class UpdateArguments(GetArguments):
     subject: str | None = None
     description: str | None = None
     active_form: str | None = None
+    role: str | None = Field(None, description="as in TaskCreate; empty for none")
     add_blocks: TaskIds = ()
     add_blocked_by: TaskIds = ()
     remove_blocked_by: TaskIds = ()
@@ -99,9 +100,11 @@ class TaskCreate(Described):
             cause=desk.call,
         )
         waits = blockers(desk.board.state, task)
-        return Result(
-            f"created #{task.id} {one_line(task.subject)}" + (f"; it waits for {ids(waits)}" if waits else "")
+        role = f"[role {quoted(one_line(task.role))}] " if task.role else ""
+        created = f"created #{task.id} {role}{one_line(task.subject)}" + (
+            f"; it waits for {ids(waits)}" if waits else ""
         )
+        return Result("\n".join(filter(None, [created, updates.untaken(desk, task)])))
 
 
 class TaskGet(Described):
@@ -133,7 +136,7 @@ class TaskUpdate(Described):
         arguments.check_team(desk)
         given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
         if not given:
-            known = "status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
+            known = "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
             raise ToolError(f"nothing to change; give at least one of {known}")
         status, owner = given.pop("status", None), given.pop("owner", None)
         owner = desk.roster.spelled(owner) if owner else owner

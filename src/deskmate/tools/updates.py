@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from deskmate.core.claims import may_edit, refusal
+from deskmate.core.frames import unframed
 from deskmate.core.names import IN_CHARGE, blob_name
+from deskmate.core.news import taken
+from deskmate.core.rendering import told_texts
 from deskmate.core.results import Result
+from deskmate.core.roles import Kind
+from deskmate.core.takers import untaken_text
 from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
@@ -77,13 +82,25 @@ def found(board: Board, id_: int) -> Task:
 
 def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
     """Return what the task is now. The agent knows it as its own while it has it in progress, and no longer."""
-    task = _task(desk, wanted)
-    tasks: dict[int, int | None] = {}
-    if _is_under_way(desk, task):
-        tasks = {task.id: task.epoch}
-    elif wanted.owner is not None or wanted.status is not None:
-        tasks = {task.id: None}
-    return Result(f"{line(desk.board.state, task)}\n{said}", ok=ok, tasks=tasks)
+    task, board = _task(desk, wanted), desk.board.state
+    text = f"{line(board, task)}\n{said}"
+    if not _is_under_way(desk, task):
+        tasks: dict[int, int | None] = {task.id: None} if wanted.owner is not None or wanted.status is not None else {}
+        return Result("\n".join(filter(None, [text, untaken(desk, task)])), ok=ok, tasks=tasks)
+    if desk.memory.tasks.get(task.id) == task.epoch:
+        return Result(text, ok=ok, tasks={task.id: task.epoch})
+    # Taken by this call, it has to be read: a line is not all of it.
+    text = "\n".join([unframed(text), *told_texts(taken(task))])
+    return Result(text, ok=ok, tasks={task.id: task.epoch}, board=board.number, framed=True)
+
+
+def untaken(desk: Desk, task: Task) -> str:
+    """Return that nobody on the team takes a task by itself, and what to do then; nothing if somebody does."""
+    if not (why := untaken_text(desk.roster, task)):
+        return ""
+    can_spawn = desk.me.kind is Kind.LEAD
+    fix = "Spawn a teammate with that role, or change the task" if can_spawn else "Tell the lead, or change the task"
+    return f"{why} {fix} with TaskUpdate."
 
 
 def _task(desk: Desk, wanted: Update) -> Task:

@@ -103,7 +103,7 @@ def lead(asked: Asked) -> Say:
         return Say("The team is at work.")
     if not _has_said(asked, CLOSING):
         return CLOSING
-    return Say(FINAL) if all(was_told(asked, f"{name} is left") for name in MATES) else Say("They are leaving.")
+    return Say(FINAL) if all(was_told(asked, f"{name} left") for name in MATES) else Say("They are leaving.")
 
 
 def _has_said(asked: Asked, say: Say) -> bool:

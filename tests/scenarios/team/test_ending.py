@@ -23,7 +23,7 @@ def lead(asked: Asked) -> Say:
     """Forget all about the team once it is there."""
     if step(asked) == 0:
         return Say(calls=[spawn("alice"), spawn("bob")])
-    gone = hears(asked, "alice is left") and hears(asked, "bob is left")
+    gone = hears(asked, "alice left") and hears(asked, "bob left")
     return Say("They are gone, and this is my answer.") if gone else Say("I think that is all.")
 
 

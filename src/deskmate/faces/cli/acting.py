@@ -113,4 +113,5 @@ def _put_task(word: str, changed: TaskChanged) -> int:
     freed = numbers(changed.freed)
     state = f", {state_of(task)}" if word == "added" else ""
     unblocked = f"; that frees {freed}" if freed else ""
-    return put([f"#{task.id} {word}{state}: {one_line(task.subject)}{unblocked}"])
+    untaken = [one_line(changed.untaken)] if changed.untaken else []
+    return put([f"#{task.id} {word}{state}: {one_line(task.subject)}{unblocked}", *untaken])

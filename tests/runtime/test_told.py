@@ -1,0 +1,141 @@
+"""What agents are told of tasks and plans while a team works: at once, in full, and before they go on."""
+
+import pytest
+
+from deskmate.core.entries import Took
+from deskmate.core.members import Idle, Joined
+from deskmate.core.messages import PlanResponse
+from deskmate.core.names import BOARD, LEAD, ROSTER, USER
+from deskmate.models.scripted import Step
+from deskmate.runtime.leaving import leave
+from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.transcript import Transcript
+from deskmate.stores.memory import MemoryStore
+from tests.runtime import Meddled, until
+from tests.runtime.desks import Floor, last_told, turns, uses
+from tests.runtime.scenes import Broken, plays, scene
+
+pytestmark = pytest.mark.anyio
+
+
+# -- the lead ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("lead-wake")
+@pytest.mark.parametrize("how", ["added", "assigned"])
+async def test_a_task_that_the_user_gives_to_the_lead_wakes_it_with_its_text(how: str) -> None:
+    floor = await Floor.opened(["Hello.", "I see."])
+    async with floor.playing("begin") as agent:
+        await floor.until_status("idle")
+        board = floor.office.board
+        task = await board.create(
+            USER, "parse", description="the whole grammar", owner=LEAD if how == "added" else None
+        )
+        if how == "assigned":
+            await board.assign(USER, task.id, LEAD)
+        await until(lambda: agent.last_words == "I see.")
+        await turns()
+    (told,) = last_told(floor.scripted.prompts[1])
+    assert told.startswith("Task #1 is yours now.")
+    assert "the whole grammar" in told
+    assert len(floor.scripted.prompts) == 2
+
+
+@pytest.mark.behaviour("task-tools")
+async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> None:
+    create = uses("TaskCreate", subject="test it", role="tester")
+    floor = await Floor.opened([create, "I see."])
+    await floor.office.roster.join(Joined(name="bob", role="Backend", at=0.0))
+    await floor.office.roster.status(Idle(name="bob", at=1.0))
+    async with floor.playing("begin") as agent:
+        await until(lambda: agent.last_words == "I see.")
+    ((_, ok, told),) = await floor.results()
+    assert ok
+    assert told == (
+        'created #1 [role "tester"] test it\nNobody here has role "tester". Roles here: "Backend". '
+        "Spawn a teammate with that role, or change the task with TaskUpdate."
+    )
+
+
+@pytest.mark.behaviour("task-tools")
+async def test_a_role_that_is_set_later_lets_a_teammate_take_the_task() -> None:
+    update = uses("TaskUpdate", taskId=1, role="back-end")
+    floor = await Floor.opened([uses("TaskCreate", subject="s", role="tester"), update, "I see."])
+    await floor.office.roster.join(Joined(name="bob", role="Back end", at=0.0))
+    async with floor.playing("begin") as agent:
+        await until(lambda: agent.last_words == "I see.")
+    assert (await floor.results())[1][2] == '#1 [pending, role "back-end"] s\nedited'
+    bob = floor.office.roster.state.members["bob"]
+    claimed = await floor.office.board.claim_next(bob)
+    assert claimed
+    assert claimed.owner == "bob"
+
+
+@pytest.mark.behaviour("plan", "lead-wake")
+async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thing_it_hears() -> None:
+    plan = uses("ExitPlanMode", plan="I rename it.")
+    async with scene(plays(plan, "I wait.", "Then I begin."), plan=True, attended=True) as played:
+        await played.until("waiting", "plan")
+        floor = played.floor
+        (request,) = [letter.message.request_id for letter in await floor.letters(LEAD)]
+        await Mailbox(USER, floor.office.pen, floor.office.roster).answer_plan(
+            "alice", PlanResponse(request_id=request, approve=True)
+        )
+        await played.until("idle")
+        verdict = played.alice.verdict
+        assert verdict
+        assert (verdict.request_id, verdict.by, verdict.approve) == (request, USER, True)
+    lead = floor.restarted(["I see."])
+    async with lead.playing("how is it going?") as agent:
+        await until(lambda: agent.last_words == "I see.")
+    assert f"the user approved the plan {request} of alice" in "\n".join(last_told(lead.scripted.prompts[0]))
+
+
+# -- owners -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("task-authors")
+async def test_an_owner_reads_what_the_lead_changed_in_its_task_before_it_goes_on() -> None:
+    steps: list[Step] = ["Ready.", uses("bash", command="one"), uses("bash", command="two"), "Done for now."]
+    async with scene(plays(*steps, "Still here.", "And again."), task=True) as played:
+        floor, board = played.floor, played.floor.office.board
+
+        async def change() -> object:
+            await board.edit(LEAD, 1, description="only the head", verify="make test")
+            return await floor.bench.run("other", timeout_seconds=1, blob="b")
+
+        floor.bench.commands["one"] = change
+        await until(lambda: played.calls >= 4)
+        texts = [last_told(prompt) for prompt in floor.scripted.prompts]
+        took = [entry for entry in await floor.entries("alice") if isinstance(entry, Took)]
+    assert [entry.changes for entry in took] == [None, "lead changed your task #1: description, verify. It says now:"]
+    (changed,) = [one for told in texts for one in told if "changed your task" in one]
+    assert "only the head" in changed
+    assert "make test" in changed
+
+
+# -- leaving and parking ----------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("release")
+async def test_when_the_roster_says_that_a_member_left_its_task_is_free() -> None:
+    store = Meddled(MemoryStore())
+    floor = await Floor.opened([], store=store)
+    office = floor.office
+    await office.roster.join(Joined(name="alice", at=0.0))
+    await office.board.create(LEAD, "parse")
+    await office.board.claim(office.roster.state.members["alice"], 1)
+    transcript = await Transcript.load(office.pen, "alice")
+    store.appended.clear()
+    await leave(transcript, office.pen, office.roster, office.board, reason="done")
+    assert store.appended == [BOARD, ROSTER]
+
+
+@pytest.mark.behaviour("release")
+async def test_when_the_roster_says_that_a_member_is_parked_its_task_is_free() -> None:
+    async with scene(plays(), launcher=Broken, task=True) as played:
+        office = played.floor.office
+        seen: list[str | None] = []
+        await office.board.claim(played.alice, 1)
+        await until(lambda: played.alice.status.word == "parked" and not seen.append(office.board.state.tasks[1].owner))
+    assert seen[-1] is None
