@@ -85,7 +85,7 @@ TEAM: dict[str, str] = {
     "idle": "after each turn a record with its last words, and a member that stays and can be written to",
     "autoclaim": "who is idle takes the next task that fits by itself and is told of it; mail comes first",
     "nudge": "who rests on a task is reminded once, then the lead is told",
-    "lead-wake": "by mail, a task of its own, words alone, who is parked or gone, once when all is quiet; never by idle records",
+    "lead-wake": "by mail, its own task, words alone, who is parked or gone, once when all is quiet; not by idling",
     "shutdown": "a free teammate agrees without a model turn; else its model answers; else the deadline ends it",
     "plan": "while planning only reading, mail and the plan itself work; only lead or user approve, once",
     "config": "`config.json` and a file per task show roster and board within a second, rebuilt when lost or damaged",

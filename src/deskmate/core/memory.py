@@ -160,22 +160,8 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             known = _without(memory.words_known, task) if board is None else {**memory.words_known, task: board}
             tasks, read = {**memory.tasks, task: epoch}, memory.read | {(task, epoch)}
             return replace(memory, tasks=tasks, read=read, words_known=known, owed=True)
-        case Noticed(delegate=bool(delegating)):
-            return replace(memory, delegating=delegating, owed=True)
-        case Noticed(away=str(away)):
-            return _move(memory, away, (entry.roster, entry.board))
-        case Noticed(running=tuple(commands)):
-            return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
-        case Noticed(dismissed=tuple(names)):
-            return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
-        case Noticed(quiet=True, roster=roster):
-            # It tells no news of the team, so it must not count as having told it.
-            return replace(memory, reminded=roster, owed=True)
-        case Noticed(tasks=lost, roster=roster, board=board):
-            tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
-            seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
-            # Only what tells the team's news counts as that: other words must not keep it back.
-            return replace(memory, tasks=tasks, noticed=seen, informed=memory.informed or bool(roster), owed=True)
+        case Noticed():
+            return _notice(memory, entry)
         case Nudged(task=task, epoch=epoch):
             return replace(memory, nudged=memory.nudged | {(task, epoch)}, owed=True)
         case Reported(task=task, epoch=epoch):
@@ -192,6 +178,26 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return memory
         case unreachable:
             assert_never(unreachable)
+
+
+def _notice(memory: Memory, entry: Noticed) -> Memory:
+    match entry:
+        case Noticed(delegate=bool(delegating)):
+            return replace(memory, delegating=delegating, owed=True)
+        case Noticed(away=str(away)):
+            return _move(memory, away, (entry.roster, entry.board))
+        case Noticed(running=tuple(commands)):
+            return replace(memory, reminded_of=memory.reminded_of | {*commands}, owed=True)
+        case Noticed(dismissed=tuple(names)):
+            return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
+        case Noticed(quiet=True, roster=roster):
+            # It tells no news of the team, so it must not count as having told it.
+            return replace(memory, reminded=roster, owed=True)
+        case Noticed(tasks=lost, roster=roster, board=board):
+            tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
+            seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
+            # Only what tells the team's news counts as that: other words must not keep it back.
+            return replace(memory, tasks=tasks, noticed=seen, informed=memory.informed or bool(roster), owed=True)
 
 
 def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
