@@ -79,6 +79,7 @@ def test_all_can_be_set_in_the_file(home: dict[str, str], file: Path) -> None:
     assert load(home) == Settings(
         file=file,
         state=Path(home["HOME"], ".local/state/deskmate"),
+        addresses={"openai": f"openai.base_url in {file}"},
         model="claude-opus-4-1",
         fallback_model="openai:gpt-5.5",
         anthropic=Provider(key=SecretStr("sk-file")),

@@ -14,6 +14,7 @@ Each names the thing, what was expected, and the next step; a face may print it 
     ├── ToolError                a wrong step of the model: it reads this as the result of its call
     ├── ModelError               a model gave no answer
     │   ├── ModelTrouble         passing: overload, a lost or silent connection; ask again
+    │   │   └── Unreachable      no connection to its server could be made
     │   ├── PromptTooLong        more than its window holds: make room, then ask again
     │   └── ModelRejected        for good: a wrong key, an unknown model, a request it does not take
     ├── PlayerFailed             the process that played a member ended before the member left
@@ -76,6 +77,10 @@ class ModelTrouble(ModelError):
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class Unreachable(ModelTrouble):
+    """No connection to a model's server could be made."""
 
 
 class PromptTooLong(ModelError):

@@ -9,7 +9,7 @@ import anyio.abc
 import httpx2
 import pytest
 
-from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.failures import Endpoint, Fault, failure, read_fault, retry_seconds
 from deskmate.models.http import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
 from deskmate.models.sse import Event
@@ -157,8 +157,6 @@ async def test_a_passing_trouble_says_how_long_to_wait(status: int) -> None:
 @pytest.mark.parametrize(
     "error",
     [
-        httpx2.ConnectError("refused"),
-        httpx2.ConnectTimeout("slow"),
         httpx2.PoolTimeout("busy"),
         httpx2.ReadError("reset"),
         httpx2.ReadTimeout(""),
@@ -170,6 +168,14 @@ async def test_a_lost_or_silent_connection_is_a_passing_trouble(error: Exception
     assert type(await failure_of(Provider(refuse=error))) is ModelTrouble
     assert type(await failure_of(Provider(b"data: a\n", then=error))) is ModelTrouble
     assert type(await failure_of(Provider(b'{"error"', then=error, status=500))) is ModelTrouble
+
+
+@pytest.mark.parametrize(
+    ("error", "why"), [(httpx2.ConnectError("refused"), "refused"), (httpx2.ConnectTimeout(""), "no answer in 10 s")]
+)
+async def test_a_server_without_a_connection_is_named_by_its_address(error: Exception, why: str) -> None:
+    raised = await failure_of(Provider(refuse=error))
+    assert (type(raised), str(raised)) == (Unreachable, f"Cannot connect to https://acme.test: {why}")
 
 
 @pytest.mark.parametrize("url", ["acme.test/chat", "ftp://acme.test", "https://acme.test:port"])

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from deskmate.core.prompts import Prompt, RetryDelta, TextDelta
-from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.retrying import LEAST_SECONDS, Retrying
 from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Limits, Model
@@ -67,6 +67,32 @@ async def test_waiting_ends_with_the_budget_and_the_error_says_what_was_tried() 
         await parts_of(retrying)
     assert clock.pauses == [1, 2, 4, 3]
     assert str(given_up.value) == ("scripted:main gave no answer: overloaded; tries: 5, waited: 10 s; ask again later")
+
+
+@pytest.mark.behaviour("retry")
+async def test_a_server_that_was_never_reached_is_given_up_soon() -> None:
+    clock = PassingClock()
+    retrying = Retrying(always(Unreachable("Cannot connect")), clock, silence_seconds=SILENCE, random=lambda: 1.0)
+    with pytest.raises(Unreachable) as given_up:
+        await parts_of(retrying)
+    assert sum(clock.pauses) == 15
+    told = "Cannot connect; tries: 5, waited: 15 s. Check the address, and that the server runs"
+    assert str(given_up.value) == told
+
+
+async def test_a_server_that_was_reached_before_is_waited_for() -> None:
+    clock = PassingClock()
+    model = ScriptedModel(["a", *[Unreachable("Cannot connect")] * 12, "b"], name=MAIN)
+    retrying = Retrying(model, clock, silence_seconds=SILENCE, random=lambda: 1.0)
+    assert [(await parts_of(retrying))[-1] for _ in range(2)] == [good("a"), good("b")]
+    assert sum(clock.pauses) > 15
+
+
+async def test_the_name_of_a_model_is_told_once() -> None:
+    retrying = Retrying(always(ModelTrouble(f"{MAIN} failed (500): oops")), PassingClock(), budget_seconds=1)
+    with pytest.raises(ModelTrouble) as given_up:
+        await parts_of(retrying)
+    assert str(given_up.value).count(MAIN) == 1
 
 
 async def test_each_prompt_has_a_budget_of_its_own() -> None:

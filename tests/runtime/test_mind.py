@@ -261,7 +261,7 @@ async def test_a_prompt_that_the_provider_finds_too_long_is_compacted_once_and_a
 async def test_a_summary_that_does_not_fit_either_is_asked_of_the_newer_half() -> None:
     floor = await Floor.opened([TOO_LONG, TOO_LONG, TOO_LONG, SUMMARY, "Now it fits."])
     await floor.say("one " * 1000)
-    assert await floor.turn("go") == Rest()
+    assert await floor.turn("go " * 1000) == Rest()
     summaries = [prompt for prompt in floor.scripted.prompts if is_summary(prompt)]
     sizes = [sum(map(len, last_told(prompt))) for prompt in summaries]
     assert sizes == sorted(sizes, reverse=True)
@@ -293,8 +293,19 @@ async def test_a_word_of_the_user_lets_it_try_once_more_whether_its_context_fits
 async def test_a_conversation_that_cannot_even_be_summed_up_parks_the_agent() -> None:
     floor = await Floor.opened(lambda prompt: TOO_LONG)
     end = await floor.turn("go")
-    assert end == Rest("parked", "the conversation is too long even to be summarised; start a new one")
-    assert len(floor.scripted.prompts) == 9
+    assert isinstance(end, Rest)
+    assert end.word == "parked"
+    assert end.detail.startswith(f"{TOO_LONG}. Even a request with almost nothing of the conversation is too long")
+    assert len(floor.scripted.prompts) == 2
+
+
+@pytest.mark.behaviour("compact-auto", "P6")
+async def test_a_long_conversation_is_halved_until_there_is_almost_nothing_of_it() -> None:
+    floor = await Floor.opened(lambda prompt: TOO_LONG)
+    end = await floor.turn("one " * 50_000)
+    assert isinstance(end, Rest)
+    assert "Use another model" in end.detail
+    assert len(floor.scripted.prompts) > 8
 
 
 @pytest.mark.behaviour("compact-auto")

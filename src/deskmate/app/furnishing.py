@@ -312,7 +312,7 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
     provider, _, model = name.partition(":")
     at = settings.provider_of(name)
     key = at.key.get_secret_value() if at.key else None
-    where = {"base_url": at.base_url} if at.base_url else {}
+    where = {"base_url": at.base_url, "source": settings.addresses.get(provider, "")} if at.base_url else {}
     if provider == "anthropic":
         # Only who is asked pays for importing its wire.
         from deskmate.models.anthropic import AnthropicModel

@@ -56,7 +56,17 @@ def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) 
         merged = _over(merged, layer)
     warnings = _warnings(written, file) if readable else ()
     own = {"file": file, "state": state_folder(environ), "warnings": warnings, "colour": not environ.get("NO_COLOR")}
-    return Settings.model_validate({**merged, **own})
+    settings = Settings.model_validate({**merged, **own})
+    return settings.model_copy(update={"addresses": _addresses(settings, environ)})
+
+
+def _addresses(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    variables = {keys[0]: variable for variable, keys in _VARIABLES.items() if keys[1:] == ("base_url",)}
+    return {
+        provider: variable if environ.get(variable) else f"{provider}.base_url in {settings.file}"
+        for provider, variable in variables.items()
+        if getattr(settings, provider).base_url
+    }
 
 
 def _read(file: Path) -> tuple[Layer, bool]:

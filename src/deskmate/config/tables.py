@@ -163,6 +163,7 @@ class Settings(Written):
     `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
     it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `widest_mode`: beyond which the
     project lets no team go. `warnings`: what they should be told. `colour`: whether they want any.
+    `addresses`: where the address of a provider was set, by provider, as far as that is known.
     """
 
     file: Path
@@ -170,6 +171,7 @@ class Settings(Written):
     widest_mode: Mode | None = None
     warnings: tuple[str, ...] = ()
     colour: bool = True
+    addresses: dict[str, str] = {}
 
     @property
     def prices(self) -> dict[str, tuple[float, float, float, float]]:

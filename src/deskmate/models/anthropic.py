@@ -53,6 +53,7 @@ class AnthropicModel:
         base_url: str = "https://api.anthropic.com",
         limits: Limits,
         thinking_tokens: int = 0,
+        source: str = "",
     ) -> None:
         if thinking_tokens and not LEAST_THINKING_TOKENS <= thinking_tokens < limits.output:
             raise BadSettings(
@@ -60,7 +61,7 @@ class AnthropicModel:
                 f"but fewer than the {limits.output} tokens it may give"
             )
         url = f"{base_url.rstrip('/')}/v1/messages"
-        self._at = Endpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key)
+        self._at = Endpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, source)
         self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
         self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
 

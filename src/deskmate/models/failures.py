@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.fields import inner, read_object, words
@@ -63,6 +64,7 @@ _UNKNOWN_STATUS = 500
 class Endpoint:
     """Where a model is asked, and under which names its failures are told. `setting`: where its key comes from.
 
+    `source`: where its address comes from, if the user set it.
     Raises BadSettings for a key that no header can carry.
     """
 
@@ -70,6 +72,13 @@ class Endpoint:
     url: str
     setting: str
     key: str | None = field(default=None, repr=False)
+    source: str = ""
+
+    @property
+    def place(self) -> str:
+        """The server, as a person knows it: its address, and where that was set."""
+        address = urlsplit(self.url)
+        return f"{address.scheme}://{address.netloc}" + (f" (from {self.source})" if self.source else "")
 
     def __post_init__(self) -> None:
         if self.key is not None and not _KEY.fullmatch(self.key):

@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 import anyio
 import httpx2
 
-from deskmate.errors import ModelError, ModelRejected, ModelTrouble
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.models.failures import EXCERPT_CAP, Endpoint, Fault, failure, fault_in, read_fault, retry_seconds
 from deskmate.models.fields import read_object
 from deskmate.models.sse import Event, EventParser
@@ -55,6 +55,10 @@ async def ask(
                     yield event
     except (httpx2.InvalidURL, httpx2.UnsupportedProtocol) as error:
         raise ModelRejected(f"{at.model} has no usable address: {at.hide(str(error))}; check its base URL") from error
+    except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        late = isinstance(error, httpx2.ConnectTimeout)
+        reason = f"no answer in {CONNECT_SECONDS:.0f} s" if late else at.hide(str(error)) or type(error).__name__
+        raise Unreachable(f"Cannot connect to {at.place}: {reason}") from error
     except httpx2.TimeoutException as error:
         raise ModelTrouble(f"{at.model} kept silent too long ({type(error).__name__})") from error
     except httpx2.HTTPError as error:

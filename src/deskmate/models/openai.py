@@ -25,7 +25,10 @@ _OPENAI = "https://api.openai.com"
 
 
 class OpenAIModel:
-    """A model behind chat completions. `provider`: whose it is, for its name and that of its key's setting."""
+    """A model behind chat completions. `provider`: whose it is, for its name and that of its key's setting.
+
+    `source`: where its address comes from, if the user set it.
+    """
 
     def __init__(
         self,
@@ -36,9 +39,11 @@ class OpenAIModel:
         base_url: str = f"{_OPENAI}/v1",
         limits: Limits,
         provider: str = "openai",
+        source: str = "",
     ) -> None:
         setting = f"{provider.upper().replace('-', '_')}_API_KEY"
-        self._at = Endpoint(f"{provider}:{model}", f"{base_url.rstrip('/')}/chat/completions", setting, key)
+        url = f"{base_url.rstrip('/')}/chat/completions"
+        self._at = Endpoint(f"{provider}:{model}", url, setting, key, source)
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # OpenAI refuses the old word for its newer models; the others know no other.
         is_openai = base_url.startswith(f"{_OPENAI}/")

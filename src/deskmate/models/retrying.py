@@ -9,7 +9,7 @@ from contextlib import aclosing
 from functools import partial
 
 from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
-from deskmate.errors import ModelError, ModelRejected, ModelTrouble
+from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.ports import Clock, Limits, Model
 
 # Jitter may come out as next to nothing; each pause still costs this much, so that a budget is spent some day.
@@ -53,7 +53,8 @@ class Retrying:
 
     ModelTrouble, a stream that ends without a reply and one that says nothing for `silence_seconds` are tried again
     until `budget_seconds` were waited in vain; then, and as soon as it is rejected, the fallback gets the same
-    chance. Raises ModelTrouble once nobody is left to ask, ModelRejected where nobody will ever answer, and
+    chance. A server that was never reached is given `unreached_seconds` only: its address is probably wrong. Raises
+    ModelTrouble once nobody is left to ask, ModelRejected where nobody will ever answer, and
     PromptTooLong at once.
     """
 
@@ -66,12 +67,15 @@ class Retrying:
         first_seconds: float = 1.0,
         most_seconds: float = 60.0,
         silence_seconds: float = 180.0,
+        unreached_seconds: float = 15.0,
         fallback: Model | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
         self._models = (model,) if fallback is None else (model, fallback)
         self._clock, self._silence_seconds = clock, silence_seconds
         self._patience = partial(Patience, budget_seconds, first_seconds, most_seconds, random)
+        self._short = partial(Patience, min(unreached_seconds, budget_seconds), first_seconds, most_seconds, random)
+        self._reached: set[str] = set()
 
     @property
     def name(self) -> str:
@@ -99,16 +103,19 @@ class Retrying:
         raise _verdict(failures) from failures[-1]
 
     async def _patiently(self, model: Model, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        patience = self._patience()
+        patience = self._patience() if model.name in self._reached else self._short()
         while True:
             began = self._clock.monotonic()
             try:
                 async with aclosing(self._once(model, prompt)) as parts:
                     async for part in parts:
+                        patience = self._met(model, patience)
                         yield part
                 return
+            except Unreachable as error:
+                trouble: ModelTrouble = error
             except ModelTrouble as error:
-                trouble = error
+                trouble, patience = error, self._met(model, patience)
             took = self._clock.monotonic() - began
             # Not more than a silence, which is all of it that was waited in vain.
             seconds = patience.pause(trouble, min(took, self._silence_seconds))
@@ -116,6 +123,13 @@ class Retrying:
                 raise _given_up(model.name, patience, trouble) from trouble
             yield RetryDelta(seconds, str(trouble), model.name)
             await self._clock.sleep(seconds)
+
+    def _met(self, model: Model, patience: Patience) -> Patience:
+        """Note that a server was reached; return how long it is waited for from now on."""
+        if model.name in self._reached:
+            return patience
+        self._reached.add(model.name)
+        return self._patience()
 
     async def _once(self, model: Model, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         async with aclosing(model.stream(prompt)) as parts:
@@ -140,7 +154,10 @@ class Retrying:
 def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrouble:
     asks = "" if trouble.retry_after is None else f", asks to be left alone for {trouble.retry_after:g} s"
     effort = f"tries: {patience.tries}, waited: {patience.waited_seconds:.0f} s"
-    return ModelTrouble(f"{name} gave no answer: {trouble}{asks}; {effort}")
+    if isinstance(trouble, Unreachable):
+        return Unreachable(f"{trouble}; {effort}. Check the address, and that the server runs")
+    said = str(trouble) if name in str(trouble) else f"{name} gave no answer: {trouble}"
+    return ModelTrouble(f"{said}{asks}; {effort}")
 
 
 def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
@@ -148,4 +165,6 @@ def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
     text = "; and the fallback: ".join(map(str, failures))
     if all(isinstance(failure, ModelRejected) for failure in failures):
         return ModelRejected(text)
+    if isinstance(failures[-1], Unreachable):
+        return Unreachable(text)
     return ModelTrouble(f"{text}; ask again later")

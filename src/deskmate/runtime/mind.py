@@ -42,7 +42,7 @@ from deskmate.core.redaction import Redaction
 from deskmate.core.rendering import Rendered, redacted, said
 from deskmate.core.tasks import Board
 from deskmate.core.view import Origin
-from deskmate.errors import BadRecord, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
+from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
 from deskmate.ports import Model, Workspace
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.presence import Presence
@@ -51,9 +51,10 @@ from deskmate.runtime.voice import Voice
 
 # Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
 _SAID_CAP, _TOOL_CAP = 40_000, 64
-_HALVINGS = 8
 # The most that the flaw of one call takes in a record, with all around it.
 _FLAW_BYTES = 512
+# In tokens. If a conversation of this length is too long, its length is not the reason.
+_SHORT = 200
 
 
 class Mind:
@@ -128,14 +129,15 @@ class Mind:
         # Little room for the answer: what grew past the window's end with the last results still fits then.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
-        for _ in range(_HALVINGS):
+        while True:
             try:
                 reply = await self._ask(replace(prompt, passages=_asked(passages, summary_request(focus))), presence)
-            except PromptTooLong:
+            except PromptTooLong as error:
+                if estimate(passages) < _SHORT:
+                    raise ModelRejected(_refuses_all(error)) from error
                 passages = halved(passages)
             else:
                 return reply.text
-        raise ModelTrouble("the conversation is too long even to be summarised; start a new one")
 
     async def _prompt(self, origin: Origin | None) -> Prompt:
         entries = self._transcript.entries
@@ -215,6 +217,13 @@ def _flawed(call: Call, size: float) -> Call:
             "Do it in smaller parts."
         )
     return Call(tool=call.tool[:_TOOL_CAP], arguments={}, flaw=f"Not run: {why}")
+
+
+def _refuses_all(error: PromptTooLong) -> str:
+    return (
+        f"{error}. Even a request with almost nothing of the conversation is too long, so a summary does not help. "
+        "Use another model: --model at the start, /model in a conversation"
+    )
 
 
 def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:

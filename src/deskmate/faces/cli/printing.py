@@ -100,7 +100,7 @@ class Progress:
                 self._show_live(member, tool)
             case RetryDelta(seconds, reason, model):
                 self._words.pop(member, None)
-                self._show(member, f"asks {model} again in {seconds:.0f} s: {reason}")
+                self._show(member, retry_line(seconds, reason, model))
             case unreachable:
                 assert_never(unreachable)
 
@@ -172,3 +172,11 @@ def cells_of(number: int) -> int:
     except OSError:
         # No terminal, or one that was closed meanwhile.
         return PIPE_CELLS
+
+
+def retry_line(seconds: float, reason: str, model: str) -> str:
+    """Return that a model is asked again, and when; its name once, though the reason may name it too."""
+    if not seconds:
+        return f"asks {model} now: {reason}"
+    when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"
+    return f"{reason}; asks again {when}" if model in reason else f"asks {model} again {when}: {reason}"

@@ -1,6 +1,7 @@
 """Live: what a member's model is saying this moment, until the transcript has it. `watching` above shows it last."""
 
 from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.faces.cli.printing import retry_line
 from deskmate.faces.tui.pieces import Kind, Piece, words_piece
 
 # A thought is shown by its end while it comes.
@@ -26,7 +27,7 @@ class Live:
                 self._tools.append(tool)
             case RetryDelta(seconds, reason, model):
                 self._begin()
-                self._retry = f"asks {model} again in {seconds:.0f} s: {reason}"
+                self._retry = retry_line(seconds, reason, model)
 
     def record(self, number: int) -> None:
         """Take what came so far as the entry of that number; what comes from now on is another answer."""
