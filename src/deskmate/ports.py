@@ -23,7 +23,7 @@ from deskmate.core.redaction import Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
-from deskmate.core.tasks import Board, Receipt, Task
+from deskmate.core.tasks import Board, Receipt, Revision, Task
 
 
 class Seat(Protocol):
@@ -173,6 +173,9 @@ class Workspace(Protocol):
 
         All it prints is kept in `blob` once it is more than `Ran` holds; `printed` tells so far.
         """
+
+    async def revision(self) -> Revision | None:
+        """Return the commit that the folder is at; None if there is none or it cannot be told."""
 
     async def keep(self, blob: str, data: bytes) -> str:
         """Keep bytes outside of any context; return the path under which this agent may read them."""

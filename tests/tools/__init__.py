@@ -12,6 +12,7 @@ from deskmate.core.redaction import SHAPES, Redaction
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.skills import Skill
+from deskmate.core.tasks import Revision
 from deskmate.errors import ToolError
 from deskmate.ports import Ran, Tool, Workspace
 from deskmate.tools import tools_for
@@ -27,6 +28,7 @@ class MemoryWorkspace:
     ran: Ran = field(default_factory=lambda: Ran(0, ""))
     asked: list[tuple[object, ...]] = field(default_factory=list)
     root: str = "/desk"
+    at: list[Revision | None] = field(default_factory=lambda: [None])
 
     async def locate(self, path: str) -> tuple[str, bool]:
         whole = posixpath.normpath(posixpath.join(self.root, path))
@@ -68,6 +70,9 @@ class MemoryWorkspace:
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
         self.asked.append((command, timeout_seconds, blob))
         return self.ran
+
+    async def revision(self) -> Revision | None:
+        return self.at.pop(0) if len(self.at) > 1 else self.at[0]
 
     async def keep(self, blob: str, data: bytes) -> str:
         self.blobs[f".teams/main/blobs/{blob}"] = data

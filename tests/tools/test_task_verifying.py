@@ -8,7 +8,7 @@ from deskmate.core.names import BOARD
 from deskmate.core.policy import Attempt
 from deskmate.core.printed import Printed
 from deskmate.core.results import Result
-from deskmate.core.tasks import Created, Receipt, Status
+from deskmate.core.tasks import Created, Receipt, Revision, Status
 from deskmate.errors import TaskRefused
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace
@@ -43,6 +43,36 @@ async def test_a_verified_task_is_completed_with_the_receipt_of_its_command(desk
     assert alice.workspace.asked == [("make test", 600, "alice-2-0.txt")]
     output = f"…{'ä' * 2_046}\nok"
     assert desks.task(1).receipt == Receipt(command="make test", workspace="/desk", exit=0, output=output)
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.behaviour("complete")
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ([Revision(COMMIT, clean=True)], "at commit 0123456789ab (all committed)"),
+        ([Revision(COMMIT, clean=False)], "at commit 0123456789ab (with uncommitted changes)"),
+        ([Revision(COMMIT, clean=None)], "at commit 0123456789ab (unknown whether all was committed)"),
+        # The tests themselves may leave files behind: what counts is what they ran on.
+        ([Revision(COMMIT, clean=True), Revision(COMMIT, clean=False)], "at commit 0123456789ab (all committed)"),
+        ([Revision(COMMIT, clean=True), Revision("f" * 40, clean=True)], "at an unknown commit"),
+        ([None], "at an unknown commit"),
+    ],
+)
+async def test_a_receipt_names_the_commit_and_whether_all_was_committed(
+    desks: Desks, at: list[Revision | None], told: str
+) -> None:
+    await add(desks, "parse", verify="make test")
+    alice = desks["alice"]
+    await alice.use("TaskUpdate", taskId=1, status="in_progress")
+    alice.workspace.at = list(at)
+    await alice.use("TaskUpdate", taskId=1, status="completed")
+    receipt = desks.task(1).receipt
+    assert receipt is not None
+    assert receipt.commit == (None if "unknown commit" in told else COMMIT)
+    assert told in (await alice.use("TaskGet", taskId=1)).text
 
 
 @pytest.mark.behaviour("complete")

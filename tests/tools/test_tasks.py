@@ -215,7 +215,7 @@ async def test_reading_a_task_tells_all_of_it_but_its_epoch(desks: Desks) -> Non
         "owner: alice\n"
         "blocked by: #1, #2\n"
         "blocks: #4\n"
-        "receipt: exit 0 in /desk, it printed … 4 passed in 1 s\n"
+        "receipt: exit 0 in /desk, at an unknown commit, it printed … 4 passed in 1 s\n"
         '<deskmate-task id="3" created_by="lead" edited_by="alice">parse\n'
         "only for: alice\n"
         "status text: Parsing it\n"

@@ -39,7 +39,7 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
-from deskmate.tools.updates import VERIFY_SECONDS, failure, tail
+from deskmate.tools.updates import VERIFY_SECONDS, at_commit, failure, tail
 from deskmate.workspaces.local import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
@@ -197,6 +197,7 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
     # The team's workspace is where outputs are kept; the command runs where the user stands.
     command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
     try:
+        before = await workspace.revision()
         ran = await workspace.run(
             command, timeout_seconds=VERIFY_SECONDS, blob=f"{USER}-{time.time_ns() // 1000}-0.txt"
         )
@@ -206,7 +207,8 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
         tell(output)
     if ran.exit != 0:
         raise TaskRefused(failure(task, ran))
-    return receipt.model_copy(update={"output": tail(ran.output)})
+    commit = at_commit(before, await workspace.revision()) if at == Path(workspace.root) else {}
+    return receipt.model_copy(update={"output": tail(ran.output), **commit})
 
 
 async def stop(

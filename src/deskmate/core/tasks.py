@@ -12,7 +12,15 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import known_name
@@ -39,16 +47,33 @@ class Status(StrEnum):
     DELETED = "deleted"
 
 
+class Revision(NamedTuple):
+    """The commit that a folder is at. `clean`: whether all in it is committed; None if that cannot be told."""
+
+    commit: str
+    clean: bool | None
+
+
 class Receipt(BaseModel):
-    """How the command that verifies a task ended, and where it ran."""
+    """How the command that verifies a task ended, where it ran, and at which commit.
+
+    `clean`: whether all was committed before it ran. Neither is there if it could not be told.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     command: str
     workspace: str
     commit: str | None = None
+    clean: bool | None = None
     exit: int
     output: str
+
+    @model_serializer(mode="wrap")
+    def _without_unknown(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out what could not be told, as receipts did before they could tell it."""
+        fields: dict[str, object] = write(self)
+        return {name: value for name, value in fields.items() if name != "clean" or value is not None}
 
 
 class Note(NamedTuple):

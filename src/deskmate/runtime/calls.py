@@ -251,6 +251,9 @@ class Calls:
             foreseen = await tool.foresee(arguments, self._desk(call))
         except ToolError as error:
             foreseen = Result(str(error), ok=False)
+        except Exception:
+            # Run, it gets this as its result, and it is logged then.
+            return None
         text = self._office.pen.redaction.text(foreseen.text) if foreseen else ""
         return Settle((call.id,), text, foreseen.ok) if foreseen else None
 

@@ -28,6 +28,7 @@ from deskmate.tools.shell import attempt_to_run
 
 _NOTES_SHOWN = 10
 _OUTPUT_SHOWN = 200
+_COMMIT_SHOWN = 12
 
 TaskId = Annotated[int, BeforeValidator(parse_id)]
 TaskIds = tuple[TaskId, ...]
@@ -181,7 +182,15 @@ def _edges(board: Board, task: Task) -> Iterator[str]:
 
 def _proof(receipt: Receipt) -> str:
     printed = " ".join(receipt.output[-_OUTPUT_SHOWN:].split())
-    return f"receipt: exit {receipt.exit} in {receipt.workspace}" + (f", it printed … {printed}" if printed else "")
+    where = f"exit {receipt.exit} in {receipt.workspace}, at {_revision(receipt)}"
+    return f"receipt: {where}" + (f", it printed … {printed}" if printed else "")
+
+
+def _revision(receipt: Receipt) -> str:
+    if receipt.commit is None:
+        return "an unknown commit"
+    state = {True: "all committed", False: "with uncommitted changes", None: "unknown whether all was committed"}
+    return f"commit {receipt.commit[:_COMMIT_SHOWN]} ({state[receipt.clean]})"
 
 
 def tools(kind: Kind) -> Iterable[Tool]:

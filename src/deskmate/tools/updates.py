@@ -16,7 +16,7 @@ from deskmate.core.rendering import told_texts
 from deskmate.core.results import Result
 from deskmate.core.roles import Kind
 from deskmate.core.takers import untaken_text
-from deskmate.core.tasks import Board, Completed, Receipt, Status, Task, freed_by, ids, line
+from deskmate.core.tasks import Board, Completed, Receipt, Revision, Status, Task, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
 
@@ -207,11 +207,19 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
         raise ToolError(why)
     if desk.again:
         raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
+    before = await desk.workspace.revision()
     ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
         rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
         raise ToolError("\n".join([failure(task, ran), tail(ran.output) or "(no output)", *rest]))
-    return receipt.model_copy(update={"output": tail(ran.output)})
+    return receipt.model_copy(update={"output": tail(ran.output), **at_commit(before, await desk.workspace.revision())})
+
+
+def at_commit(before: Revision | None, after: Revision | None) -> dict[str, object]:
+    """Return what a receipt says of the commit that a command ran at; nothing if the command changed that."""
+    if before is None or after is None or before.commit != after.commit:
+        return {}
+    return {"commit": before.commit, "clean": before.clean}
 
 
 def failure(task: Task, ran: Ran) -> str:

@@ -22,6 +22,7 @@ from anyio import to_thread
 from deskmate.core.names import known_name
 from deskmate.core.printed import Printed
 from deskmate.core.redaction import SHAPES, Redaction
+from deskmate.core.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute
@@ -33,6 +34,7 @@ from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
 from deskmate.workspaces.paths import Outside, Place, resolved, telling
 from deskmate.workspaces.placeholders import Placeholders
 from deskmate.workspaces.private import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
+from deskmate.workspaces.revisions import head_commit, status_words
 from deskmate.workspaces.sandbox import Level, Sandbox
 from deskmate.workspaces.script import NAMED_PATTERN, file_named, handed_over, shell_words
 from deskmate.workspaces.searching import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
@@ -280,6 +282,24 @@ class LocalWorkspace:
         refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
         ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told, _protected(text))))
         return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
+
+    async def revision(self) -> Revision | None:
+        """Return the commit that the folder is at; None if there is none or it cannot be told."""
+        commit = await _beside(lambda: head_commit(self._root))
+        return Revision(commit, await self._is_clean()) if commit else None
+
+    async def _is_clean(self) -> bool | None:
+        git = shutil.which("git", path=self._environ.get("PATH"))
+        if not git:
+            return None
+        output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
+        try:
+            end = await self._execute(status_words(git), output, SEARCH_SECONDS, complains=False)
+        except ToolError:
+            return None
+        if end.why is Why.FLOOD:
+            return False
+        return not output.lines().strip() if end.why is Why.EXIT and end.status == 0 else None
 
     async def sweep(self) -> int:
         """End what a dead predecessor in this seat left running, and remove what it left half written.

@@ -1,0 +1,58 @@
+"""Revisions: which commit a folder is at, read from git's own files, so that nothing a repository names is run.
+
+`local` above tells it of a workspace; `repositories` below knows where git keeps what.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from deskmate.workspaces.private import read_regular
+from deskmate.workspaces.repositories import GIT, HEAD, is_repository, named_by
+
+_MAX_REF, _MAX_PACKED = 4096, 16_000_000
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BRANCH = re.compile(r"ref: (refs/[^\0\n]+)")
+
+
+def head_commit(root: Path) -> str | None:
+    """Return the full name of the commit that a folder is at; None if there is none, or it cannot be told."""
+    checkout = next((found for folder in (root, *root.parents) if (found := _checkout(folder / GIT))), None)
+    if checkout is None:
+        return None
+    head = _text(checkout / HEAD, _MAX_REF).strip()
+    branch = _BRANCH.fullmatch(head)
+    return _at(checkout, branch[1]) if branch else _commit(head)
+
+
+def status_words(git: str) -> list[str]:
+    """Return the command that prints what is not committed. What a repository names may run: confine it."""
+    status = ["status", "--porcelain", "--ignore-submodules=dirty"]
+    return [git, "--no-optional-locks", "-c", "core.fsmonitor=false", *status]
+
+
+def _checkout(git: Path) -> Path | None:
+    return git if is_repository(git) else named_by(git)
+
+
+def _at(checkout: Path, branch: str) -> str | None:
+    """Return the commit that a branch is at. A worktree keeps its own HEAD, and branches in the common folder."""
+    if ".." in branch.split("/"):
+        return None
+    beside = _text(checkout / "commondir", _MAX_REF).strip()
+    common = Path(os.path.realpath(checkout / beside)) if beside else checkout
+    packed = _text(common / "packed-refs", _MAX_PACKED).splitlines()
+    found = (line.partition(" ")[0] for line in packed if line.endswith(f" {branch}"))
+    return _commit(_text(common / branch, _MAX_REF).strip()) or _commit(next(found, ""))
+
+
+def _commit(text: str) -> str | None:
+    return text if _COMMIT.fullmatch(text) else None
+
+
+def _text(file: Path, most: int) -> str:
+    """Return what a file says, nothing if it cannot be read."""
+    try:
+        return os.fsdecode(read_regular(file, most))
+    except OSError:
+        return ""
