@@ -78,7 +78,7 @@ async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thin
         await played.until("waiting", "plan")
         floor = played.floor
         (request,) = [letter.message.request_id for letter in await floor.letters(LEAD)]
-        await Mailbox(USER, floor.office.pen, floor.office.roster).answer_plan(
+        await Mailbox(USER, floor.office.pen, floor.office.roster).answer(
             "alice", PlanResponse(request_id=request, approve=True)
         )
         await played.until("idle")
