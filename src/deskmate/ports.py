@@ -124,13 +124,15 @@ class Model(Protocol):
 class Ran:
     """What came of a command: how it ended, in words and number, what it printed, bounded, and where all of it is.
 
-    `exit` is None where it was ended from outside: `ended` says why, and which limits it has met.
+    `exit` is None where it was ended from outside: `ended` says why, and which limits it has met. `lines`: how many it
+    printed, if `output` has not all of them.
     """
 
     exit: int | None
     output: str
     ended: str = ""
     blob: str | None = None
+    lines: int | None = None
 
 
 class Workspace(Protocol):

@@ -288,7 +288,7 @@ async def test_much_output_is_shown_in_part_and_kept_whole(root: Path, workspace
     ran = await run(workspace, "seq 100000")
     whole = "".join(f"{number}\n" for number in range(1, 100_001))
     gap = f"\n[{len(whole) - 30_000:,} bytes left out; all of it is in {PATH}]\n"
-    assert ran == Ran(0, whole[:15_000] + gap + whole[-15_000:], "", PATH)
+    assert ran == Ran(0, whole[:15_000] + gap + whole[-15_000:], "", PATH, lines=100_000)
     assert await workspace.blob(PATH) == whole.encode()
     assert (root / PATH).stat().st_mode & 0o777 == 0o600
 

@@ -104,7 +104,8 @@ class Did(Fact):
     `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
     knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
     finished or gave up (none); `board` is the record of the board up to which it knows their words. `framed`: the text
-    holds frames that our own tool made, all else in it escaped.
+    holds frames that our own tool made, all else in it escaped. `lines`: how many lines a command printed, if the text
+    has not all of them.
     """
 
     type: Literal["did"] = "did"
@@ -120,6 +121,7 @@ class Did(Fact):
     tasks: dict[int, int | None] = Field(default_factory=dict)
     board: int | None = None
     framed: bool | None = None
+    lines: int | None = None
 
 
 class Asked(Fact):

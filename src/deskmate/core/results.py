@@ -26,6 +26,7 @@ class Result:
     tasks: Mapping[int, int | None] = field(default_factory=dict)
     board: int | None = None
     framed: bool = False
+    lines: int | None = None
 
     def did(self, call: str) -> Did:
         """Return the entry that gives a call this result."""
@@ -42,4 +43,5 @@ class Result:
             tasks=dict(self.tasks),
             board=self.board,
             framed=self.framed or None,
+            lines=self.lines,
         )

@@ -115,7 +115,7 @@ async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
 
 async def _result(workspace: Workspace, command: str, seconds: float, blob: str, printed: Printed) -> Result:
     ran = await workspace.run(command, timeout_seconds=seconds, blob=blob, printed=printed)
-    return Result(_text(ran), ok=ran.exit == 0)
+    return Result(_text(ran), ok=ran.exit == 0, lines=ran.lines)
 
 
 def _text(ran: Ran) -> str:

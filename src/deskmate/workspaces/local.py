@@ -281,7 +281,13 @@ class LocalWorkspace:
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
         refused = f"commands may not reach {', '.join(end.refused)}: the user has not listed it" if end.refused else ""
         ended = "; ".join(filter(None, (_ended(end, timeout_seconds), met, refused, *end.told, _protected(text))))
-        return Ran(code, text, ended, self._blob_path(name) if output.kept else None)
+        return Ran(
+            code,
+            text,
+            ended,
+            self._blob_path(name) if output.kept else None,
+            output.line_ends if output.is_cut else None,
+        )
 
     async def revision(self) -> Revision | None:
         """Return the commit that the folder is at; None if there is none or it cannot be told."""

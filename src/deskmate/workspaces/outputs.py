@@ -40,6 +40,7 @@ class Output:
     ) -> None:
         self.full = False
         self.kept = False
+        self.line_ends = 0
         self._limit, self._keep = limit, keep
         self._most_head, self._most_tail = head, tail
         self._head, self._tail = b"", b""
@@ -67,6 +68,7 @@ class Output:
         if self._total <= self._most_head + self._most_tail < self._total + len(data):
             self._spill()
         self._total += len(data)
+        self.line_ends += data.count(b"\n")
         self._write(data)
         room = self._most_head - len(self._head)
         self._head += data[:room]
@@ -89,6 +91,11 @@ class Output:
         # The first bytes of the tail may be the end of a character whose beginning was left out.
         tail = _decoded(self._tail[:3].lstrip(bytes(range(0x80, 0xC0))) + self._tail[3:])
         return f"{clean(head)}\n[{gap:,} bytes left out; {rest}]\n{clean(tail)}"
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether more was printed than the text has."""
+        return self._total > len(self._head) + len(self._tail)
 
     def lines(self) -> str:
         """Return the whole lines of the head, for an output of which the rest is of no use."""

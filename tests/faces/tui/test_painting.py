@@ -6,10 +6,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
+from deskmate.core.entries import Call, Did, Said
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.tui.layout import Layout
 from deskmate.faces.tui.painting import lines_of, style_of
-from deskmate.faces.tui.pieces import Kind, Piece, State, words_piece
+from deskmate.faces.tui.pieces import Kind, Piece, Pieces, State, words_piece
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import obeyed
 
@@ -52,6 +53,14 @@ def test_a_call_is_one_line_while_folded_and_all_of_it_unfolded() -> None:
     piece = Piece("1", Kind.CALL, "bash make", "a\nb", "command: make", state=State.DONE, folded=True)
     assert plain(piece, folded=True) == ["✓ bash make  ▸ 2 lines"]
     assert plain(piece) == ["✓ bash make  ▾ 2 lines", "  │ command: make", "  │ a", "  │ b"]
+
+
+def test_the_lines_that_a_command_printed_are_counted_not_those_that_the_model_read() -> None:
+    pieces = Pieces("bob")
+    pieces.add(1, Said(calls=(Call(tool="bash", arguments={"command": "seq 100000"}),)))
+    pieces.add(2, Did(call="bob:1.0", text="1\n[575,000 bytes left out]\n100000", lines=100_000))
+    (piece,) = pieces.all
+    assert plain(piece, folded=True) == ["✓ bash seq 100000  ▸ 100,000 lines"]
 
 
 def test_a_call_with_much_to_say_says_the_beginning_until_it_is_unfolded() -> None:

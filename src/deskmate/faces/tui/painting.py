@@ -152,4 +152,5 @@ def _size(piece: Piece, folded: bool) -> str:
     if len(lines) == 1 and cell_len(lines[0]) <= _SHORT_CELLS:
         # Why a call failed is shown below its head.
         return lines[0].strip() if folded and piece.state is not State.FAILED else ""
-    return f"{len(lines):,} line{'' if len(lines) == 1 else 's'}" if lines else ""
+    count = piece.count or len(lines)
+    return f"{count:,} line{'' if count == 1 else 's'}" if lines else ""

@@ -46,7 +46,8 @@ class Piece:
     """Something to be seen. `folded`: whether only its head is shown at first, of words the beginning of each line.
 
     `more`: what is shown of a call besides its result. `ends`: its head once it succeeded, and once it failed, if that
-    is another. `sender`: whose colour it has. `lines`: words of the program.
+    is another. `sender`: whose colour it has. `lines`: words of the program. `count`: how many lines a command
+    printed, if the body has not all of them.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Piece:
     folded: bool = False
     ends: tuple[str, str] | None = None
     lines: tuple[CleanLine, ...] = ()
+    count: int | None = None
 
     @property
     def foldable(self) -> bool:
@@ -104,6 +106,7 @@ class Pieces:
             self._change(entry.call, state=State.ASKED)
         elif entry.type == "did":
             self._end(entry.call, entry.shown, entry.text, ok=entry.ok)
+            self._change(entry.call, count=entry.lines)
         else:
             self._put(*_of_others(number, entry))
 
