@@ -40,7 +40,7 @@ _DELEGATING = re.compile(r"\b[Yy]ou delegate\b"), re.compile(r"\bno longer deleg
 
 
 # The promises that fakes hold a prompt to.
-STRICT = frozenset({"K1", "K2", "K3", "K5", "K6"})
+STRICT = frozenset({"K1", "K2", "K3", "K5", "K6", "K8"})
 # What was found in this process, for a fixture to fail on: an agent only parks on what its model raises.
 FOUND: list[str] = []
 

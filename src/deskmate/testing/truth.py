@@ -15,7 +15,7 @@ from deskmate.core.members import EMPTY as NOBODY
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.messages import Envelope, PlanResponse, envelope_in
-from deskmate.core.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail
+from deskmate.core.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
 from deskmate.core.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.records import Item
 from deskmate.core.roles import Kind
@@ -134,8 +134,8 @@ def written_to(prompt: Prompt, roster: Roster) -> set[str]:
     spoke = next((passage for passage in reversed(prompt.passages) if isinstance(passage, Spoke)), None)
     calls = [block for block in spoke.blocks if isinstance(block, CallBlock)] if spoke else []
     values = [str(value) for call in calls if call.tool in _SENDING for value in (*call.arguments.values(), LEAD, USER)]
-    everyone = {*roster.members, USER}
-    return everyone if "broadcast" in values else everyone & {value.partition("@")[0].strip() for value in values}
+    everyone, heads = {*roster.members, USER}, {value.partition("@")[0].strip() for value in values}
+    return {name for name in everyone if "broadcast" in values or any(same_name(name, head) for head in heads)}
 
 
 def letters_in(items: Iterable[Item]) -> dict[str, Envelope]:
