@@ -28,7 +28,7 @@ PROMISES: dict[str, str] = {
     "C2": "a call is journalled before it runs; after a crash it has its stored result or is told to be interrupted",
     "C3": "identity, open requests, owned tasks and unanswered mail survive compaction; the transcript stays whole",
     "C4": "a run that was killed and resumed ends with the same files as one that was not",
-    "P4": "before approval a teammate that plans only reads and writes mail, enforced by the runtime",
+    "P4": "a member in plan mode, the lead included, only reads and writes mail until its plan is approved",
     "P5": "permission fails closed: unattended it is denied, attended it waits; a yes is for one call as asked",
     "P6": "what goes wrong at a provider is retried within a budget; then the agent is parked, its task free",
     "P7": "a teammate that fails more than three times in a minute is parked, not started for ever",

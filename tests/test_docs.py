@@ -214,7 +214,12 @@ FORMATS = [
     Format("roster", members.KINDS, members.read_event),
     Format("spend", spending.KINDS, spending.read_spent),
     Format("board", tasks.KINDS, tasks.read_event, (tasks.Receipt,)),
-    Format("transcript", entries.KINDS, entries.read_entry, (entries.Call, entries.Opened, entries.Answered)),
+    Format(
+        "transcript",
+        entries.KINDS,
+        entries.read_entry,
+        (entries.Call, entries.Opened, entries.Answered, entries.WorkMode),
+    ),
 ]
 each_format = pytest.mark.parametrize("stream", FORMATS, ids=[stream.name for stream in FORMATS])
 

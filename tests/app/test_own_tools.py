@@ -63,7 +63,7 @@ def test_only_who_may_do_more_than_read_has_it() -> None:
     assert decide(view) == Act((call,))
     for less in (
         replace(view, own_tools=frozenset()),
-        replace(view, memory=replace(view.memory, planning=True)),
+        replace(view, memory=replace(view.memory, owes_plan=True)),
         replace(view, me=replace(view.me, agent_type=AgentType.EXPLORE)),
     ):
         assert isinstance(decide(less), Settle)

@@ -78,7 +78,7 @@ def views(draw: st.DrawFn) -> View:
         for id_, call in calls.items()
         if draw(st.booleans())
     }
-    memory = replace(EMPTY, name=name, calls=calls, planning=draw(st.booleans()), pressed=draw(st.booleans()))
+    memory = replace(EMPTY, name=name, calls=calls, owes_plan=draw(st.booleans()), pressed=draw(st.booleans()))
     own = frozenset({"mine"}) if draw(st.booleans()) else frozenset()
     return View(me, memory, NO_TASKS, team, attempts, confined=draw(st.booleans()), own_tools=own)
 
@@ -98,8 +98,8 @@ def test_no_role_and_no_mode_has_what_the_table_denies(view: View) -> None:
     for call in view.memory.calls.values():
         if verdict_on(view, call).effect is not Effect.ALLOW:
             continue
-        me, planning = view.me, view.memory.planning
-        has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
+        me, planning = view.me, view.work_mode.planning
+        has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.work_mode.delegating)
         assert call.tool in {*has, *view.own_tools}
         mode = Mode.PLAN if planning else view.roster.mode
         assert mode is not Mode.PLAN or call.tool in PLANNING
@@ -112,8 +112,8 @@ def test_no_role_and_no_mode_has_what_the_table_denies(view: View) -> None:
 @pytest.mark.behaviour("permission", "tiers")
 @given(views())
 def test_no_call_that_runs_a_command_is_allowed_to_an_agent_without_bash(view: View) -> None:
-    me, planning = view.me, view.memory.planning
-    has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
+    me, planning = view.me, view.work_mode.planning
+    has = tools_of(me.kind, me.agent_type, planning=planning, delegate=view.work_mode.delegating)
     for call in view.memory.calls.values():
         # Of a TaskUpdate that cannot be told it must be assumed that it completes a task.
         attempt = view.attempts.get(call.id) or Attempt.untold(call.tool)
@@ -193,14 +193,15 @@ async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
     steps = [Speak("", chance.choices(TRIES, k=10)) for _ in range(50)]
     async with scene(plays(*steps, "I wait."), workspace=bench, plan=True, task=True) as played:
         await until(lambda: played.calls > len(steps))
-        await played.until("waiting", "plan")
+        await played.until("idle")
         results = await played.floor.results("alice")
         assert (len(results), [text for _, ok, text in results if ok]) == (500, [])
         assert (bench.asked, bench.files, bench.blobs) == ([], {"a": b"1"}, {})
         board = await played.floor.office.board.refresh()
         assert [(task.subject, task.owner) for task in board.tasks.values()] == [("parse", None)]
         assert set(played.floor.office.roster.state.members) == {LEAD, "alice"}
-        assert await played.floor.letters(LEAD) == []
+        # All that leaves her is the word that she handed in no plan.
+        assert [letter.id for letter in await played.floor.letters(LEAD)] == ["alice:no-plan/0"]
 
 
 @pytest.mark.behaviour("P4", "plan")
@@ -212,7 +213,7 @@ def test_ten_thousand_attempts_of_who_plans_are_refused_whatever_the_mode_and_th
         tool, arguments = chance.choice(TRIES[:PLAIN_TRIES])
         call = OpenCall("alice:2.0", tool, arguments, request="alice:2.0", allowed=chance.choice((None, True)))
         attempt = Attempt(tool, chance.choice(SUBJECTS), inside=True)
-        team, memory = chance.choice(teams), replace(EMPTY, name="alice", calls={call.id: call}, planning=True)
+        team, memory = chance.choice(teams), replace(EMPTY, name="alice", calls={call.id: call}, owes_plan=True)
         view = View(team.members["alice"], memory, NO_TASKS, team, {call.id: attempt}, confined=number % 2 == 0)
         assert isinstance(decide(view), Settle), view
 

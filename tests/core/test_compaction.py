@@ -38,6 +38,7 @@ from deskmate.core.entries import (
     Said,
     Started,
     Took,
+    WorkMode,
 )
 from deskmate.core.facts import Fact
 from deskmate.core.handshakes import Shake
@@ -46,7 +47,6 @@ from deskmate.core.members import Founded, Joined, Roster
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.messages import Envelope, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import delegate_text
 from deskmate.core.prompts import (
     CallBlock,
     Image,
@@ -60,9 +60,9 @@ from deskmate.core.prompts import (
 )
 from deskmate.core.records import Record
 from deskmate.core.rendering import CLEARED, Numbered, passages, told_texts
-from deskmate.core.situation import PLANNING
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Claimed, Completed, Created
+from deskmate.core.work_mode import DELEGATING, UNATTENDED
 from tests.core.histories import flaws, history
 from tests.core.stories import board_of
 
@@ -327,10 +327,13 @@ def test_who_is_on_the_team_survives_for_a_lead_and_for_a_teammate() -> None:
 @pytest.mark.behaviour("compact-auto")
 def test_the_mode_survives() -> None:
     planner = Started(name="alice", prompt="begin", planning=True)
-    assert f"Your mode:\n- {PLANNING}" in summed_up(planner, Said(text="ok"))
+    assert "Your mode:\n- You are in plan mode: until your plan is approved" in summed_up(planner, Said(text="ok"))
     lead = Started(name=LEAD, prompt="begin")
     delegates = Noticed(text="you delegate", delegate=True)
-    assert f"Your mode:\n- {delegate_text(True)}" in summed_up(lead, delegates, Said(text="ok"))
+    assert f"Your mode:\n- {DELEGATING}" in summed_up(lead, delegates, Said(text="ok"))
+    alone = Noticed(text="", work_mode=WorkMode(attended=False, barred=("write_file",)))
+    told = f"Your mode:\n- {UNATTENDED}\n- You cannot use write_file now"
+    assert told in summed_up(lead, alone, Said(text="ok"))
 
 
 @pytest.mark.behaviour("compact-auto", "C3")

@@ -5,12 +5,26 @@ from dataclasses import replace
 import pytest
 
 from deskmate.core import members, rosters
-from deskmate.core.actions import Act, Agree, Ask, Compact, Notice, Nudge, Park, Report, Rest, Settle, Stop, Take, Think
+from deskmate.core.actions import (
+    Act,
+    Agree,
+    Ask,
+    Compact,
+    Notice,
+    Nudge,
+    Park,
+    Permit,
+    Report,
+    Rest,
+    Settle,
+    Stop,
+    Take,
+    Think,
+)
 from deskmate.core.decide import TOGETHER, WORDS, decide
-from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said
+from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said, WorkMode
 from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Shake
-from deskmate.core.memory import CALLS_CAP
+from deskmate.core.handshakes import PlanVerdict, Shake
 from deskmate.core.messages import (
     Interrupt,
     PermissionResponse,
@@ -20,7 +34,8 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Attempt
+from deskmate.core.open_calls import CALLS_CAP
+from deskmate.core.policy import Attempt, Mode
 from deskmate.core.quiet import quiet
 from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.worlds import World, add_task, idle, says
@@ -371,7 +386,7 @@ class TestWork:
         add_task(planning)
         add_task(damaged)
         damaged.board = replace(damaged.board, damaged=frozenset({1}))
-        assert decide(planning.view) == Rest("waiting", "plan")
+        assert [planning.step() for _ in range(4)] == [Nudge(0), Think(), Report(0), Rest()]
         assert decide(damaged.view) == Rest()
 
     def test_an_unfinished_task_is_nudged_once_then_reported_then_left_alone(self) -> None:
@@ -411,8 +426,93 @@ class TestPlanning:
         world.mail("bob", PlanResponse(request_id=call, approve=True))
         assert decide(world.view) == Rest("waiting", "plan")
         world.mail(LEAD, PlanResponse(request_id=call, approve=True))
+        works = WorkMode(planning=False, attended=True, barred=())
+        assert [world.step(), world.step()] == [Notice(work_mode=works), Think()]
+        assert not world.memory.owes_plan
+
+    def test_one_that_ends_its_turn_without_a_plan_is_reminded_once_and_then_reported_once_and_rests(self) -> None:
+        world = idle(planning=True)
+        actions = [world.step() for _ in range(5)]
+        assert actions == [Nudge(0), Think(), Report(0), Rest(), Rest()]
+        world.mail(LEAD, Plain(content="and?"))
+        assert [world.step(), world.step()] == [Think(), Rest()]
+
+    def test_one_that_wrote_to_somebody_waits_for_the_answer_unreminded(self) -> None:
+        world = World("alice", planning=True)
+        (call,) = says(world, "SendMessage")
+        world.record(Did(call=call, text="sent to lead"))
+        assert [world.step(), world.step()] == [Think(), Rest()]
+
+    def test_a_refused_plan_gives_one_more_reminder(self) -> None:
+        world = idle(planning=True)
+        assert [world.step(), world.step(), world.step()] == [Nudge(0), Think(), Report(0)]
+        (call,) = says(world, "ExitPlanMode")
+        world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
+        world.mail(LEAD, PlanResponse(request_id=call, approve=False))
+        assert [world.step(), world.step()] == [Think(), Nudge(0)]
+
+    @pytest.mark.parametrize("me", ["alice", LEAD])
+    def test_a_mode_of_plan_is_planning_too_and_ends_with_the_approval(self, me: str) -> None:
+        world = idle(me)
+        world.note(members.PolicySet(by=USER, at=0, mode=Mode.ACCEPT_EDITS))
+        world.note(members.PolicySet(by=USER, at=0, member=me, mode=Mode.PLAN))
+        world.mail(USER, Plain(content="change it"))
+        planning = WorkMode(planning=True, attended=True, barred=())
+        assert [world.step(), world.step()] == [Notice(work_mode=planning), Think()]
+        (call,) = says(world, "ExitPlanMode")
+        asked = USER if me == LEAD else LEAD
+        world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=asked)))
+        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
+        world.mail(USER, PlanResponse(request_id=call, approve=True))
+        verdict = PlanVerdict(request_id=call, by=USER, approve=True)
+        works = WorkMode(attended=True, barred=())
+        assert [world.step() for _ in range(3)] == [
+            Permit(Mode.ACCEPT_EDITS, verdict),
+            Notice(work_mode=works),
+            Think(),
+        ]
+
+    def test_an_approval_of_before_ends_no_later_plan_mode(self) -> None:
+        world = idle(planning=True)
+        (call,) = says(world, "ExitPlanMode")
+        world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
+        world.mail(LEAD, PlanResponse(request_id=call, approve=True))
+        assert isinstance(world.step(), Notice)
+        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
+        assert isinstance(world.step(), Notice)
+        assert (world.view.work_mode.planning, decide(world.view)) == (True, Think())
+
+    def test_edits_are_accepted_by_the_user_alone(self) -> None:
+        for sender, mode in ((USER, Permit), (LEAD, Notice)):
+            world = idle(planning=True)
+            (call,) = says(world, "ExitPlanMode")
+            world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
+            world.mail(sender, PlanResponse(request_id=call, approve=True, accept_edits=True))
+            assert isinstance(world.step(), mode)
+
+    def test_one_whose_plan_mode_is_ended_by_the_user_waits_no_longer(self) -> None:
+        world = idle()
+        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.PLAN))
+        world.mail(USER, Plain(content="change it"))
+        world.step()
+        (call,) = says(world, "ExitPlanMode")
+        world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=LEAD)))
+        assert [world.step(), world.step()] == [Think(), Rest("waiting", "plan")]
+        world.note(members.PolicySet(by=USER, at=0, member="alice", mode=Mode.DEFAULT))
+        works = WorkMode(attended=True, barred=())
+        assert [world.step(), world.step()] == [Notice(work_mode=works, closed=(call,)), Think()]
+        assert world.memory.requests == {}
+
+    def test_a_lead_that_nobody_attends_rests_on_the_plan_it_handed_in(self) -> None:
+        world = idle(LEAD)
+        world.note(members.PolicySet(by=USER, at=0, mode=Mode.PLAN, attended=False))
+        world.mail(USER, Plain(content="change it"))
+        world.step()
+        (call,) = says(world, "ExitPlanMode")
+        world.record(Did(call=call, text="", opened=Opened(request_id=call, shake=Shake.PLAN, asked=USER)))
+        assert decide(world.view) == Rest("waiting", "plan")
+        world.mail(USER, Plain(content="say more"))
         assert decide(world.view) == Think()
-        assert not world.memory.planning
 
 
 class TestTheLead:

@@ -84,13 +84,13 @@ def test_no_call_with_effects_ever_runs_while_planning() -> None:
             if world.stopped:
                 break
             action = decide(world.view)
-            if world.memory.planning and isinstance(action, Act):
+            if world.memory.owes_plan and isinstance(action, Act):
                 for id_ in action.calls:
                     tool = world.memory.calls[id_].tool
                     assert tool in tools_of(Kind.TEAMMATE, "general-purpose", planning=True), f"life {seed}: {tool}"
                     assert not TOOLS[tool].edits, f"life {seed}: {tool}"
                     assert not TOOLS[tool].runs, f"life {seed}: {tool}"
-            refused += world.memory.planning and any(call.tool == "bash" for call in world.memory.calls.values())
+            refused += world.memory.owes_plan and any(call.tool == "bash" for call in world.memory.calls.values())
             world.disturb(rng) if rng.random() < 0.3 else world.step(rng)
     assert refused > LIVES // 10
 

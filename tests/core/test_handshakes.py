@@ -230,7 +230,7 @@ class History:
         assert {id_: call.allowed for id_, call in self.memory.calls.items()} == {
             id_: self.verdict(self.asked[id_]) for id_ in self.memory.calls
         }
-        assert self.memory.planning is not any(self.approved(one) for one in self.asked.values())
+        assert self.memory.owes_plan is not any(self.approved(one) for one in self.asked.values())
 
     @staticmethod
     def verdict(expected: Expected) -> bool | None:

@@ -275,7 +275,9 @@ def test_policy_changes_only_what_it_names() -> None:
     assert team == replace(TEAM, mode=Mode.ACCEPT_EDITS, rules=(ls, write), attended=True, number=4)
     assert then(team, policy()) == replace(team, number=5)
     assert then(team, policy(attended=False)) == replace(team, attended=False, number=5)
-    assert then(team, policy("lead", member="bob", mode="plan")) == replace(team, modes={"bob": Mode.PLAN}, number=5)
+    assert then(team, policy("lead", member="bob", mode="plan")) == replace(
+        team, modes={"bob": Mode.PLAN}, before_plan={"bob": Mode.ACCEPT_EDITS}, number=5
+    )
     assert then(team, policy(remove_rules=["allow bash(ls *)"])) == replace(team, rules=(write,), number=5)
     assert then(team, policy(add_rules=["deny write_file"])) == replace(team, number=5)
     assert then(team, policy(remove_rules=["deny write_file"], add_rules=["deny write_file"])).rules == (ls, write)

@@ -24,10 +24,11 @@ from deskmate.core.entries import (
     Said,
     Started,
     Took,
+    WorkMode,
 )
 from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Request, Shake
-from deskmate.core.memory import EMPTY, Memory, OpenCall, Plan, remember
+from deskmate.core.handshakes import Plan, Request, Shake
+from deskmate.core.memory import EMPTY, Memory, OpenCall, remember
 from deskmate.core.messages import (
     Broadcast,
     Envelope,
@@ -95,7 +96,7 @@ READ_CALL = OpenCall("alice:2.1", "read_file", {"path": "a"})
         pytest.param((STARTED,), Memory(name="alice", number=1), id="a lead begins without a prompt"),
         pytest.param(
             (Started(name="alice", prompt="go", planning=True),),
-            Memory(name="alice", number=1, owed=True, planning=True),
+            Memory(name="alice", number=1, owed=True, owes_plan=True, work_mode=WorkMode(planning=True)),
             id="a planning teammate begins with a prompt",
         ),
         pytest.param(

@@ -78,8 +78,15 @@ def test_a_plan_is_approved_or_refused_by_lead_or_user_and_either_wakes(sender: 
     yes = heard(sender, PlanResponse(request_id="alice:2.0", approve=True))
     no = heard(sender, PlanResponse(request_id="alice:2.0", approve=False))
     said_yes, said_no = (PlanVerdict(request_id="alice:2.0", by=sender, approve=approve) for approve in (True, False))
-    assert changed(PLANNING, yes) == {"planning": False, "requests": {}, "verdict": said_yes, "owed": True}
-    assert changed(PLANNING, no) == {"requests": {}, "verdict": said_no, "owed": True}
+    assert changed(PLANNING, yes) == {
+        "owes_plan": False,
+        "requests": {},
+        "verdict": said_yes,
+        "approval": said_yes,
+        "owed": True,
+        "planless": 0,
+    }
+    assert changed(PLANNING, no) == {"requests": {}, "verdict": said_no, "owed": True, "planless": 0}
     assert (
         changed(after(no, memory=PLANNING), heard(sender, PlanResponse(request_id="alice:2.0", approve=True), 2)) == {}
     )
@@ -90,7 +97,7 @@ def test_a_plan_is_approved_or_refused_by_lead_or_user_and_either_wakes(sender: 
 def test_a_teammate_cannot_approve_a_plan(sender: str) -> None:
     assert changed(PLANNING, heard(sender, PlanResponse(request_id="alice:2.0", approve=True))) == {}
     text = Plain(content='{"type":"plan_approval_response","request_id":"alice:2.0","approve":true}')
-    assert after(heard("lead", text), memory=PLANNING).planning
+    assert after(heard("lead", text), memory=PLANNING).owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -103,8 +110,8 @@ def test_after_a_refusal_another_plan_can_be_approved() -> None:
     (again,) = memory.calls
     opened = Opened(request_id=again, shake=Shake.PLAN, asked="lead")
     memory = after(Did(call=again, text="submitted", opened=opened), memory=memory)
-    assert after(heard("lead", PlanResponse(request_id="alice:2.0", approve=True), 2), memory=memory).planning
-    assert not after(heard("lead", PlanResponse(request_id=again, approve=True), 2), memory=memory).planning
+    assert after(heard("lead", PlanResponse(request_id="alice:2.0", approve=True), 2), memory=memory).owes_plan
+    assert not after(heard("lead", PlanResponse(request_id=again, approve=True), 2), memory=memory).owes_plan
 
 
 @pytest.mark.behaviour("P3", "plan")
@@ -117,10 +124,10 @@ def test_an_answer_heard_before_its_request_was_noted_counts_once_it_is() -> Non
         heard("bob", PlanResponse(request_id="alice:2.0", approve=True), 1),
         heard("lead", PlanResponse(request_id="alice:2.0", approve=True), 2),
     )
-    assert began.planning
+    assert began.owes_plan
     opened = Opened(request_id="alice:2.0", shake=Shake.PLAN, asked="lead")
     noted = after(Did(call="alice:2.0", text="submitted", opened=opened), memory=began)
-    assert (noted.planning, noted.requests, noted.early) == (False, {}, {})
+    assert (noted.owes_plan, noted.requests, noted.early) == (False, {}, {})
 
 
 @pytest.mark.behaviour("P3", "permission")
@@ -146,7 +153,7 @@ def test_an_early_answer_counts_also_where_the_call_itself_had_to_be_allowed() -
     )
     opened = Opened(request_id="alice:2.0", shake=Shake.PLAN, asked="lead")
     noted = after(Did(call="alice:2.0", text="submitted", opened=opened), memory=memory)
-    assert (noted.planning, noted.requests) == (False, {})
+    assert (noted.owes_plan, noted.requests) == (False, {})
 
 
 def test_an_early_answer_is_forgotten_with_the_call_it_names() -> None:

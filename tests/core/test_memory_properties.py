@@ -251,7 +251,7 @@ def test_planning_ends_only_by_a_yes_of_lead_or_user_to_a_plan_that_was_handed_i
                 yes.add(envelope.message.request_id)
         if isinstance(entry, Did) and entry.opened and entry.opened.shake is Shake.PLAN:
             plans.add(entry.opened.request_id)
-        assert after.planning == before.planning or isinstance(entry, Started) or yes & plans
+        assert after.owes_plan == before.owes_plan or isinstance(entry, Started) or yes & plans
 
 
 @pytest.mark.behaviour("shutdown")

@@ -114,7 +114,9 @@ def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
         DENY, "the rule 'deny bash(git *)' denies this call; do without it"
     )
     assert judged(WRITING, mode=Mode.PLAN, attended=False) == Verdict(
-        DENY, "write_file does not work in plan mode; submit a plan first"
+        DENY,
+        "write_file does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode; "
+        "when it is approved, you have all your tools.",
     )
     assert judged(FOREIGN, mode=Mode.DONT_ASK) == Verdict(
         DENY, "mcp__web__fetch is not one of Deskmate's own tools, and mode dontAsk never asks; do without it"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import pytest
 
 from deskmate.core import members
-from deskmate.core.actions import Park, Rest, Stop, Take
+from deskmate.core.actions import Nudge, Park, Report, Rest, Stop, Take, Think
 from deskmate.core.decide import decide
 from deskmate.core.memory import EMPTY
 from deskmate.core.messages import (
@@ -43,7 +43,10 @@ def show(world: World, rest: Rest) -> None:
             unfinished = tuple((task.id, task.epoch) for task in in_progress_of(world.board, world.me))
             held = world.memory.interrupted or None
             heard = world.letters
-            world.note(members.Idle(name=world.me, rests_on=unfinished or None, held=held, heard=heard, at=0))
+            plans = world.memory.owes_plan or None
+            world.note(
+                members.Idle(name=world.me, rests_on=unfinished or None, held=held, plans=plans, heard=heard, at=0)
+            )
         case Rest(word="parked", detail=reason):
             world.note(members.Parked(name=world.me, reason=reason, heard=world.letters, at=0))
         case Rest(detail=on):
@@ -119,9 +122,17 @@ def test_who_is_free_to_take_a_task_is_waited_for_until_it_has_or_was_parked(ove
 def test_a_planner_without_a_plan_is_not_waited_for() -> None:
     world = idle(planning=True)
     add_task(world)
-    rest = decide(world.view)
-    assert rest == Rest("waiting", "plan")
-    show(world, rest)
+    assert [world.step() for _ in range(4)] == [Nudge(0), Think(), Report(0), Rest()]
+    show(world, Rest())
+    assert settled(world)
+
+
+def test_a_member_whose_mode_is_plan_is_not_waited_for_to_take_a_task() -> None:
+    world = idle()
+    show(world, Rest())
+    add_task(world)
+    assert not settled(world)
+    world.note(members.PolicySet(by=USER, member="alice", mode="plan", at=0))
     assert settled(world)
 
 

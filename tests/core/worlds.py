@@ -17,6 +17,7 @@ from deskmate.core.actions import (
     Notice,
     Nudge,
     Park,
+    Permit,
     Report,
     Reread,
     Rest,
@@ -46,6 +47,7 @@ from deskmate.core.entries import (
     Said,
     Started,
     Took,
+    WorkMode,
     read_entry,
 )
 from deskmate.core.facts import Fact, Foreign
@@ -164,6 +166,10 @@ class World:
                 self.full = self.full and rng is None
             case Think():
                 self.record(self._said(rng))
+            case Notice(work_mode=WorkMode() as work_mode, closed=closed):
+                self.record(Noticed(text="mode", work_mode=work_mode, closed=closed))
+            case Permit(mode=mode):
+                self.note(members.PolicySet(by=USER, at=0, member=self.me, mode=mode))
             case Notice(lost=lost):
                 self.record(Noticed(text="news", tasks=lost, roster=self.roster.number, board=self.board.number))
             case Take(task=task):
@@ -172,12 +178,15 @@ class World:
                 found = self.board.tasks[task]
                 self.record(taken(found, self.board.number, changes_text(found, self.me, self.memory)))
             case Nudge(task=task):
-                self.record(Nudged(task=task, epoch=self.board.tasks[task].epoch))
+                self.record(Nudged(task=task, epoch=self._epoch(task)))
             case Report(task=task):
-                self.record(Reported(task=task, epoch=self.board.tasks[task].epoch))
+                self.record(Reported(task=task, epoch=self._epoch(task)))
             case Rest():
                 pass
         return action
+
+    def _epoch(self, task: int) -> int:
+        return self.board.tasks[task].epoch if task else self.memory.plan_round
 
     def _act(self, calls: tuple[str, ...], rng: random.Random | None) -> None:
         if any(not self.memory.calls[call].began for call in calls):
@@ -270,6 +279,8 @@ class World:
                     members.Joined(name=f"m{self.roster.number}", at=0),
                     members.PolicySet(by=USER, at=0, attended=rng.random() < 0.5),
                     members.PolicySet(by=USER, at=0, mode=rng.choice(("default", "acceptEdits", "dontAsk", "bypass"))),
+                    members.PolicySet(by=USER, at=0, member=self.me, mode=rng.choice(("default", "plan"))),
+                    members.PolicySet(by=USER, at=0, delegate=rng.random() < 0.5),
                 )
             )
         )

@@ -262,6 +262,9 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
         verdict=PlanVerdict(request_id="alice:2.0", by="lead", approve=True),
         parked=parked,
         interrupted=True,
+        # As version 0.1 told it: the next thing it hears is that plan mode is over.
+        work_mode=entries.WorkMode(planning=True),
+        plan_round=1,
         read=frozenset({(1, 3)}),
         nudged=frozenset({(1, 3)}),
         reported=frozenset({(1, 3)}),
@@ -283,7 +286,12 @@ async def test_halfway_a_transcript_holds_what_was_open_then(store: JsonlStore) 
         "alice:9.0": ("bash", {"command": "make", "timeout": None}, True),
         "alice:9.1": ("SendMessage", {"type": "broadcast", "content": "v1 is gone"}, None),
     }
-    assert (memory.demands, memory.requests, memory.tasks, memory.planning) == ({"lead:9.0": "lead"}, {}, {1: 3}, False)
+    assert (memory.demands, memory.requests, memory.tasks, memory.owes_plan) == (
+        {"lead:9.0": "lead"},
+        {},
+        {1: 3},
+        False,
+    )
 
 
 # -- going on -------------------------------------------------------------------------------------

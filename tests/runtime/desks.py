@@ -151,7 +151,7 @@ class Floor:
             settings=Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES),
             office=self.office,
             workspace=self.workspace,
-            environment=Environment(workspace=self.workspace.root),
+            environment=Environment(workspace=self.workspace.root, attended=self.office.roster.state.attended),
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
         )

@@ -17,15 +17,24 @@ def shown(floor: Floor) -> list[tuple[str, ...]]:
     return [tuple(spec.name for spec in prompt.tools) for prompt in floor.scripted.prompts]
 
 
+async def told(floor: Floor) -> list[bool]:
+    """Return what the lead was told of delegating, from its first word on."""
+    notices = [entry.work_mode for entry in await floor.entries() if isinstance(entry, Noticed)]
+    return [notice.delegating for notice in notices if notice]
+
+
 @pytest.mark.behaviour("tiers")
 async def test_a_lead_that_delegates_is_told_and_shown_no_other_tools() -> None:
     floor = await Floor.opened([RUNS, "I cannot."])
     await floor.permit(delegate=True)
     await floor.turn("list the files")
     assert shown(floor) == [DELEGATING, DELEGATING]
-    assert [entry.delegate for entry in await floor.entries() if isinstance(entry, Noticed)] == [True]
+    assert await told(floor) == [True]
     ((_, ok, text),) = await floor.results()
-    assert (ok, text) == (False, "there is no tool 'bash' for you now; use one of those you were given")
+    assert not ok
+    assert (
+        text == "bash does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."
+    )
 
 
 @pytest.mark.behaviour("tiers")
@@ -37,7 +46,7 @@ async def test_one_that_no_longer_does_is_told_with_the_next_thing_it_hears_and_
     await floor.turn("list the files")
     assert shown(floor)[1] == shown(floor)[2] != DELEGATING
     assert "bash" in shown(floor)[1]
-    assert [entry.delegate for entry in await floor.entries() if isinstance(entry, Noticed)] == [True, False]
+    assert await told(floor) == [True, False]
     assert [ok for _, ok, _ in await floor.results()] == [True]
 
 

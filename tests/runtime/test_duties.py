@@ -59,9 +59,9 @@ async def test_plan_mode_only_reads() -> None:
     await floor.turn("go")
     assert [(ok, text.partition(";")[0]) for _, ok, text in await floor.results()] == [
         (True, "1\t1"),
-        (False, "write_file does not work in plan mode"),
-        (False, "bash does not work in plan mode"),
-        (False, "Task does not work in plan mode"),
+        (False, "write_file does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode"),
+        (False, "bash does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode"),
+        (False, "Task does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode"),
     ]
     assert (floor.bench.asked, floor.bench.files) == ([], {"a": b"1"})
 

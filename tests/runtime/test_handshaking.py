@@ -206,7 +206,7 @@ async def test_a_planner_killed_before_it_heard_the_word_hears_it_when_it_comes_
     again = floor.restarted([WRITE, "Written."])
     async with kept(again):
         await until_word(again, "idle")
-    assert (files(again), (await memory(again, "alice")).planning) == ({"a": b"1"}, False)
+    assert (files(again), (await memory(again, "alice")).owes_plan) == ({"a": b"1"}, False)
 
 
 @pytest.mark.behaviour("plan", "resume")
@@ -224,22 +224,22 @@ async def test_a_planner_killed_before_it_noted_its_plan_hands_it_in_once() -> N
         await until(lambda: again.scripted.prompts)
         await until_word(again, "idle")
     assert {letter.id for letter in await again.letters(LEAD)} == {first.id}
-    assert not (await memory(again, "alice")).planning
+    assert not (await memory(again, "alice")).owes_plan
 
 
 @pytest.mark.behaviour("plan")
 async def test_the_first_word_on_a_plan_counts() -> None:
-    floor = await planner(PLAN, "Submitted.", WRITE, "I may not.", WRITE, "Still not.")
+    floor = await planner(PLAN, "Submitted.", WRITE, "I may not.", "No other plan yet.", WRITE, "Still not.")
     async with kept(floor):
         await until_word(floor, "waiting")
         await floor.send(PlanResponse(request_id=PLANNED, approve=False, content="too much"), sender=LEAD, to="alice")
-        await until(lambda: len(floor.scripted.prompts) == 4)
-        await until_word(floor, "waiting")
+        await until(lambda: len(floor.scripted.prompts) == 5)
+        await until_word(floor, "idle")
         await floor.send(PlanResponse(request_id=PLANNED, approve=True), sender=LEAD, to="alice")
         await floor.send(Plain(content="and now?"), sender="bob", to="alice")
-        await until(lambda: len(floor.scripted.prompts) == 6)
-        await until_word(floor, "waiting")
-    assert (files(floor), (await memory(floor, "alice")).planning) == ({}, True)
+        await until(lambda: len(floor.scripted.prompts) == 7)
+        await until_word(floor, "idle")
+    assert (files(floor), (await memory(floor, "alice")).owes_plan) == ({}, True)
 
 
 @pytest.mark.behaviour("plan")
@@ -252,4 +252,4 @@ async def test_nobody_but_lead_and_user_says_yes_to_a_plan() -> None:
         await until(lambda: len(floor.scripted.prompts) == 4)
         await until_word(floor, "waiting")
     known = await memory(floor, "alice")
-    assert (files(floor), known.planning, set(known.requests)) == ({}, True, {PLANNED})
+    assert (files(floor), known.owes_plan, set(known.requests)) == ({}, True, {PLANNED})

@@ -78,6 +78,7 @@ class LetterDesk:
     live_roster: Roster
     mail: Mailbox
     call: str = ""
+
     fixed: tuple[str, ...] = ()
     again: bool = False
 

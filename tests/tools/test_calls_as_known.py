@@ -171,7 +171,7 @@ async def test_the_lead_answers_a_plan_and_a_yes_ends_the_planning(answer: dict[
     arguments = {"type": "plan_approval_response", "request_id": "abc-123", "recipient": "researcher", **answer}
     assert await lead.told("SendMessage", **arguments) == told
     assert await researcher.hear() == [(LEAD, PlanResponse(request_id="abc-123", **answer))]
-    assert (researcher.memory.planning, researcher.memory.requests) == (not answer["approve"], {})
+    assert (researcher.memory.owes_plan, researcher.memory.requests) == (not answer["approve"], {})
 
 
 @pytest.mark.behaviour("plan")

@@ -7,6 +7,7 @@ from deskmate.core.entries import Opened
 from deskmate.core.handshakes import Request, Shake
 from deskmate.core.messages import PlanRequest, PlanResponse
 from deskmate.core.names import LEAD, USER
+from deskmate.core.policy import Mode
 from deskmate.core.results import Result
 from deskmate.errors import Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
@@ -41,7 +42,7 @@ async def test_a_plan_goes_to_the_lead_and_is_remembered_as_open(team: Colleague
         opened=Opened(request_id="bob:2.0", shake=Shake.PLAN, asked=LEAD),
     )
     assert planner.memory.requests == {"bob:2.0": Request("bob:2.0", Shake.PLAN, LEAD)}
-    assert planner.memory.planning
+    assert planner.memory.owes_plan
     assert await team.hear(LEAD) == [("bob", PlanRequest(request_id="bob:2.0", content="Rename, then test."))]
 
 
@@ -49,7 +50,7 @@ async def test_a_plan_goes_to_the_lead_and_is_remembered_as_open(team: Colleague
 async def test_an_approved_plan_ends_the_planning(team: Colleagues, planner: LetterDesk) -> None:
     await planner.use("ExitPlanMode", plan="Rename, then test.")
     await answer(team, planner.call, approve=True)
-    assert (planner.memory.planning, planner.memory.requests) == (False, {})
+    assert (planner.memory.owes_plan, planner.memory.requests) == (False, {})
     with pytest.raises(ToolError, match="not in plan mode"):
         await planner.use("ExitPlanMode", plan="Another.")
 
@@ -58,10 +59,10 @@ async def test_an_approved_plan_ends_the_planning(team: Colleagues, planner: Let
 async def test_a_refused_plan_may_be_followed_by_another(team: Colleagues, planner: LetterDesk) -> None:
     await planner.use("ExitPlanMode", plan="Rename.")
     await answer(team, planner.call, approve=False, content="And the tests?")
-    assert planner.memory.planning
+    assert planner.memory.owes_plan
     await planner.use("ExitPlanMode", plan="Rename, then test.")
     await answer(team, planner.call, approve=True)
-    assert not planner.memory.planning
+    assert not planner.memory.owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -76,7 +77,7 @@ async def test_only_the_first_answer_to_a_plan_counts(team: Colleagues, planner:
     # Nor is an answer heard that came about in another way.
     await team.process.mailbox(USER).send("bob", PlanResponse(request_id=first, approve=True))
     assert await team.hear("bob") == []
-    assert planner.memory.planning
+    assert planner.memory.owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -86,7 +87,7 @@ async def test_a_plan_that_the_user_answered_is_refused_to_the_lead(team: Collea
     with pytest.raises(Refused, match=r"user approved plan 'bob:2\.0' before; the first answer counts"):
         await answer(team, planner.call, approve=False, content="No.")
     assert await team.hear("bob") == [(USER, PlanResponse(request_id="bob:2.0", approve=True))]
-    assert not planner.memory.planning
+    assert not planner.memory.owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -115,7 +116,7 @@ async def test_a_teammate_approves_neither_its_own_plan_nor_that_of_another(
     # Nor does it count if it came about in another way.
     await team.process.mailbox("alice").send("bob", PlanResponse(request_id=request, approve=True))
     await team.hear("bob")
-    assert planner.memory.planning
+    assert planner.memory.owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -129,7 +130,25 @@ async def test_a_new_plan_replaces_the_one_that_waits_for_an_answer(team: Collea
     with pytest.raises(ToolError, match=rf"^bob has no open plan '{older}'. Open: {planner.call} from bob\.$"):
         await answer(team, older, approve=True)
     await answer(team, planner.call, approve=True)
-    assert not planner.memory.planning
+    assert not planner.memory.owes_plan
+
+
+@pytest.mark.behaviour("plan")
+async def test_a_mode_of_plan_lets_lead_and_teammate_hand_in_a_plan(team: Colleagues) -> None:
+    await team.permit(Mode.PLAN)
+    for name, asked in ((LEAD, USER), ("alice", LEAD)):
+        result = await (await team.desk(name)).use("ExitPlanMode", plan="Rename.")
+        assert result.opened
+        assert result.opened.asked == asked
+
+
+@pytest.mark.behaviour("plan", "P4")
+async def test_a_lead_in_plan_mode_approves_nothing(team: Colleagues, planner: LetterDesk) -> None:
+    await planner.use("ExitPlanMode", plan="Rename.")
+    await team.hear(LEAD)
+    await team.permit(Mode.PLAN, LEAD)
+    with pytest.raises(ToolError, match="You are in plan mode yourself"):
+        await answer(team, planner.call, approve=True)
 
 
 @pytest.mark.behaviour("plan")
@@ -156,7 +175,7 @@ async def test_a_lead_that_plans_asks_the_user_for_it_cannot_approve_itself(team
         await lead.send(type="plan_approval_response", recipient=LEAD, request_id="lead:2.0", approve=True)
     await team.process.mailbox(USER).send(LEAD, PlanResponse(request_id="lead:2.0", approve=True))
     await team.hear(LEAD)
-    assert not lead.memory.planning
+    assert not lead.memory.owes_plan
 
 
 @pytest.mark.parametrize("nonsense", [{}, {"plan": ""}, {"plan": ["one", "two"]}, {"plan": "a", "approve": True}])

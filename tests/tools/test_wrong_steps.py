@@ -313,10 +313,7 @@ async def test_a_plan_is_approved_by_the_lead_to_who_made_it_and_by_nobody_else(
     ]
     for who, letter, why in steps:
         assert is_as(await refusal(team, who, "SendMessage", letter), why)
-    assert await refusal(team, "dora", "ExitPlanMode", {"plan": "Rename twice."}) == (
-        f"your plan {request} waits for the answer of lead; end your turn"
-    )
-    assert planner.memory.planning
+    assert planner.memory.owes_plan
 
 
 @pytest.mark.behaviour("plan")
@@ -330,11 +327,11 @@ async def test_answers_to_a_plan_that_is_none_or_was_answered_change_nothing(tea
         text = await lead.told("SendMessage", **answer, **YES, request_id=request_id)
         assert text == f"told dora: approved. It counts if request '{request_id}' is still open"
     await planner.hear()
-    assert (planner.memory.planning, list(planner.memory.requests)) == (True, [request])
+    assert (planner.memory.owes_plan, list(planner.memory.requests)) == (True, [request])
     await lead.told("SendMessage", **answer, request_id=request, approve=False, content="And the tests?")
     await lead.told("SendMessage", **answer, request_id=request, **YES)
     await planner.hear()
-    assert (planner.memory.planning, planner.memory.requests) == (True, {})
+    assert (planner.memory.owes_plan, planner.memory.requests) == (True, {})
 
 
 @pytest.mark.behaviour("plan")
@@ -354,7 +351,7 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Askin
     await alice.mail.send("bob", ShutdownRequest(request_id="alice:1.0"))
     await alice.mail.send("bob", PlanRequest(request_id="alice:1.1", content="Mine."))
     await bob.hear()
-    assert (bob.memory.planning, bob.memory.demands, list(bob.memory.requests)) == (True, {}, [request])
+    assert (bob.memory.owes_plan, bob.memory.demands, list(bob.memory.requests)) == (True, {}, [request])
 
 
 # -- joining ----------------------------------------------------------------------------------------

@@ -19,10 +19,13 @@ Answer: TypeAlias = Literal["yes", "always", "no"]
 
 def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
     """Return the message that answers a question; raise Refused for `always` if no rule could stand in for the user."""
+    approve = answer != "no"
+    if question.shake is Shake.PLAN:
+        edits = True if answer == "always" else None
+        return PlanResponse(request_id=question.id, approve=approve, accept_edits=edits, content=words)
     if answer == "always" and question.rule is None:
         raise Refused("no rule can stand in for you here; answer yes or no")
-    response = PlanResponse if question.shake is Shake.PLAN else PermissionResponse
-    return response(request_id=question.id, approve=answer != "no", content=words)
+    return PermissionResponse(request_id=question.id, approve=approve, content=words)
 
 
 async def broadcast(mailbox: Mailbox, roster: Roster, text: str) -> tuple[str, ...]:

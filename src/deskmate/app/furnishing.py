@@ -19,12 +19,13 @@ from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.briefs import Environment, made_of
 from deskmate.core.entries import Started
-from deskmate.core.members import Joined, Member
+from deskmate.core.members import Joined, Member, Status
 from deskmate.core.names import LEAD, log
 from deskmate.core.prompts import Usage
 from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.core.skills import Skill
 from deskmate.core.spending import EMPTY, Spending
+from deskmate.core.work_mode import has_tool, work_mode_of
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.http import new_client
@@ -79,16 +80,16 @@ class Furniture:
 
     def started(self) -> Started:
         """Return the lead's first entry."""
-        return Started(name=LEAD, made_of=self._makings(LEAD, Kind.LEAD, self.lead))
+        return Started(name=LEAD, made_of=self._makings(_unlisted(LEAD, Kind.LEAD, AgentType.GENERAL), self.lead))
 
     def teammate(self, member: Member) -> tuple[Kit, Started]:
         """Return the kit of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
         model = joined.model if joined else None
-        kit = self._kit(member.name, Kind.TEAMMATE, member.agent_type, model=model, planning=planning)
+        kit = self._kit(member.name, Kind.TEAMMATE, member.agent_type, model=model)
         kit = replace(kit, workspace=self._workspace(member.name))
-        makings = self._makings(member.name, Kind.TEAMMATE, kit, member.role)
+        makings = self._makings(member, kit)
         return kit, Started(
             name=member.name,
             prompt=joined.prompt if joined else "",
@@ -159,13 +160,14 @@ class Furniture:
     def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
         """Return the kit of a subagent and its first entry."""
         kit = self._kit(call, Kind.SUBAGENT, agent_type)
-        return kit, Started(name=call, prompt=prompt, made_of=self._makings(call, Kind.SUBAGENT, kit))
+        me = _unlisted(call, Kind.SUBAGENT, agent_type)
+        return kit, Started(name=call, prompt=prompt, made_of=self._makings(me, kit))
 
-    def _kit(
-        self, name: str, kind: Kind, agent_type: AgentType, *, model: str | None = None, planning: bool = False
-    ) -> Kit:
+    def _kit(self, name: str, kind: Kind, agent_type: AgentType, *, model: str | None = None) -> Kit:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
-        tools = tools_for(kind, [*names, *(["ExitPlanMode"] if planning and "ExitPlanMode" not in names else [])])
+        # Anybody on the team may be told to plan; it is offered while they do.
+        plan = [] if kind is Kind.SUBAGENT else ["ExitPlanMode"]
+        tools = tools_for(kind, [*names, *plan])
         tools += self.tools if agent_type is AgentType.GENERAL else ()
         purse, asked = self.office.purse, self.models(model)
         asked = Slotted(asked, partial(purse.slot, name)) if purse.caps.calls else asked
@@ -182,21 +184,31 @@ class Furniture:
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 
-    def _makings(self, name: str, kind: Kind, kit: Kit, role: str = "") -> dict[str, object]:
+    def _makings(self, me: Member, kit: Kit) -> dict[str, object]:
         file, notes = self.notes
-        roster = self.office.roster.state
+        roster, name = self.office.roster.state, me.name
+        work_mode = work_mode_of(me, roster, owes_plan=False, rules=kit.rules, confined=kit.confined)
+        # Plan mode passes: what an agent reads for as long as it works is for what comes after it.
+        works = work_mode.model_copy(update={"planning": False})
+        own = [tool.name for tool in self.tools]
         return made_of(
             name=name,
-            kind=kind,
-            role=role,
+            kind=me.kind,
+            role=me.role,
             team=self.team if name == LEAD else roster.team,
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
-            tools=tuple(kit.tools),
+            tools=[tool for tool in kit.tools if has_tool(works, me, tool, own)],
+            barred=work_mode.barred or (),
             environment=self.environment,
             notes=notes,
             notes_file=file,
             skills=self.skills.values(),
         )
+
+
+def _unlisted(name: str, kind: Kind, agent_type: AgentType) -> Member:
+    """Return an agent as far as its prompt needs it, which may not be on the roster or not be read from there yet."""
+    return Member(name, kind, agent_type, "", "", None, Status("working"))
 
 
 def check_model(settings: Settings) -> None:

@@ -32,6 +32,7 @@ from deskmate.core.policy import Mode
 from deskmate.core.prompts import Usage
 from deskmate.core.roles import TOOLS
 from deskmate.core.spending import Sum
+from deskmate.core.turns import open_plan
 from deskmate.errors import BadInput, Held, Refused
 from deskmate.ports import Launcher, Tool
 from deskmate.runtime.agent import Agent
@@ -80,6 +81,7 @@ class Wanted:
 class Outcome:
     """How a run ended: the answer, why it ended, and what it came to.
 
+    `planned`: the text is the lead's plan, which waits for the user's approval.
     `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
     is still there; one that was begun here and that no model ever answered is not. `dismissed`: teammates that the lead
     had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
@@ -87,7 +89,7 @@ class Outcome:
 
     team: str
     text: str
-    end: Literal["answered", "parked", "interrupted"]
+    end: Literal["answered", "planned", "parked", "interrupted"]
     reason: str
     steps: int
     usage: Usage
@@ -290,14 +292,23 @@ async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
         tasks.cancel_scope.cancel()
 
 
+def _reason(end: Rest | Stop, planned: bool) -> str:
+    if planned:
+        return "the plan waits for your approval"
+    return end.detail if isinstance(end, Rest) else end.reason
+
+
 def _outcome(team: str, agent: Agent, after: int, end: Rest | Stop, spent: Sum, tasks: tuple[SeenTask, ...]) -> Outcome:
     parked = isinstance(end, Rest) and end.word == "parked"
-    words = agent.transcript.answer(after)
+    words, memory = agent.transcript.answer(after), agent.transcript.memory
+    plan = None if parked or agent.interrupted else open_plan(memory, agent.transcript.entries)
+    if plan and (plan.is_last or not spent.calls):
+        words = plan.text
     return Outcome(
         team=team,
         text=words,
-        end="interrupted" if agent.interrupted else "parked" if parked else "answered",
-        reason=(end.detail if isinstance(end, Rest) else end.reason) or ("" if words else "the model said nothing"),
+        end="interrupted" if agent.interrupted else "parked" if parked else "planned" if plan else "answered",
+        reason=_reason(end, plan is not None) or ("" if words else "the model said nothing"),
         steps=spent.calls,
         usage=spent.usage,
         cost=None if spent.unpriced else spent.cost,

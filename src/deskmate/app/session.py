@@ -45,7 +45,8 @@ _BREATH_SECONDS = 0.05
 class Permitted:
     """What is permitted: the mode of the team, those of members that have another, the rules.
 
-    `own`: rules of the user's settings, which hold in every team. `sandbox`: how far commands are confined.
+    `own`: rules of the user's settings, which hold in every team. `sandbox`: how far commands are confined. `planning`:
+    who is in plan mode. `delegates`: the lead leaves the work itself to its teammates.
     """
 
     mode: Mode
@@ -53,6 +54,8 @@ class Permitted:
     rules: tuple[str, ...]
     own: tuple[str, ...]
     sandbox: str
+    planning: tuple[str, ...] = ()
+    delegates: bool = False
 
 
 @asynccontextmanager
@@ -223,7 +226,8 @@ class Session:
         rules, own = (
             tuple(f"{rule.effect} {rule}" for rule in some) for some in (roster.rules, self._furniture.settings.rules)
         )
-        return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox)
+        planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
+        return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
 
     async def lead_rests(self) -> bool:
         """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that.
@@ -314,10 +318,11 @@ class Session:
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
         """Answer a question, the first answer to it counts; `always` also adds the rule that the question names.
 
-        Raises Refused where it is not open any more, and for `always` where no rule could stand in for the user.
+        To a plan `always` is a yes after which edits are accepted. Raises Refused if the question is not open any more,
+        and for `always` if no rule could stand in for the user.
         """
         rule = question.rule if answer == "always" else None
-        if answer == "always" and rule is None:
+        if answer == "always" and rule is None and question.shake is not Shake.PLAN:
             raise Refused("no rule can stand in for you here; answer yes or no")
         # By its id a namesake in the next team would take this for the answer to a question of its own.
         if question.key not in {one.key for one in self.questions}:
@@ -338,6 +343,10 @@ class Session:
         if name is not None:
             name = self._teammate(name).name
         await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
+
+    async def delegate(self, delegates: bool) -> None:
+        """Let the lead leave the work itself to its teammates, or do it itself again; at its home too."""
+        await self._permit(PolicySet(by=USER, delegate=delegates, at=self._now()))
 
     async def drop_rules(self, rules: Iterable[str]) -> None:
         """Take rules back, also at the lead's home."""

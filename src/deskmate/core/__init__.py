@@ -15,6 +15,8 @@ rosters      what the records make of it
 entries      what a transcript holds
 answer       what an agent answered, told from its transcript
 memory       the fold of a transcript
+open_calls   calls without a result yet
+work_mode    how an agent may work: plan mode, delegating, attended, and its tools
 handshakes   requests and their one response, as a table
 policy       rules, modes and verdicts
 patterns     what the text in a rule matches

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 
+from deskmate.core.entries import WorkMode
+from deskmate.core.handshakes import PlanVerdict
+from deskmate.core.policy import Mode
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
@@ -62,14 +66,23 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Take in news: these tasks are no longer mine, I delegate from now on or no longer, or else the team's news.
+    """Take in news: these tasks are no longer mine, I may work otherwise than before, or else the team's news.
 
-    `away`: I work in this team now, or (empty) at home.
+    `closed`: plans of mine that nobody has to answer any more. `away`: I work in this team now, or (empty) at home.
     """
 
     lost: tuple[int, ...] = ()
-    delegate: bool | None = None
+    work_mode: WorkMode | None = None
+    closed: tuple[str, ...] = ()
     away: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Work in this mode from now on, by this answer to my plan."""
+
+    mode: Mode
+    verdict: PlanVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +101,14 @@ class Reread:
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Remind me of a task in progress."""
+    """Remind me of a task in progress, or (0) of the plan that I am to hand in."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Tell the lead that I rest on a task in progress."""
+    """Tell the lead that I rest on a task in progress, or (0) who approves my plan that I handed in none."""
 
     task: int
 
@@ -108,4 +121,6 @@ class Rest:
     detail: str = ""
 
 
-Action = Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Take | Reread | Nudge | Report | Rest
+Action = (
+    Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Permit | Take | Reread | Nudge | Report | Rest
+)

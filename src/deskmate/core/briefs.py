@@ -14,10 +14,18 @@ from deskmate.core.frames import NOTES, unframed
 from deskmate.core.names import LEAD
 from deskmate.core.roles import Kind
 from deskmate.core.skills import Skill
+from deskmate.core.work_mode import barred_text
 from deskmate.errors import BadInput
 from deskmate.texts import filled
 
 NOTES_CAP = 32 * 1024
+EDITING = frozenset({"bash", "write_file", "edit_file"})
+_READS = "You only read: you have no tools that change files or run commands."
+READ_ONLY: Mapping[Kind, str] = {
+    Kind.LEAD: _READS,
+    Kind.TEAMMATE: f"{_READS} If something must be changed, tell the lead.",
+    Kind.SUBAGENT: f"{_READS} If something must be changed, say so in your answer.",
+}
 
 
 class Environment(BaseModel):
@@ -49,6 +57,7 @@ class _Makings(BaseModel):
     team: str = ""
     members: dict[str, str] = {}
     tools: tuple[str, ...] = ()
+    barred: tuple[str, ...] = ()
     notes: str = ""
     notes_file: str = "AGENTS.md"
     skills: dict[str, str] = {}
@@ -63,6 +72,7 @@ def made_of(
     members: Mapping[str, str],
     tools: Sequence[str],
     environment: Environment,
+    barred: Sequence[str] = (),
     role: str = "",
     notes: str = "",
     notes_file: str = "AGENTS.md",
@@ -70,8 +80,8 @@ def made_of(
 ) -> dict[str, Any]:
     """Return all that a brief is made of, as JSON.
 
-    `members`: the other agents on the team, with their roles. `notes`: what AGENTS.md says; of more than its cap the
-    beginning is kept.
+    `members`: the other agents on the team, with their roles. `barred`: tools of which every call is denied.
+    `notes`: what AGENTS.md says; of more than its cap the beginning is kept.
     """
     return _Makings(
         name=name,
@@ -80,6 +90,7 @@ def made_of(
         team=team,
         members=dict(members),
         tools=tuple(tools),
+        barred=tuple(barred),
         notes=_bounded(notes),
         notes_file=notes_file,
         skills={skill.name: skill.description for skill in skills},
@@ -122,7 +133,7 @@ def _values(parts: _Makings) -> dict[str, str]:
         "workspace": _line(parts.environment.workspace),
         "members": ", ".join(others) or "nobody yet",
         "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
-        "environment": _environment(parts.environment),
+        "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
         "notes": _notes(parts),
     }
 
@@ -132,6 +143,16 @@ def _environment(where: Environment) -> str:
     person = "The user is here." if where.attended else "Nobody attends this run: decide yourself and ask no questions."
     facts = f"Environment: {where.platform}, shell {where.shell}{git}. Date: {where.date}. {person}"
     return _line(" ".join(filter(None, [facts, _confinement(where)])))
+
+
+def _limits(parts: _Makings) -> list[str]:
+    """Return what this agent cannot do for as long as it works, or until it is told otherwise."""
+    reads = not EDITING & set(parts.tools) and "read_file" in parts.tools
+    barred = [tool for tool in parts.barred if tool in parts.tools]
+    return [
+        *([READ_ONLY[parts.kind]] if reads else []),
+        *([barred_text(barred, attended=parts.environment.attended)] if barred else []),
+    ]
 
 
 def _confinement(where: Environment) -> str:

@@ -15,6 +15,7 @@ from deskmate.core.actions import (
     Notice,
     Nudge,
     Park,
+    Permit,
     Report,
     Reread,
     Rest,
@@ -23,16 +24,17 @@ from deskmate.core.actions import (
     Take,
     Think,
 )
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import Member, Roster
-from deskmate.core.memory import CALLS_CAP, OpenCall
+from deskmate.core.handshakes import Shake, plans_among
+from deskmate.core.members import Member, mode_approved
 from deskmate.core.news import changes_text, comings, is_news_for_lead
+from deskmate.core.open_calls import CALLS_CAP, OpenCall
 from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
 from deskmate.core.tasks import Status, Task, in_progress_of
 from deskmate.core.verdicts import asking, verdict_on
 from deskmate.core.view import View
+from deskmate.core.work_mode import differs
 
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
@@ -61,6 +63,13 @@ def _moved(view: View) -> Action | None:
     """Let a lead know at once that it works in another team: what it knows of board and roster is of the old one."""
     away = view.roster.away
     return Notice(away=away) if view.me.kind is Kind.LEAD and away != view.memory.away else None
+
+
+def _approved(view: View) -> Action | None:
+    """Leave plan mode once a plan is approved, before anything else is done."""
+    approval = view.memory.approval
+    mode = mode_approved(view.roster, view.me.name, approval) if approval else None
+    return Permit(mode, approval) if mode and approval else None
 
 
 def _run_again(view: View) -> Action | None:
@@ -200,6 +209,16 @@ def _park(view: View) -> Action | None:
     return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
 
 
+def _plan_is_answer(view: View) -> Action | None:
+    """Let a lead that nobody attends rest on the plan that it handed in just now: only the user can answer it."""
+    alone = view.me.kind is Kind.LEAD and not view.roster.attended and view.memory.steps
+    return _await_answer(view) if alone else None
+
+
+def _await_answer(view: View) -> Action | None:
+    return Rest("waiting", "plan") if plans_among(view.memory.requests.values()) else None
+
+
 def _think(view: View) -> Action | None:
     """Answer what is owed; where it no longer fits, make room first, once."""
     if not view.memory.owed and not view.memory.demanded:
@@ -213,11 +232,22 @@ def _inform(view: View) -> Action | None:
     """Let what is new on the team stand in front of what is answered next; nobody is woken for it."""
     if not (view.memory.owed or view.memory.demanded):
         return None
-    if view.delegates is not view.memory.delegating:
-        return Notice(delegate=view.delegates)
+    if differs(view.memory.work_mode, view.work_mode):
+        return _change(view)
     if view.memory.informed:
         return None
     return Notice() if _has_news(view) else None
+
+
+def _change(view: View) -> Notice:
+    """Return the notice that one may work otherwise; whoever no longer plans waits for no answer to a plan."""
+    now = view.work_mode
+    return Notice(work_mode=now, closed=() if now.planning else plans_among(view.memory.requests.values()))
+
+
+def _plan_over(view: View) -> Action | None:
+    """Wake who waits for an answer to its plan and is no longer in plan mode."""
+    return _change(view) if _await_answer(view) and not view.work_mode.planning else None
 
 
 def _has_news(view: View) -> bool:
@@ -288,11 +318,6 @@ def _notable(view: View) -> list[int]:
     return [*numbers, *rests] if quiet(view) else numbers
 
 
-def unnoticed_words(roster: Roster, seen: int) -> bool:
-    """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
-    return any(number > seen for member in roster.teammates for number, _ in member.reports)
-
-
 def _worth_a_turn(member: Member, asking: bool) -> bool:
     match member.status.word:
         case "parked":
@@ -304,7 +329,7 @@ def _worth_a_turn(member: Member, asking: bool) -> bool:
 
 
 def _take(view: View) -> Action | None:
-    if view.me.kind is Kind.SUBAGENT or view.memory.planning:
+    if view.me.kind is Kind.SUBAGENT or view.work_mode.planning:
         return None
     task = next_task(view, view.me)
     if task is None:
@@ -315,7 +340,11 @@ def _take(view: View) -> Action | None:
 
 def _nudge(view: View) -> Action | None:
     """Remind once, then tell the lead, unless the agent waits for someone or something."""
-    if view.me.kind is not Kind.TEAMMATE or view.memory.requests or view.memory.background or view.over:
+    if view.memory.requests or view.memory.background or view.over:
+        return None
+    if view.work_mode.planning:
+        return _nudge_planner(view)
+    if view.me.kind is not Kind.TEAMMATE:
         return None
     for task in in_progress_of(view.board, view.me.name):
         stood = (task.id, task.epoch)
@@ -326,16 +355,24 @@ def _nudge(view: View) -> Action | None:
     return None
 
 
+def _nudge_planner(view: View) -> Action | None:
+    """Remind who ended a turn without handing in a plan; after the next such turn, tell who would approve one."""
+    memory, due = view.memory, (0, view.memory.plan_round)
+    if view.me.kind is Kind.SUBAGENT or not memory.planless or due in memory.reported:
+        return None
+    if due not in memory.nudged:
+        return Nudge(0)
+    return Report(0) if memory.planless > 1 else None
+
+
 def _rest(view: View) -> Action:
-    # Also without one handed in: it takes nothing before one is approved.
-    if view.memory.planning or any(request.shake is Shake.PLAN for request in view.memory.requests.values()):
-        return Rest("waiting", "plan")
-    return Rest("waiting", "background") if view.memory.background else Rest()
+    return _await_answer(view) or (Rest("waiting", "background") if view.memory.background else Rest())
 
 
 RULES: tuple[Callable[[View], Action | None], ...] = (
     _gone,
     _moved,
+    _approved,
     _run_again,
     _cut_off,
     _surplus,
@@ -347,12 +384,14 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _agree,
     _make_room,
     _stay,
+    _plan_is_answer,
     _park,
     _lost,
     _reworded,
     _inform,
     _recall,
     _think,
+    _plan_over,
     _digest,
     _take,
     _nudge,

@@ -47,8 +47,29 @@ class Answered(BaseModel):
     approve: bool
 
 
+class WorkMode(BaseModel):
+    """How an agent may work: what its model is told of that, and what decides which tools it is offered.
+
+    `attended`: a person is there to answer. `barred`: tools of which the permission mode or a rule denies every call.
+    None for either: not known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    planning: bool = False
+    delegating: bool = False
+    attended: bool | None = None
+    barred: tuple[str, ...] | None = None
+
+
+UNTOLD = WorkMode()
+
+
 class Started(Fact):
-    """The first entry: who this agent is, what it was told, and what its system prompt is made of."""
+    """The first entry: who this agent is, what it was told, and what its system prompt is made of.
+
+    `planning`: it must hand in a plan first.
+    """
 
     type: Literal["started"] = "started"
     name: str
@@ -169,6 +190,8 @@ class Noticed(Fact):
 
     `away`: the named team that a lead works in from here on, empty for its home. In a run that nobody attends a lead
     is reminded that its team is `quiet` and of commands that are still `running`, and told who was `dismissed`.
+    `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests of this
+    agent that nobody has to answer now.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -181,10 +204,12 @@ class Noticed(Fact):
     quiet: bool | None = None
     running: tuple[str, ...] | None = None
     dismissed: tuple[str, ...] | None = None
+    work_mode: WorkMode | None = None
+    closed: tuple[str, ...] | None = None
 
 
 class Nudged(Fact):
-    """The agent was reminded of a task it left unfinished."""
+    """The agent was reminded of a task it left unfinished, or (task 0) to hand in its plan."""
 
     type: Literal["nudged"] = "nudged"
     task: int
@@ -193,7 +218,10 @@ class Nudged(Fact):
 
 
 class Reported(Fact):
-    """The lead was told that this agent rests on an unfinished task."""
+    """The lead was told that this agent rests on an unfinished task, or (task 0) that it hands in no plan.
+
+    What the lead itself hands in late is told to the user.
+    """
 
     type: Literal["reported"] = "reported"
     task: int

@@ -5,6 +5,7 @@ request, is of its kind, and comes from someone who may answer; the first one cl
 ignored.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -57,14 +58,32 @@ class Request:
     asked: str
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that this agent was shown and has not answered."""
+
+    id: str
+    planner: str
+    text: str
+
+
 class PlanVerdict(BaseModel):
-    """The answer to a plan that counted: which plan, who answered, and whether it was approved."""
+    """The answer to a plan that counted: which plan, who answered, and whether it was approved.
+
+    `accept_edits`: from then on the planner may edit files without being asked about it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     request_id: str
     by: str
     approve: bool
+    accept_edits: bool = False
+
+
+def plans_among(requests: Iterable[Request]) -> tuple[str, ...]:
+    """Return the ids of the plans among these requests."""
+    return tuple(request.id for request in requests if request.shake is Shake.PLAN)
 
 
 def may_ask(sender: str, message: Fact) -> bool:

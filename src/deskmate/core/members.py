@@ -75,11 +75,15 @@ class Joined(Fact):
 
 
 class Working(Fact):
-    """A member began a turn. `plan`: the answer to its plan with which it continues."""
+    """A member began a turn. `plan`: the answer to its plan with which it continues.
+
+    `plans`, here and below: it was spawned to plan first, and no plan of it is approved.
+    """
 
     type: Literal["member_working"] = "member_working"
     name: Name
     plan: PlanVerdict | None = None
+    plans: bool | None = None
     at: float
 
 
@@ -98,6 +102,7 @@ class Idle(Fact):
     only_words: bool = False
     rests_on: tuple[tuple[int, int], ...] | None = None
     held: bool | None = None
+    plans: bool | None = None
     heard: int = 0
     at: float
 
@@ -108,6 +113,7 @@ class Waiting(Fact):
     type: Literal["member_waiting"] = "member_waiting"
     name: Name
     on: Literal["permission", "plan", "retry", "background"]
+    plans: bool | None = None
     heard: int = 0
     at: float
 
@@ -118,6 +124,7 @@ class Parked(Fact):
     type: Literal["member_parked"] = "member_parked"
     name: Name
     reason: str
+    plans: bool | None = None
     heard: int = 0
     known: int | None = None
     only_user: bool | None = None
@@ -185,7 +192,7 @@ class Member:
     """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
 
     `reports`: by record, the words of its latest turns that came to nothing else. `verdict`: the answer to its latest
-    plan, which record `verdict_in` tells.
+    plan, which record `verdict_in` tells. `owes_plan`: it was spawned to plan first, and no plan of it is approved.
     """
 
     name: str
@@ -204,6 +211,7 @@ class Member:
     agreed: bool = False
     verdict: PlanVerdict | None = None
     verdict_in: int = 0
+    owes_plan: bool = False
 
     @property
     def here(self) -> bool:
@@ -223,7 +231,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """The fold of the roster stream."""
+    """The fold of the roster stream.
+
+    `before_plan`: the mode that held before plan mode, by member and, under an empty name, of the team.
+    """
 
     team: str = ""
     description: str = ""
@@ -232,6 +243,7 @@ class Roster:
     members: Mapping[str, Member] = field(default_factory=dict)
     mode: Mode = Mode.DEFAULT
     modes: Mapping[str, Mode] = field(default_factory=dict)
+    before_plan: Mapping[str, Mode] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     attended: bool = False
     delegate: bool = False
@@ -264,6 +276,30 @@ class Roster:
     def mode_of(self, name: str) -> Mode:
         """Return the permission mode of one member, or of the subagent that bears the id of a member's call."""
         return self.modes.get(name.partition(":")[0], self.mode)
+
+    def plans(self, name: str) -> bool:
+        """Tell whether a member is in plan mode, as far as the roster shows."""
+        member = self.members.get(name)
+        return is_planning(self, name, owes_plan=member is not None and member.owes_plan)
+
+
+def is_planning(roster: Roster, name: str, *, owes_plan: bool) -> bool:
+    """Tell whether an agent is in plan mode: it owes a plan since it was spawned, or its permission mode is plan."""
+    return owes_plan or roster.mode_of(name) is Mode.PLAN
+
+
+def mode_approved(roster: Roster, name: str, verdict: PlanVerdict) -> Mode | None:
+    """Return the mode that the approval of its plan gives a member; None if it has that mode already.
+
+    That is the mode it had before plan mode, or one in which edits are accepted.
+    """
+    had = roster.mode_of(name)
+    mode = had
+    if had is Mode.PLAN:
+        mode = roster.before_plan.get(name) or roster.before_plan.get("") or Mode.DEFAULT
+    if verdict.accept_edits and verdict.by == USER and Mode.ACCEPT_EDITS.wider_than(mode):
+        mode = Mode.ACCEPT_EDITS
+    return None if mode is had else mode
 
 
 EMPTY = Roster()

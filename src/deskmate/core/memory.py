@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, assert_never
 
-from deskmate.core.argument_names import with_our_names
 from deskmate.core.entries import (
+    UNTOLD,
     Agreed,
     Asked,
     Began,
@@ -26,9 +26,10 @@ from deskmate.core.entries import (
     Said,
     Started,
     Took,
+    WorkMode,
 )
 from deskmate.core.facts import Foreign
-from deskmate.core.handshakes import PlanVerdict, Request, Shake, answer_flaw, may_ask
+from deskmate.core.handshakes import Plan, PlanVerdict, Request, Shake, answer_flaw, may_ask
 from deskmate.core.messages import (
     Envelope,
     Interrupt,
@@ -40,42 +41,14 @@ from deskmate.core.messages import (
     read_envelope,
     wakes,
 )
-from deskmate.core.names import IN_CHARGE, LEAD, USER, box, call_id, mail
+from deskmate.core.names import IN_CHARGE, LEAD, USER, box, mail
+from deskmate.core.open_calls import OpenCall, open_calls
 from deskmate.core.seen import Seen
+from deskmate.core.work_mode import told_at_start
 
-# At most this many calls of one answer run.
-CALLS_CAP = 128
 TaskEpoch = tuple[int, int]
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-@dataclass(frozen=True, slots=True)
-class OpenCall:
-    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`.
-
-    `surplus`: CALLS_CAP calls come before it in the same answer.
-    """
-
-    id: str
-    tool: str
-    arguments: Mapping[str, object]
-    flaw: str = ""
-    began: bool = False
-    request: str | None = None
-    allowed: bool | None = None
-    why: str = ""
-    redacted: bool = False
-    surplus: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A plan that this agent was shown and has not answered."""
-
-    id: str
-    planner: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +65,9 @@ class Memory:
     `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
     commands it was reminded of. `dismissed`: teammates that were dismissed since the user last wrote.
     `read`: the tasks of its own whose words it was told.
+    `owes_plan`: it was spawned to plan first, and no plan of it is approved. `approval`: that of its plan, until its
+    model is told. `work_mode`: how it may work, as its model was told. `plan_round`: how often it began to plan or
+    handed in a plan; `planless`: turns since then without plan or message; `wrote`: it sent a message in this turn.
     """
 
     name: str = ""
@@ -108,12 +84,17 @@ class Memory:
     requests: Mapping[str, Request] = field(default_factory=dict)
     plans: Mapping[str, Plan] = field(default_factory=dict)
     verdict: PlanVerdict | None = None
+    approval: PlanVerdict | None = None
     early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
     leaving: frozenset[str] = frozenset()
     stopping: str | None = None
     parked: Parked | None = None
     interrupted: bool = False
-    planning: bool = False
+    owes_plan: bool = False
+    work_mode: WorkMode = UNTOLD
+    plan_round: int = 0
+    planless: int = 0
+    wrote: bool = False
     tasks: Mapping[int, int] = field(default_factory=dict)
     read: frozenset[TaskEpoch] = frozenset()
     words_known: Mapping[int, int] = field(default_factory=dict)
@@ -124,7 +105,6 @@ class Memory:
     compacted: bool = False
     noticed: tuple[int, int] = (0, 0)
     informed: bool = False
-    delegating: bool = False
     away: str = ""
     steps: int = 0
     reminded: int | None = None
@@ -145,7 +125,8 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
     memory = replace(memory, number=number)
     match entry:
         case Started(name=name, planning=planning, prompt=prompt, roster=roster):
-            return replace(memory, name=name, planning=planning, owed=bool(prompt), noticed=(roster or 0, 0))
+            memory = replace(memory, name=name, owes_plan=planning, work_mode=told_at_start(entry))
+            return replace(memory, owed=bool(prompt), noticed=(roster or 0, 0))
         case Heard():
             return _hear(memory, number, entry)
         case Said():
@@ -182,8 +163,10 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
 
 def _notice(memory: Memory, entry: Noticed) -> Memory:
     match entry:
+        case Noticed(work_mode=WorkMode() as work_mode, closed=closed):
+            return _enter(memory, work_mode, closed or ())
         case Noticed(delegate=bool(delegating)):
-            return replace(memory, delegating=delegating, owed=True)
+            return _enter(memory, memory.work_mode.model_copy(update={"delegating": delegating}), ())
         case Noticed(away=str(away)):
             return _move(memory, away, (entry.roster, entry.board))
         case Noticed(running=tuple(commands)):
@@ -198,6 +181,14 @@ def _notice(memory: Memory, entry: Noticed) -> Memory:
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
             # Only what tells the team's news counts as that: other words must not keep it back.
             return replace(memory, tasks=tasks, noticed=seen, informed=memory.informed or bool(roster), owed=True)
+
+
+def _enter(memory: Memory, work_mode: WorkMode, closed: tuple[str, ...]) -> Memory:
+    """Work in another way from now on."""
+    if work_mode.planning and not memory.work_mode.planning:
+        memory = replace(memory, plan_round=memory.plan_round + 1, planless=0)
+    requests = {id_: request for id_, request in memory.requests.items() if id_ not in closed}
+    return replace(memory, work_mode=work_mode, approval=None, requests=requests, owed=True)
 
 
 def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
@@ -224,30 +215,18 @@ def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
 
 
 def _say(memory: Memory, number: int, entry: Said) -> Memory:
-    ids = [call_id(memory.name, number, index) for index in range(len(entry.calls))]
-    calls = {
-        id_: OpenCall(
-            id_,
-            call.tool,
-            with_our_names(call.tool, call.arguments),
-            call.flaw,
-            redacted=bool(call.redacted),
-            surplus=index >= CALLS_CAP,
-        )
-        for index, (id_, call) in enumerate(zip(ids, entry.calls, strict=True))
-    }
+    calls = open_calls(memory.name, number, entry)
+    goes_on = bool(calls) or entry.unfinished
+    memory = replace(memory, early={}, pressed=False, halted=False, demanded=False, parked=None, approval=None)
     return replace(
         memory,
         owed=entry.unfinished,
         calls=calls,
-        early={},
-        pressed=False,
-        halted=False,
-        demanded=False,
-        parked=None,
         compacted=False,
         informed=False,
-        steps=memory.steps + 1 if calls or entry.unfinished else 0,
+        steps=memory.steps + 1 if goes_on else 0,
+        planless=memory.planless + (memory.work_mode.planning and not goes_on and not memory.wrote),
+        wrote=memory.wrote and goes_on,
     )
 
 
@@ -261,6 +240,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
         tasks={task: epoch for task, epoch in told.items() if epoch is not None},
         files={**memory.files, **entry.files} if entry.files else memory.files,
         owed=True,
+        wrote=memory.wrote or bool(memory.work_mode.planning and entry.ok and call and call.tool == "SendMessage"),
     )
     if entry.board is not None:
         known = {**memory.words_known, **dict.fromkeys(entry.tasks, entry.board)}
@@ -269,6 +249,8 @@ def _do(memory: Memory, entry: Did) -> Memory:
     if entry.background:
         memory = replace(memory, background=memory.background | {entry.background})
     if opened := entry.opened:
+        if opened.shake is Shake.PLAN:
+            memory = replace(memory, plan_round=memory.plan_round + 1, planless=0)
         memory = _open(memory, Request(opened.request_id, opened.shake, opened.asked))
     if answered_plan := _answered_plan(entry, call):
         plans = {planner: plan for planner, plan in memory.plans.items() if plan.id != answered_plan}
@@ -359,9 +341,11 @@ def _answer(
     memory = replace(memory, requests=_without(memory.requests, request.id))
     match message:
         case PlanResponse(approve=approve):
-            planning = memory.planning and not approve
-            verdict = PlanVerdict(request_id=request.id, by=envelope.sender, approve=approve)
-            return replace(memory, planning=planning, verdict=verdict, owed=True, interrupted=False, parked=None)
+            edits = bool(message.accept_edits)
+            verdict = PlanVerdict(request_id=request.id, by=envelope.sender, approve=approve, accept_edits=edits)
+            memory = replace(memory, approval=verdict if approve else None, verdict=verdict, planless=0)
+            owes_plan = memory.owes_plan and not approve
+            return replace(memory, owes_plan=owes_plan, owed=True, interrupted=False, parked=None)
         case ShutdownResponse(approve=approve):
             leaving = memory.leaving | {request.asked} if approve else memory.leaving
             return replace(memory, owed=memory.owed or not approve, leaving=leaving)

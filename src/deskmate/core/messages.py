@@ -51,11 +51,15 @@ class PlanRequest(Fact):
 
 
 class PlanResponse(Fact):
-    """The lead's or the user's word on a plan."""
+    """The lead's or the user's answer to a plan.
+
+    `accept_edits`: the user approves it, and edits are no longer asked about.
+    """
 
     type: Literal["plan_approval_response"] = "plan_approval_response"
     request_id: str
     approve: StrictBool
+    accept_edits: StrictBool | None = None
     content: str = ""
 
 

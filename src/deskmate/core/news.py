@@ -3,6 +3,7 @@
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """
 
+from deskmate.core.call_texts import hand_in_plan
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -69,6 +70,32 @@ def nudge_text(task: Task) -> str:
     )
 
 
+def plan_nudge_text(name: str) -> str:
+    """Return the reminder for who ended a turn in plan mode without handing in a plan."""
+    whose = "the user" if name == LEAD else "your lead"
+    return (
+        "You are in plan mode and ended your turn without handing in a plan. If your plan is ready, hand it in, or "
+        f"nobody approves it: {hand_in_plan()}. If you need an answer from {whose} first, ask "
+        f"{'for it' if name == LEAD else 'with SendMessage'} and end your turn."
+    )
+
+
+def no_plan_text(name: str, words: list[str]) -> str:
+    """Return what who approves plans is told of a planner that handed in none, with what it wrote instead."""
+    if name == LEAD:
+        return (
+            "I am in plan mode and ended two turns without handing in a plan for you to approve. "
+            "Tell me what to plan, or end plan mode with /mode default."
+        )
+    said = "\n\n".join(_cut_words(text) for text in words if text.strip())
+    wrote = f" This is what I wrote instead:\n\n{said}" if said else ""
+    return f"I am in plan mode and ended two turns without handing in a plan with ExitPlanMode.{wrote}"
+
+
+def _cut_words(text: str) -> str:
+    return text if len(text) <= _DESCRIPTION else f"{text[:_DESCRIPTION]}…"
+
+
 def lost_text(board: Board, lost: tuple[int, ...]) -> str:
     """Return what became of tasks that are no longer an agent's own."""
     return "\n".join(_lost(board.tasks.get(id_), id_) for id_ in lost)
@@ -79,16 +106,6 @@ def _lost(task: Task | None, id_: int) -> str:
         return f"Task #{id_} is no longer yours: it is gone."
     now = f"it is {task.owner}'s now" if task.owner else "it is free"
     return f"Task #{id_} is no longer yours: {now}. Do not work on it unless you take it again."
-
-
-def delegate_text(delegating: bool) -> str:
-    """Return what a lead is told when it begins to delegate, and when it no longer does."""
-    if delegating:
-        return (
-            "You delegate from now on: the work itself is your teammates'. You have the tools for tasks, mail, "
-            "teammates and what runs in the background, and no others."
-        )
-    return "You no longer delegate: all your tools are yours again."
 
 
 def cut_text() -> str:
@@ -235,3 +252,8 @@ def _status(member: Member) -> str:
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
     peers = "".join(f"\n  {_unquoted(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
     return f"{member.name} is {member.status.word}{detail}{words}{peers}"
+
+
+def unnoticed_words(roster: Roster, seen: int) -> bool:
+    """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
+    return any(number > seen for member in roster.teammates for number, _ in member.reports)

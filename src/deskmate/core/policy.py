@@ -213,7 +213,11 @@ def _judge(
 ) -> Verdict:
     """Return the verdict as it stands where a person can be asked."""
     if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
-        return Verdict(Effect.DENY, f"{attempt.tool} does not work in plan mode; submit a plan first")
+        return Verdict(
+            Effect.DENY,
+            f"{attempt.tool} does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode; "
+            "when it is approved, you have all your tools.",
+        )
     rules = [rule for rule in rules if mode is not Mode.BYPASS or rule.effect is Effect.DENY]
     ruling = _by_rules(attempt, rules, known)
     if ruling and ruling.effect is not Effect.ALLOW:
@@ -238,6 +242,33 @@ def _is_named(attempt: Attempt, rules: Iterable[Rule]) -> bool:
 
 def _may_plan(tool: str, known: ToolTraits | None) -> bool:
     return tool in PLANNING and known is not None and not (known.edits or known.runs)
+
+
+def barred_tools(
+    tools: Iterable[str],
+    *,
+    mode: Mode,
+    rules: Iterable[Rule],
+    traits: Mapping[str, ToolTraits],
+    confined: bool,
+    attended: bool,
+) -> tuple[str, ...]:
+    """Return those of these tools of which every call is denied, whatever it touches."""
+    asks = attended and mode is not Mode.DONT_ASK
+    known = [(tool, [rule for rule in rules if text_matches(rule.tool, tool)]) for tool in tools]
+    return tuple(tool for tool, own in known if _is_barred(tool, own, mode, traits.get(tool), confined, asks=asks))
+
+
+def _is_barred(
+    tool: str, rules: list[Rule], mode: Mode, known: ToolTraits | None, confined: bool, *, asks: bool
+) -> bool:
+    whole = {rule.effect for rule in rules if rule.pattern is None}
+    if Effect.DENY in whole or mode is Mode.BYPASS or asks:
+        return Effect.DENY in whole
+    if Effect.ASK in whole:
+        return True
+    allowed = any(rule.effect is Effect.ALLOW for rule in rules)
+    return not allowed and _by_mode(tool, mode, known, confined).effect is Effect.ASK
 
 
 def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) -> Verdict:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from deskmate.core.entries import Began, Did, read_entry
+from deskmate.core.entries import Began, Did, Noticed, read_entry
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Roster
 from deskmate.core.messages import (
@@ -128,14 +128,16 @@ def answered_id(envelope: Envelope) -> str | None:
 
 def read_log(questions: Questions, items: Iterable[Item]) -> Questions:
     """Return the questions after these items of the transcript of an asker, or of who sent it."""
-    began, ended = set(questions.began), set(questions.ended)
+    answered, began, ended = set(questions.answered), set(questions.began), set(questions.ended)
     for item in items:
         entry = read_entry(item.body) if isinstance(item, Record) else None
         if isinstance(entry, Began):
             began.update(entry.calls)
         elif isinstance(entry, Did):
             ended.add(entry.call)
-    return _pruned(replace(questions, began=frozenset(began), ended=frozenset(ended)))
+        elif isinstance(entry, Noticed):
+            answered.update(entry.closed or ())
+    return _pruned(replace(questions, answered=frozenset(answered), began=frozenset(began), ended=frozenset(ended)))
 
 
 def journals(question: Question) -> dict[str, int]:

@@ -53,7 +53,8 @@ def _settled(view: View, member: Member) -> bool:
         case "waiting":
             return member.status.detail == "plan"
         case "idle":
-            return member.held or not (next_task(view, member) or _began(view, member))
+            rests = member.held or view.roster.plans(member.name)
+            return rests or not (next_task(view, member) or _began(view, member))
         case _:
             return False
 

@@ -58,6 +58,7 @@ from deskmate.core.prompts import (
 )
 from deskmate.core.redaction import Redaction
 from deskmate.core.tasks import Note
+from deskmate.core.work_mode import planning_text
 
 GO_ON = "(go on)"
 GO_ON_WHERE_CUT = "(Your answer ran out of room here. Go on exactly where it stopped; do not begin again.)"
@@ -175,7 +176,11 @@ def told_texts(entry: Entry) -> list[str]:
             return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
         case Took(created_by=str()):
             return [_taken(entry)]
-        case Started(prompt=text) | Took(text=text) | Noticed(text=text):
+        case Started(prompt=prompt, planning=planning, name=name):
+            # Whether the user is there changes nothing for who is answered by the lead.
+            mode = planning_text(name, attended=True) if planning else ""
+            return [told for text in (prompt, mode) if (told := unframed(text))]
+        case Took(text=text) | Noticed(text=text):
             return [told] if (told := unframed(text)) else []
         case Nudged(text=text, task=task):
             return [

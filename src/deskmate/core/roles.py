@@ -6,6 +6,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
@@ -81,13 +82,14 @@ class AgentType(StrEnum):
 
 
 _HOMES: Mapping[Kind, frozenset[Home]] = {
-    Kind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill", "plan"}),
+    Kind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill"}),
     Kind.TEAMMATE: frozenset({"base", "task", "mail"}),
     Kind.SUBAGENT: frozenset({"base"}),
 }
 _DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background"})
 
 
+@cache
 def tools_of(
     kind: Kind,
     agent_type: str,

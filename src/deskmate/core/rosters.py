@@ -99,6 +99,7 @@ def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
         joined=event,
         status=Status("working", since=event.at, number=number),
         since=number,
+        owes_plan=bool(event.plan),
     )
     if event.mode:
         draft.modes[event.name] = event.mode
@@ -106,6 +107,8 @@ def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
 
 
 def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
+    if not isinstance(event, Left):
+        member = replace(member, owes_plan=bool(event.plans))
     match event:
         case Working(at=at, plan=verdict):
             member = replace(member, status=Status("working", "", at, number, member.status.heard))
@@ -134,6 +137,9 @@ def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
     draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
     said: dict[str, Any] = {"attended": event.attended, "delegate": event.delegate, "sandbox": event.sandbox}
     roster = replace(roster, **{name: value for name, value in said.items() if value is not None})
+    had = roster.mode_of(event.member) if event.member else roster.mode
+    if event.mode is Mode.PLAN and had is not Mode.PLAN:
+        roster = replace(roster, before_plan={**roster.before_plan, event.member or "": had})
     if event.mode and event.member:
         draft.modes[event.member] = event.mode
         return roster

@@ -3,14 +3,15 @@
 A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
 """
 
-from deskmate.core.call_texts import hand_in_plan, ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.call_texts import ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.handshakes import Plan
 from deskmate.core.members import Member, Roster
-from deskmate.core.memory import Memory, Plan
-from deskmate.core.news import delegate_text, taken
+from deskmate.core.memory import Memory
+from deskmate.core.news import taken
 from deskmate.core.tasks import Board, Status, Task, authored_line, one_line
+from deskmate.core.work_mode import mode_text
 
 ALONE = "Nobody is on your team besides you."
-PLANNING = f"You are in plan mode: read and plan only. Submit your plan: {hand_in_plan()}. Then wait for the answer."
 _LINES = 100
 
 
@@ -57,8 +58,8 @@ def _task_line(board: Board, task: Task, name: str) -> str:
 
 
 def mode_lines(memory: Memory) -> list[str]:
-    """Return the modes that limit what an agent may do now."""
-    return [*([PLANNING] if memory.planning else []), *([delegate_text(True)] if memory.delegating else [])]
+    """Return how an agent may work, as it was told last."""
+    return mode_text(memory.name, memory.work_mode).splitlines()
 
 
 def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:

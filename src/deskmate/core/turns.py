@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from deskmate.core.entries import Call, Did, Entry, Heard, Reported, Said
+from deskmate.core.handshakes import plans_among
+from deskmate.core.memory import Memory
 from deskmate.core.messages import Envelope, Undeliverable, read_envelope, summarise
 from deskmate.core.names import call_id
 from deskmate.core.tasks import Status
@@ -18,6 +20,25 @@ class Turn:
 
     peers: tuple[str, ...] = ()
     only_words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlan:
+    """A plan that waits for an answer. `is_last`: the agent has said nothing since."""
+
+    text: str
+    is_last: bool
+
+
+def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan | None:
+    """Return the plan that an agent handed in and nobody has answered."""
+    asked = plans_among(memory.requests.values())
+    said = [(number, entry) for number, entry in entries if isinstance(entry, Said)]
+    for number, entry in reversed(said) if asked else ():
+        for index, call in enumerate(entry.calls):
+            if call_id(memory.name, number, index) in asked:
+                return OpenPlan(str(call.arguments.get("plan", "")), is_last=number == said[-1][0])
+    return None
 
 
 def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:

@@ -7,10 +7,12 @@ import json
 import re
 
 from deskmate.core.actions import Ask
-from deskmate.core.memory import OpenCall
+from deskmate.core.entries import WorkMode
+from deskmate.core.open_calls import OpenCall
 from deskmate.core.policy import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
-from deskmate.core.roles import TOOLS, AgentType, tools_of
+from deskmate.core.roles import TOOLS, Kind
 from deskmate.core.view import View
+from deskmate.core.work_mode import has_tool
 
 
 def asking(view: View, call: OpenCall, reason: str) -> Ask:
@@ -32,7 +34,7 @@ def _attempt(view: View, call: OpenCall) -> Attempt:
 
 
 def _mode(view: View) -> Mode:
-    return Mode.PLAN if view.memory.planning else view.roster.mode_of(view.me.name)
+    return Mode.PLAN if view.work_mode.planning else view.roster.mode_of(view.me.name)
 
 
 def _rules(view: View) -> tuple[Rule, ...]:
@@ -42,11 +44,15 @@ def _rules(view: View) -> tuple[Rule, ...]:
 def verdict_on(view: View, call: OpenCall) -> Verdict:
     """Return what becomes of an open call: by its tool, the rules and the mode, and by a person's word on it."""
     if not _has(view, call.tool):
-        return Verdict(Effect.DENY, f"there is no tool '{call.tool:.80}' for you now; use one of those you were given")
+        return Verdict(Effect.DENY, _has_not(view, call.tool))
     attempt = _attempt(view, call)
     # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
     if not _has(view, attempt.tool):
         return Verdict(Effect.DENY, _lacks(view, call, attempt))
+    if view.work_mode.planning and view.me.kind is Kind.SUBAGENT and not TOOLS[attempt.tool].reads:
+        return Verdict(
+            Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
+        )
     verdict = judge(
         attempt,
         mode=_mode(view),
@@ -68,7 +74,7 @@ def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
         return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have; ask the lead to do it"
     # Nothing is known of a task that was created in the same step; by the next step it is on the board.
     does = "may run a command (look at the task with TaskGet first)" if attempt.command is None else "runs a command"
-    if view.delegates:
+    if view.work_mode.delegating:
         who = "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it"
     else:
         who = "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash"
@@ -76,8 +82,17 @@ def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
 
 
 def _has(view: View, tool: str) -> bool:
-    """Tell whether an agent has a tool now. Nobody knows whether one of the program's own only reads."""
-    me, planning = view.me, view.memory.planning
-    if tool in view.own_tools:
-        return me.agent_type is AgentType.GENERAL and not planning and not view.delegates
-    return tool in tools_of(me.kind, me.agent_type, planning=planning, delegate=view.delegates)
+    """Tell whether an agent has a tool. In plan mode most do not work; `judge` says so."""
+    if view.work_mode.planning and tool != "ExitPlanMode":
+        works = WorkMode(delegating=view.work_mode.delegating)
+        return has_tool(works, view.me, tool, view.own_tools)
+    return has_tool(view.work_mode, view.me, tool, view.own_tools)
+
+
+def _has_not(view: View, tool: str) -> str:
+    """Return why a call of a tool is refused that the agent does not have now, and what to do instead."""
+    if tool == "ExitPlanMode" and view.me.kind is not Kind.SUBAGENT:
+        return "You are not in plan mode, so there is no plan to approve. Do the work."
+    if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
+        return f"{tool} does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."
+    return f"there is no tool '{tool:.80}' for you now; use one of those you were given"

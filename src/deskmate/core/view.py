@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deskmate.core.actions import Settle
-from deskmate.core.entries import Entry
+from deskmate.core.entries import Entry, WorkMode
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
 from deskmate.core.policy import Attempt, Rule
 from deskmate.core.records import Item
-from deskmate.core.roles import Kind
 from deskmate.core.tasks import Board
+from deskmate.core.work_mode import work_mode_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class View:
     words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
     that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
     since. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
-    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's.
+    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's. `work_mode`:
+    how this agent may work now.
     """
 
     me: Member
@@ -47,10 +48,13 @@ class View:
     own_tools: frozenset[str] = frozenset()
     rules: tuple[Rule, ...] = ()
 
-    @property
-    def delegates(self) -> bool:
-        """Whether this is a lead that leaves the work itself to others."""
-        return self.me.kind is Kind.LEAD and self.roster.delegate
+    work_mode: WorkMode = field(init=False)
+
+    def __post_init__(self) -> None:
+        work_mode = work_mode_of(
+            self.me, self.roster, owes_plan=self.memory.owes_plan, rules=self.rules, confined=self.confined
+        )
+        object.__setattr__(self, "work_mode", work_mode)
 
 
 @dataclass(frozen=True, slots=True)

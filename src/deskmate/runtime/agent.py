@@ -14,16 +14,17 @@ import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide, unnoticed_words
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide
 from deskmate.core.entries import Entry, Noticed, Parked, Started
 from deskmate.core.members import Joined, Member, Status
 from deskmate.core.members import Parked as RosterParked
 from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
+from deskmate.core.news import unnoticed_words
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.quiet import acts_on
 from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.roles import TOOLS, AgentType, Kind
 from deskmate.core.view import Origin, View
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
@@ -250,11 +251,7 @@ class Agent:
                 self._scope.cancel()
 
     def _specs(self) -> tuple[ToolSpec, ...]:
-        """Return the tools the model is shown: fewer while the lead delegates."""
-        if not (self._is_lead and self._office.roster.state.delegate):
-            return self._kit.specs
-        names = tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True)
-        return tuple(spec for spec in self._kit.specs if spec.name in names)
+        return self._kit.offered(self._member, self._office.roster.state, self._transcript.memory.owes_plan)
 
     @property
     def _is_lead(self) -> bool:
@@ -271,7 +268,7 @@ class Agent:
         # As they were when it decided to rest: others in this process may have read on since.
         since[BOARD] = view.board.number
         # Whoever woke at each coming, going and resting of the others would cost a team the square of its size.
-        if self._is_lead or rest.detail == "permission" or view.roster.damaged:
+        if self._is_lead or rest.detail in ("permission", "plan") or view.roster.damaged:
             since[ROSTER] = view.roster.number
         async with task_group() as tasks:
 

@@ -17,8 +17,9 @@ from deskmate.core.actions import Settle
 from deskmate.core.argument_names import with_our_names
 from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
-from deskmate.core.memory import Memory, OpenCall
+from deskmate.core.memory import Memory
 from deskmate.core.names import blob_name
+from deskmate.core.open_calls import OpenCall
 from deskmate.core.policy import Attempt, Effect
 from deskmate.core.printed import Printed
 from deskmate.core.redaction import Redaction

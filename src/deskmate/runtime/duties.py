@@ -4,20 +4,33 @@
 stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
 """
 
-from deskmate.core.actions import Agree, Ask, Notice, Nudge, Report, Reread, Take
-from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported
-from deskmate.core.members import Member
+from deskmate.core.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
+from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Said, WorkMode
+from deskmate.core.handshakes import PlanVerdict
+from deskmate.core.members import Member, PolicySet
 from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.names import LEAD, USER
-from deskmate.core.news import changes_text, comings, delegate_text, digest, lost_text, moved_text, nudge_text, taken
+from deskmate.core.news import (
+    changes_text,
+    comings,
+    digest,
+    lost_text,
+    moved_text,
+    no_plan_text,
+    nudge_text,
+    plan_nudge_text,
+    taken,
+)
+from deskmate.core.policy import Mode
 from deskmate.core.results import Result
 from deskmate.core.tasks import Status, Task
+from deskmate.core.work_mode import change_text
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 
-Duty = Agree | Ask | Notice | Nudge | Report | Reread | Take
+Duty = Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take
 
 
 class Duties:
@@ -33,16 +46,24 @@ class Duties:
                 await self._ask(duty)
             case Agree(request_id=request_id):
                 await self._agree(request_id)
+            case Permit(mode=mode, verdict=verdict):
+                await self._permit(mode, verdict, me.name)
             case Take(task=task):
                 await self._take(task, me)
             case Notice(away=str(away)):
                 await self._move(away)
-            case Notice(delegate=bool(delegating)):
-                await self._transcript.record(Noticed(text=delegate_text(delegating), delegate=delegating))
+            case Notice(work_mode=WorkMode() as work_mode, closed=closed):
+                text = change_text(me.name, self._transcript.memory.work_mode, work_mode)
+                await self._transcript.record(Noticed(text=text, work_mode=work_mode, closed=closed or None))
             case Notice(lost=lost):
                 await self._notice(lost)
             case Reread(task=task):
                 await self._reread(task)
+            case Nudge(task=0):
+                round_ = self._transcript.memory.plan_round
+                await self._transcript.record(Nudged(task=0, epoch=round_, text=plan_nudge_text(me.name)))
+            case Report(task=0):
+                await self._report_no_plan(me.name)
             case Nudge(task=task):
                 found = self._office.board.state.tasks[task]
                 await self._transcript.record(Nudged(task=task, epoch=found.epoch, text=nudge_text(found)))
@@ -69,6 +90,12 @@ class Duties:
         response = ShutdownResponse(request_id=request_id, approve=True)
         await self._mailbox.send(asker, response, id_=f"agreed/{request_id}")
         await self._transcript.record(Agreed(request_id=request_id))
+
+    async def _permit(self, mode: Mode, verdict: PlanVerdict, name: str) -> None:
+        roster, at = self._office.roster, self._office.pen.clock.timestamp()
+        # The lead stands for the team, unless it has a mode of its own.
+        member = None if name == LEAD and LEAD not in roster.state.modes else name
+        await roster.permit(PolicySet(by=verdict.by, member=member, mode=mode, at=at))
 
     async def _take(self, id_: int, me: Member) -> None:
         # Where others were faster there is none; the next decision is made on the board as it is now.
@@ -105,6 +132,14 @@ class Duties:
         board, roster = self._office.board.state, self._office.roster.state
         text = moved_text(roster)
         await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
+
+    async def _report_no_plan(self, name: str) -> None:
+        """Tell who approves plans that there is none, with the words of the turns that should have ended in one."""
+        round_ = self._transcript.memory.plan_round
+        said = [entry.text for _, entry in self._transcript.entries if isinstance(entry, Said) and not entry.calls]
+        message = Plain(content=no_plan_text(name, said[-2:]), summary="in plan mode, handed in no plan")
+        await self._mailbox.send(USER if name == LEAD else LEAD, message, id_=f"no-plan/{round_}")
+        await self._transcript.record(Reported(task=0, epoch=round_))
 
     async def _report(self, id_: int) -> None:
         task = self._office.board.state.tasks[id_]

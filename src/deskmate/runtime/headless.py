@@ -39,6 +39,9 @@ class Headless:
         """Do the next thing towards the end, if there is one, and return what comes next."""
         if rest.word == "parked" or view.memory.interrupted:
             return Course.END
+        # Only the user could answer a plan of the lead.
+        if rest.detail == "plan" and view.me.kind is Kind.LEAD and not view.roster.attended:
+            return Course.END
         course = await self._course(view, rest)
         # What it waits for may take longer than the run may.
         return Course.PARK if course is Course.WAIT and view.over and self._office.purse.seconds_left <= 0 else course

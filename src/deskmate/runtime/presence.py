@@ -68,15 +68,16 @@ class Presence:
 
     def _event(self, name: str, word: str, detail: str, *, again: bool) -> Working | Idle | Waiting | Parked:
         at, heard = self._office.pen.clock.timestamp(), self._heard
+        plans = self._transcript.memory.owes_plan or None
         match word, detail:
             case "idle", _:
                 return self._idle(name, again=again)
             case "waiting", ("permission" | "plan" | "retry" | "background") as on:
-                return Waiting(name=name, on=on, heard=heard, at=at)
+                return Waiting(name=name, on=on, plans=plans, heard=heard, at=at)
             case "parked", _:
-                return Parked(name=name, reason=detail, heard=heard, at=at)
+                return Parked(name=name, reason=detail, plans=plans, heard=heard, at=at)
             case _:
-                return Working(name=name, plan=self._transcript.memory.verdict, at=at)
+                return Working(name=name, plan=self._transcript.memory.verdict, plans=plans, at=at)
 
     def _idle(self, name: str, *, again: bool) -> Idle:
         """Return the end of a turn; what came of that is told once."""
@@ -90,6 +91,7 @@ class Presence:
             only_words=turn.only_words and bool(words.strip()) and not (interrupted or again),
             rests_on=self._unfinished(name) or None,
             held=True if interrupted else None,
+            plans=self._transcript.memory.owes_plan or None,
             heard=self._heard,
             at=self._office.pen.clock.timestamp(),
         )

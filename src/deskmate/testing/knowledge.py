@@ -13,9 +13,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from deskmate.core.frames import clean
-from deskmate.core.members import Member
+from deskmate.core.members import Member, is_planning
 from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
 from deskmate.core.prompts import Prompt
 from deskmate.core.roles import PLANNING, TOOLS, AgentType, tools_of
 from deskmate.core.tasks import in_progress_of
@@ -134,7 +133,7 @@ def _task(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 
 def _mode(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    planning = truth.memory.planning or truth.roster.mode_of(truth.me.name) is Mode.PLAN
+    planning = is_planning(truth.roster, truth.me.name, owes_plan=truth.memory.owes_plan)
     for name, is_on, patterns in (
         ("plan mode", planning, _PLANNING),
         ("delegating", truth.delegates, _DELEGATING),

@@ -12,6 +12,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from deskmate.core.entries import Answered, Opened
 from deskmate.core.handshakes import Shake
+from deskmate.core.members import is_planning
 from deskmate.core.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
 from deskmate.core.names import IN_CHARGE, RESERVED, USER, local_name
 from deskmate.core.results import Result
@@ -157,6 +158,8 @@ async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
 
 async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
     teammate, request_id, approve = _teammate(arguments, desk), arguments.request_id, bool(arguments.approve)
+    if is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
+        raise ToolError("You are in plan mode yourself: hand in your own plan first. The user can answer this plan.")
     # Run again after a crash, the answer may have been given: the mailbox knows.
     plans = tuple(desk.memory.plans.values()) if desk.again else open_plans(desk.memory, desk.roster)
     if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from deskmate.core.entries import Opened
 from deskmate.core.handshakes import Shake
+from deskmate.core.members import is_planning
 from deskmate.core.messages import PlanRequest
 from deskmate.core.names import LEAD, USER
 from deskmate.core.results import Result
@@ -29,7 +30,7 @@ class ExitPlanMode(Described):
         """Ask for approval, in place of an older plan; raise ToolError for a blank plan, or outside of plan mode."""
         if not arguments.plan.strip():
             raise ToolError("the plan is blank; say what you will change, where, and how you check it")
-        if not desk.memory.planning:
+        if not is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
             raise ToolError("you are not in plan mode; there is nothing to approve, go on with the work")
         older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
         # Nobody approves a plan of their own.

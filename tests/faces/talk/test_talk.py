@@ -98,11 +98,11 @@ async def test_nothing_typed_says_nothing(room: Room, line: str) -> None:
         ("/inbox a b", "usage: /inbox [NAME] (the mail of a member, of the lead if none is named)"),
         ("/yes", "nothing waits for your word"),
         ("/yes please", "usage: /yes [N,…] (allow what is asked; N where more than one asks)"),
-        ("/always 1 2", "usage: /always [N,…] (allow it, and all like it from now on)"),
-        ("/mode fast", "there is no mode 'fast'; modes: default, acceptEdits, plan, dontAsk, bypass"),
+        ("/always 1 2", "usage: /always [N,…] (allow it, and all like it from now on; of a plan: accept edits)"),
+        ("/mode fast", "there is no mode 'fast'; modes: default, acceptEdits, plan, dontAsk, bypass, delegate"),
         (
             "/mode plan a b",
-            "usage: /mode [MODE [NAME] | drop RULE] (what is permitted; change it, or take a rule back)",
+            "usage: /mode [MODE [NAME] | drop RULE] (what is permitted; change it, delegate, or drop a rule)",
         ),
         ("/mode plan bob", "'bob' is not on this team; here are lead, user"),
         ("/mode drop allow bash", "there is no rule 'allow bash' to drop; there is none"),
@@ -364,7 +364,12 @@ async def test_modes_of_team_and_members_are_changed_and_shown(room: Room) -> No
         await hired(typist)
         assert await typist.types("/mode acceptEdits") == ["the team works in mode acceptEdits from now on"]
         assert await typist.types("/mode plan alice") == ["alice works in mode plan from now on"]
-        assert await typist.types("/mode") == ["mode: acceptEdits", "commands: no sandbox", "alice: plan"]
+        assert await typist.types("/mode") == [
+            "mode: acceptEdits",
+            "commands: no sandbox",
+            "alice: plan",
+            "in plan mode: alice",
+        ]
 
 
 async def test_a_member_that_a_cap_parked_goes_on_when_the_cap_is_raised(room: Room) -> None:

@@ -172,6 +172,7 @@ class _Conversation:
                 return UNFINISHED if refused else 0
             text = await typed.next()
         await turns.over()
+        letters.look()
         return self._end(session) or (UNFINISHED if refused else 0)
 
     def _end(self, session: Session) -> int:

@@ -29,7 +29,7 @@ from deskmate.faces.cli.trusting import consent_of
 
 # Answered, but something was left behind that nobody finished.
 LEFT = 4
-EXIT_CODES = {"answered": 0, "parked": 1, "interrupted": INTERRUPTED}
+EXIT_CODES = {"answered": 0, "planned": 0, "parked": 1, "interrupted": INTERRUPTED}
 
 
 class Runner(Protocol):
@@ -136,12 +136,18 @@ class _Run:
         for line in left_lines(outcome):
             self._progress.note(line)
         # An answer without a word needs one, too.
-        if outcome.end != "answered" or not outcome.text.strip():
+        if outcome.end == "planned":
+            self._progress.note(f"deskmate: {outcome.reason}. To answer it, run: {self._opened(outcome.team)}")
+        elif outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
             way_on = self._way_on() if outcome.kept else f"\n{NEVER_ANSWERED}"
             self._progress.note(f"deskmate: {what}{way_on}")
         elif outcome.leaves_work:
             self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
+
+    def _opened(self, team: str) -> str:
+        where = [] if self._errand.workspace is None else ["-C", str(self._errand.workspace)]
+        return shlex.join(["deskmate", *where, "--team", team])
 
     def _way_on(self) -> str:
         if self._team is None:

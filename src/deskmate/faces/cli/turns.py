@@ -69,8 +69,8 @@ class Turns:
 
     @property
     def _asking(self) -> set[str]:
-        """Those who have a question open, or sent a subagent that has."""
-        return {sender_of(question.member) for question in self._session.questions}
+        """Those who wait to be permitted something, or sent a subagent that does. Who handed in a plan goes on."""
+        return {sender_of(one.member) for one in self._session.questions if one.shake != "plan"}
 
     async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:
         while True:

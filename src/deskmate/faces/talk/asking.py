@@ -91,6 +91,8 @@ def _exact_lines(text: str) -> list[str]:
 
 def _answers(numbers: str, question: Question) -> str:
     all_ = "answer all of them" if "," in numbers else "answer"
+    if question.shake == "plan":
+        return f"{all_} with y {numbers}, a {numbers} (yes, and accept edits) or n {numbers} WORDS"
     always = f", a {numbers} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
     return f"{all_} with y {numbers}{always} or n {numbers} WORDS"
 

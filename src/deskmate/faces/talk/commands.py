@@ -27,13 +27,16 @@ COMMANDS: dict[str, Command] = {
         Command("inbox", "/inbox [NAME]", "the mail of a member, of the lead if none is named", most=1),
         Command("questions", "/questions", "what waits for your word"),
         Command("yes", "/yes [N,…]", "allow what is asked; N where more than one asks", most=1),
-        Command("always", "/always [N,…]", "allow it, and all like it from now on", most=1),
+        Command("always", "/always [N,…]", "allow it, and all like it from now on; of a plan: accept edits", most=1),
         Command("no", "/no [N,…] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
         Command("interrupt", "/interrupt [NAME]", "cut what a member does, the lead if none is named", most=1),
         Command("resume", "/resume NAME", "let a member go on that is parked or was interrupted", least=1, most=1),
         Command("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
         Command(
-            "mode", "/mode [MODE [NAME] | drop RULE]", "what is permitted; change it, or take a rule back", most=None
+            "mode",
+            "/mode [MODE [NAME] | drop RULE]",
+            "what is permitted; change it, delegate, or drop a rule",
+            most=None,
         ),
         Command("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
         Command("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),

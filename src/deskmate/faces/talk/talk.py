@@ -192,6 +192,9 @@ class Talk:
         # The rule that another's answer added may have let it go.
         if answer != "always" or question in self._session.questions:
             await self._session.answer(question, answer, words)
+        if question.shake == "plan":
+            word = "yes, and accept edits," if answer == "always" else answer
+            return _plain(f"{word} to {asker(question)}: {subject(question)}")
         rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
         return _plain(f"{answer} to {asker(question)}: {subject(question)}{rule}")
 
@@ -280,13 +283,24 @@ class Talk:
             return self._permitted()
         if first == "drop":
             return await self._drop(second)
+        if first == "delegate":
+            return await self._delegate(second)
         modes = [mode.value for mode in Mode]
         if first not in modes:
-            raise Refused(f"there is no mode '{one_line(first)[:80]}'; modes: {', '.join(modes)}")
+            raise Refused(f"there is no mode '{one_line(first)[:80]}'; modes: {', '.join(modes)}, delegate")
         if len(second.split()) > 1:
             raise Refused(_usage(COMMANDS["mode"]))
         await self._session.set_mode(Mode(first), second or None)
         return _plain(f"{second or 'the team'} works in mode {first} from now on")
+
+    async def _delegate(self, rest: str) -> Lines:
+        if rest not in ("", "on", "off"):
+            raise Refused("usage: /mode delegate, or /mode delegate off")
+        delegates = rest != "off"
+        await self._session.delegate(delegates)
+        if delegates:
+            return _plain("the lead delegates: its teammates do the work; end it with /mode delegate off")
+        return _plain("the lead no longer delegates")
 
     async def _drop(self, rule: str) -> Lines:
         rules = self._session.permitted.rules
@@ -304,7 +318,9 @@ class Talk:
         rules = [f"rule: {rule}" for rule in permitted.rules]
         rules += [f"rule of your settings: {rule}" for rule in permitted.own]
         head = [f"mode: {permitted.mode.value}", f"commands: {sandbox_of(permitted.sandbox)}"]
-        return [line for text in [*head, *own, *rules] for line in _plain(text)]
+        planning = [f"in plan mode: {', '.join(permitted.planning)}"] if permitted.planning else []
+        planning += ["the lead delegates"] if permitted.delegates else []
+        return [line for text in [*head, *own, *planning, *rules] for line in _plain(text)]
 
     def _model(self, name: str) -> Lines:
         if not name:

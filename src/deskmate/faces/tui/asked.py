@@ -196,13 +196,16 @@ def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
         return [Key(key, f"adds for the whole team: {adds}", armed), Key("any other key", "adds nothing", "disarm")]
     adds = "always (adds the rule above)" if _is_long(rule, cells) else f"always (adds: {plain(exact_line(rule))})"
     to = f" to {called(group[0].member)}" if len(group) > 1 else ""
+    plan = group[0].shake == "plan"
+    always = plan or group[0].rule is not None
     one = [Key("y", f"yes{to}", "answer('yes')")]
-    one += [Key("a", adds, "answer('always')")] if group[0].rule is not None else []
+    one += [Key("a", "yes, and accept edits" if plan else adds, "answer('always')")] if always else []
     one += [Key("n", f"no{to}", "answer('no')"), Key("w", "no, with words", "words")]
     if len(group) == 1:
         return one
     every = [Key("Y", f"yes to all {len(group)}", "answer_all('yes')")]
-    every += [Key("A", "always, to all", "answer_all('always')")] if group[0].rule is not None else []
+    to_all = "accept edits, all" if plan else "always, to all"
+    every += [Key("A", to_all, "answer_all('always')")] if always else []
     return [*one, *every, Key("N", "no to all", "answer_all('no')")]
 
 

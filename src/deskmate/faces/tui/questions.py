@@ -199,16 +199,20 @@ class QuestionsPanel(Widget, can_focus=True):
         """Answer all that ask the same as the one in front; the rule is added once."""
         if self._may(f"answer_all('{answer}')", answer) and len(self._group) > 1:
             for n, question in enumerate(self._group):
-                self._send(question, "yes" if answer == "always" and n else answer)
+                rule_added = answer == "always" and n and question.shake != "plan"
+                self._send(question, "yes" if rule_added else answer)
 
     def _may(self, deed: str, answer: Answer) -> bool:
         """Tell whether an answer is to be sent: nothing is allowed unread, and `always` is asked for twice."""
         meant = self._guard.press(deed) and self._front is not None and self._spoken_to is None
         if not meant or answer == "no":
             return meant
-        if not self._is_read or (answer == "always" and self._group[0].rule is None):
+        if not self._is_read:
             return False
-        return answer == "yes" or self._guard.is_sure(deed)
+        # Of a plan, `always` adds no rule: it accepts edits, as /mode does.
+        if answer == "yes" or self._group[0].shake == "plan":
+            return True
+        return self._group[0].rule is not None and self._guard.is_sure(deed)
 
     def _send(self, question: Question, answer: Answer, words: str = "") -> None:
         # Until the session has it, the question stands where it stood: a key that bounces must not answer twice.

@@ -1,0 +1,59 @@
+"""Plan mode on the screen: the lead's plan is asked about, and each of the three answers does what it says."""
+
+from pathlib import Path
+
+import pytest
+
+from deskmate.app import Mode
+from deskmate.faces.tui.guard import QUIET_SECONDS
+from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.scripts import Asked, Say, Use
+from tests.faces.tui.sessions import SIZES
+from tests.faces.tui.showing import Shown, played
+from tests.scenarios.team.parts import hears
+
+pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("tui", "plan")]
+
+
+def plans(asked: Asked) -> Say:
+    """Hand in a plan, and tell what was answered."""
+    if hears(asked, 'approve="yes"'):
+        return Say("I may work now.")
+    if hears(asked, 'approve="no"'):
+        return Say("I plan again.", [Use("ExitPlanMode", {"plan": "A better plan."})])
+    if hears(asked, "change it"):
+        return Say("I have read enough.", [Use("ExitPlanMode", {"plan": "1. Write it.\n2. Test it."})])
+    return Say("The plan is with you.")
+
+
+async def handed_in(screen: Shown) -> None:
+    """Have the lead plan, and hand in what it planned."""
+    await screen.type("/mode plan")
+    await screen.type("change it")
+    await screen.sees("lead hands in a plan", "1. Write it.", "2. Test it.")
+    await screen.press("f5")
+    await screen.sees("y yes  a yes, and accept edits  n no  w no, with words")
+    await screen.pilot.pause(QUIET_SECONDS)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("key", "mode"), [("y", Mode.DEFAULT), ("a", Mode.ACCEPT_EDITS)])
+async def test_one_key_approves_the_plan_and_ends_plan_mode(
+    tmp_path: Path, key: str, mode: Mode, size: tuple[int, int]
+) -> None:
+    async with FakeProvider(plans) as provider, played(tmp_path, provider, size) as screen:
+        await handed_in(screen)
+        assert screen.session.permitted.planning == ("lead",)
+        await screen.press(key)
+        await screen.sees("I may work now.", f"{mode}, no sandbox")
+        await screen.sees_no("hands in a plan")
+        assert (screen.session.permitted.mode, screen.session.permitted.planning) == (mode, ())
+
+
+async def test_words_refuse_the_plan_and_the_next_one_is_asked_about(tmp_path: Path) -> None:
+    async with FakeProvider(plans) as provider, played(tmp_path, provider, SIZES[0]) as screen:
+        await handed_in(screen)
+        await screen.press("w", *"tests", "enter")
+        await screen.sees("hands in a plan", "A better plan.")
+        await screen.sees_no("1. Write it.\n")
+        assert screen.session.permitted.planning == ("lead",)
