@@ -141,4 +141,17 @@ def test_whatever_a_person_types_for_a_name_is_answered_in_a_sentence_and_makes_
 
 def test_every_command_that_takes_a_name_is_tried() -> None:
     tried = {words[0] for words in COMMANDS if not words[0].startswith("-")}
-    assert tried == {"board", "cost", "doctor", "inbox", "resume", "run", "send", "stop", "tail", "trust"}
+    assert tried == {
+        "answer",
+        "board",
+        "cost",
+        "doctor",
+        "inbox",
+        "resume",
+        "run",
+        "send",
+        "stop",
+        "tail",
+        "teams",
+        "trust",
+    }

@@ -33,6 +33,7 @@ def test_a_screen_that_is_opened_and_left_leaves_no_trace(place: Place) -> None:
         terminal.see("to lead")
         parting = terminal.leave()
     assert "Nothing was said, so no team was kept." in parting
+    assert "sync" not in parting
     assert place.teams == []
 
 

@@ -21,6 +21,7 @@ from tests.faces.screens import Screen, Terminal, at_terminal
 pytestmark = pytest.mark.behaviour("repl")
 HEAD = "anthropic:claude-sonnet-4-5, permission mode default, no sandbox, team main; /help, /quit"
 CTRL_C, CTRL_D, HOME, LEFT, RIGHT, UP, TAB = "\x03", "\x04", "\x01", "\x1b[D", "\x1b[C", "\x1b[A", "\t"
+NOTHING_SAID = "Nothing was said, so no team was kept."
 WAYS_ON = ["go on with: deskmate --team main", "or without you: deskmate resume main"]
 
 
@@ -279,13 +280,13 @@ def test_ctrl_c_while_the_lead_rests_says_what_the_next_one_does(terminal: Termi
     assert not terminal.modes[3] & termios.ECHOCTL
     terminal.type(CTRL_C)
     assert terminal.end() == 130
-    assert terminal.screen.lines[-2:] == WAYS_ON
+    assert terminal.screen.lines[-1] == NOTHING_SAID
     assert terminal.modes == terminal.found
 
 
 def test_quit_leaves(terminal: Terminal) -> None:
     assert leave(terminal, "/quit\r") == 0
-    assert terminal.screen.lines[-2:] == WAYS_ON
+    assert [line for line in terminal.screen.lines if line] == [HEAD, "> /quit", NOTHING_SAID]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -296,7 +297,7 @@ def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number
     terminal.signal(number)
     assert terminal.end() == 130
     assert terminal.modes == terminal.found
-    assert terminal.screen.lines[-2:] == WAYS_ON
+    assert terminal.screen.lines[-1] == NOTHING_SAID
     assert "> typed" not in terminal.screen.lines
 
 

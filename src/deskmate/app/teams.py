@@ -107,6 +107,8 @@ class Teams:
         """
         with suppress(StoreError):
             if await self._is_unused():
+                # What lags cannot be synced once the files are gone.
+                await to_thread.run_sync(self._store.settle)
                 await to_thread.run_sync(remove_team, self._workspace, self.home)
                 self.kept = False
 

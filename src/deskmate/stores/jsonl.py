@@ -231,6 +231,10 @@ class JsonlStore:
                 self._timer.daemon = True
                 self._timer.start()
 
+    def settle(self) -> None:
+        """Sync what was written without waiting for that."""
+        self._catch_up()
+
     def _catch_up(self) -> None:
         # One at a time, so that `close` waits for a timer that is at it.
         with self._settling:
