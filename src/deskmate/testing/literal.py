@@ -90,7 +90,6 @@ def _work(page: Page) -> Say | None:
 
 def _do(page: Page, deed: Deed) -> Say:
     if isinstance(deed, Write):
-        page.require("write_file")
         return _say(page, "write_file", path=deed.path, content=deed.content)
     page.must_know(deed.to)
     return _say(page, "SendMessage", recipient=deed.to, content=deed.words)
@@ -153,5 +152,5 @@ def _say(page: Page, tool: str, **arguments: object) -> Say:
 
 
 def _use_with(page: Page, tool: str, **arguments: object) -> Use:
-    page.require(tool, *arguments)
+    page.require(tool, arguments)
     return Use(tool, arguments)

@@ -24,7 +24,7 @@ _SECTION = re.compile(r"^(?P<title>[A-Z][^\n:]*):\n(?P<lines>(?:(?:- |    |…).
 _MEMBER = re.compile(r"(?:^|, )([^\s,(:]+)(?: \([^)]*\))?")
 _JOINED = re.compile(r"^(?:- )?(\S+)(?: \([^)]*\))? joined the team", re.MULTILINE)
 _LEFT = re.compile(r"^(?:- )?(\S+)(?: \([^)]*\))? (?:has )?left", re.MULTILINE)
-_BESIDES = re.compile(r"^On the team besides you: (.*)\.$", re.MULTILINE)
+_BESIDES = re.compile(r"^On the team besides you: (.*?)\.(?: |$)", re.MULTILINE)
 _SPAWNED = re.compile(r"^agent_id (\S+)@\S+", re.MULTILINE)
 _TAKEN = re.compile(r"^Task #(\d+) is yours now\.")
 _LOST = re.compile(r"Task #(\d+) is no longer yours")
@@ -132,6 +132,7 @@ class Page:
         self._known = _Known()
         self.successes: list[tuple[str, Mapping[str, Any]]] = []
         self.advice: Printed | None = None
+        self._failed: list[tuple[str, dict[str, Any], str]] = []
         self.request = ""
         self._read_members(_BESIDES.findall(prompt.system))
         self._read(prompt)
@@ -139,7 +140,7 @@ class Page:
     def _read(self, prompt: Prompt) -> None:
         calls: dict[str, CallBlock] = {}
         for passage in prompt.passages:
-            self.advice = None
+            self.advice, self._failed = None, []
             if isinstance(passage, Spoke):
                 calls = {block.id: block for block in passage.blocks if isinstance(block, CallBlock)}
                 continue
@@ -153,6 +154,7 @@ class Page:
 
     def _read_result(self, call: CallBlock, result: ResultBlock) -> None:
         if not result.ok:
+            self._failed.append((call.tool, dict(call.arguments), result.text))
             advised = [printed for printed in calls_in(result.text) if printed.tool in self._tools]
             self.advice = advised[0] if advised else None
             return
@@ -350,8 +352,11 @@ class Page:
         if name not in self._known.members and name != "lead":
             raise Stuck(f"I am to write to {name}, and nothing says that {name} is on the team")
 
-    def require(self, tool: str, *arguments: str) -> None:
-        """Raise Stuck unless a tool is on offer and takes these arguments."""
+    def require(self, tool: str, arguments: Mapping[str, Any]) -> None:
+        """Raise Stuck unless a tool is on offer, takes these arguments, and has not just refused them."""
+        for failed, with_, text in self._failed:
+            if (failed, with_) == (tool, arguments):
+                raise Stuck(f"{tool} failed, and its result does not say what to do instead: {text}")
         if tool not in self._tools:
             raise Stuck(f"I am to call {tool}, and it is not on offer")
         if unknown := [name for name in arguments if name not in self._tools[tool]]:
