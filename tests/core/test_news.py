@@ -158,7 +158,7 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
         "Since you last looked:",
         'alice is idle: "All tests pass."',
         "  to bob: schema is final",
-        "bob is parked (overloaded)",
+        'bob is parked (overloaded). To let it go on: SendMessage(recipient="bob", content="WORDS").',
         "carol is waiting (plan)",
         "dave left (done)",
         'task #1 by lead [in progress] "parse" @bob',
@@ -329,7 +329,10 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
 def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
     wrote = Idle(name="alice", words="Done.", peers=("to bob: pong",), at=1)
     team = roster(Joined(name="alice", at=0), wrote, Parked(name="alice", reason="money", at=2))
-    assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == ["Since you last looked:", "alice is parked (money)"]
+    assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == [
+        "Since you last looked:",
+        'alice is parked (money). To let it go on: SendMessage(recipient="alice", content="WORDS").',
+    ]
 
 
 def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:

@@ -14,8 +14,8 @@ from deskmate.core.entries import Cleared, Compacted, Did, Entry, Heard, Said, S
 from deskmate.core.frames import unframed
 from deskmate.core.members import Roster
 from deskmate.core.memory import Memory
-from deskmate.core.messages import Plain, PlanRequest
-from deskmate.core.names import IN_CHARGE
+from deskmate.core.messages import Envelope, Plain, PlanRequest
+from deskmate.core.names import IN_CHARGE, LEAD, USER
 from deskmate.core.prompts import TOKENS_CAP, CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
 from deskmate.core.situation import ALONE, mode_lines, request_lines, task_lines, team_lines
@@ -177,15 +177,15 @@ def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], b
     what came in and was not answered, the files last dealt with and what runs in the background. `entries`: the whole
     transcript. Team and tasks are told as roster and board have them now.
     """
-    is_member = memory.name in roster.members
+    is_member, requests = memory.name in roster.members, _requests(entries)
     sections = (
         ("The team you lead now, until TeamDelete", [memory.away] if memory.away else []),
         ("On your team now", (team_lines(memory.name, roster) or [ALONE]) if is_member else []),
-        ("The request", _requests(entries)),
+        ("The request", requests),
         ("Your mode", mode_lines(memory)),
         ("Open requests", request_lines(memory, roster, UNANSWERED_CAP)),
         ("Open tasks", task_lines(memory.name, board) if is_member else []),
-        ("Came in and not answered yet", _unanswered(entries, memory)),
+        ("Came in and not answered yet", _unanswered(entries, memory, requests)),
         ("Files last read or changed; read them again before you change them", _files(entries)),
         ("Running in the background", sorted(memory.background)),
     )
@@ -202,25 +202,29 @@ def _requests(entries: Sequence[Numbered]) -> list[str]:
 def _asked_in(entry: Entry) -> list[str]:
     if isinstance(entry, Started):
         return [entry.prompt]
-    mail = envelopes(entry) if isinstance(entry, Heard) else ()
-    return [
-        f"from {envelope.sender}: {envelope.message.content}"
-        for envelope in mail
-        if envelope.sender in IN_CHARGE and isinstance(envelope.message, Plain)
-    ]
+    return [text for envelope in (envelopes(entry) if isinstance(entry, Heard) else ()) if (text := _request(envelope))]
 
 
-def _unanswered(entries: Sequence[Numbered], memory: Memory) -> list[str]:
+def _request(envelope: Envelope) -> str:
+    """Return what user or lead ask for by mail, and nothing of other mail."""
+    if envelope.sender not in IN_CHARGE or not isinstance(envelope.message, Plain):
+        return ""
+    words = envelope.message.content
+    return f"from {envelope.sender}: {words}" if unframed(words) else ""
+
+
+def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[str]) -> list[str]:
     """Return what was told since the model last spoke: the newest, as far as there is room."""
     spoke = max((number for number, entry in entries if isinstance(entry, Said)), default=0)
-    told = [_cut(text, UNANSWERED_CAP) for number, entry in entries if number > spoke for text in _news(entry, memory)]
+    new = (entry for number, entry in entries if number > spoke)
+    told = [_cut(text, UNANSWERED_CAP) for entry in new for text in _news(entry, memory, requests)]
     sizes = accumulate(len(text) for text in reversed(told))
     fitting = sum(size <= ALL_UNANSWERED_CAP for size in sizes)
     older = len(told) - fitting
     return [*([f"({older} older ones, of which the summary above must tell)"] if older else []), *told[older:]]
 
 
-def _news(entry: Entry, memory: Memory) -> list[str]:
+def _news(entry: Entry, memory: Memory, requests: Sequence[str]) -> list[str]:
     """Return what an entry told, but for what another section has: the request, plans, the task in progress."""
     match entry:
         case Started():
@@ -228,8 +232,11 @@ def _news(entry: Entry, memory: Memory) -> list[str]:
         case Took(task=task, created_by=str()) if task in memory.tasks:
             return []
         case Heard():
-            rest = [one.body() for one in envelopes(entry) if not isinstance(one.message, PlanRequest)]
-            return told_texts(entry.model_copy(update={"mail": tuple(rest)}))
+            mail = [one for one in envelopes(entry) if not isinstance(one.message, PlanRequest)]
+            asked = [one for one in mail if (one.sender, one.recipient) == (USER, LEAD) and _request(one) in requests]
+            rest = tuple(one.body() for one in mail if one not in asked)
+            above = ["The user's request above."] if asked else []
+            return [*above, *told_texts(entry.model_copy(update={"mail": rest}))]
         case _:
             return told_texts(entry)
 

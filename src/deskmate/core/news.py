@@ -3,7 +3,7 @@
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """
 
-from deskmate.core.call_texts import hand_in_plan
+from deskmate.core.call_texts import hand_in_plan, write_to
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -251,7 +251,16 @@ def _status(member: Member) -> str:
         return f"{member.name} left{detail}"
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
     peers = "".join(f"\n  {_unquoted(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
-    return f"{member.name} is {member.status.word}{detail}{words}{peers}"
+    return f"{member.name} is {member.status.word}{detail}{words}{_way_on(member)}{peers}"
+
+
+def _way_on(member: Member) -> str:
+    """Return how a parked member can go on."""
+    if member.status.word != "parked":
+        return ""
+    if member.status.only_user:
+        return ". Only the user can let it go on."
+    return f". To let it go on: {write_to(member.name)}."
 
 
 def unnoticed_words(roster: Roster, seen: int) -> bool:

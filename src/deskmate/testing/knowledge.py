@@ -80,7 +80,7 @@ def _team(parts: PromptParts, truth: Truth) -> Iterator[str]:
         for line in section.lines if "team" in section.title else ():
             name = line.removeprefix("- ").partition(" ")[0].rstrip(":,")
             member_there = truth.roster.members.get(name)
-            if member_there and not member_there.here and member_there.status.number <= truth.memory.noticed[0]:
+            if member_there and not member_there.here and member_there.status.number <= truth.noticed_in_summary:
                 yield f"{name} has left, and a list of the team names it"
 
 

@@ -20,7 +20,10 @@ _CALL = re.compile(r"\b([A-Za-z_]+)\((?=[A-Za-z_]+=)")
 _ARGUMENT = re.compile(r"([A-Za-z_]+)=")
 _FRAME = re.compile(r"<(teammate-message|deskmate-task)((?: [a-z_]+=\"[^\"]*\")*)>(.*?)</\1>(?:\n(.*))?", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([a-z_]+)="([^"]*)"')
-_SECTION = re.compile(r"^(?P<title>[A-Z][^\n:]*):\n(?P<lines>(?:(?:- |    |…).*\n?)*)", re.MULTILINE)
+_TITLES = frozenset(
+    {"On your team now", "The request", "Your mode", "Open requests", "Open tasks", "Came in and not answered yet"}
+)
+_SECTION = re.compile(r"\n\n(?=[A-Z][^\n]*:\n- )")
 _MEMBER = re.compile(r"(?:^|, )([^\s,(:]+)(?: \([^)]*\))?")
 _JOINED = re.compile(r"^(?:- )?(\S+)(?: \([^)]*\))? joined the team", re.MULTILINE)
 _LEFT = re.compile(r"^(?:- )?(\S+)(?: \([^)]*\))? (?:has )?left", re.MULTILINE)
@@ -162,7 +165,7 @@ class Page:
         self.successes.append((call.tool, arguments))
         match call.tool:
             case "TaskCreate":
-                known.began = True
+                known.began, known.no_open_tasks = True, False
             case "Task":
                 known.members |= dict.fromkeys(_SPAWNED.findall(result.text))
             case "TaskUpdate" if known.task and known.task.number == arguments.get("taskId"):
@@ -231,7 +234,8 @@ class Page:
         """Forget everything, and know what the summary says."""
         known = self._known = _Known(began=GAVE_OUT in text)
         self.successes, self.request = [], text
-        sections = {found["title"]: found["lines"] for found in _SECTION.finditer(text)}
+        parts = (part.split(":\n", 1) for part in _SECTION.split(text.removesuffix("</summary>"))[1:])
+        sections = {title: lines for title, lines in parts if title in _TITLES}
         if "You are in plan mode" in text:
             known.planning, known.how_to_plan = True, self._call(text, "ExitPlanMode")
         self._read_members(

@@ -74,6 +74,13 @@ class Truth:
         return self.me.kind is not Kind.SUBAGENT
 
     @property
+    def noticed_in_summary(self) -> int:
+        """The record of the roster up to which the asker knew the team when its last summary was made."""
+        summed_up = max((number for number, entry in self.entries if isinstance(entry, Compacted)), default=0)
+        noticed = (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < summed_up)
+        return max(noticed, default=0)
+
+    @property
     def delegates(self) -> bool:
         """Whether this is a lead that leaves the work itself to others."""
         return self.me.kind is Kind.LEAD and self.roster.delegate

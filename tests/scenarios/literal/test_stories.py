@@ -7,6 +7,7 @@ import pytest
 from deskmate.core.tasks import Status
 from deskmate.testing.faults import Fault, TooLong
 from deskmate.testing.literal import LiteralAgent
+from deskmate.testing.literal_reading import is_summary_request
 from deskmate.testing.scripts import Asked
 from tests.scenarios.team.stage import Played, Stage
 
@@ -47,7 +48,7 @@ def too_long_once(*signs: str) -> Callable[[int, Asked], Fault | None]:
 
     def fault(number: int, asked: Asked) -> Fault | None:
         met = next((sign for sign in left if any(sign in text for text in asked.texts)), None)
-        if met is None:
+        if met is None or is_summary_request(asked.prompt):
             return None
         left.remove(met)
         return TooLong()
@@ -68,7 +69,7 @@ async def test_a_literal_team_moves_a_service_to_graphql(stage: Stage) -> None:
 
 
 async def test_a_literal_team_goes_on_after_a_summary_of_everybody(stage: Stage) -> None:
-    faults = too_long_once("is yours now", "completed", "Served.", "shutdown_request")
+    faults = too_long_once("is yours now", "completed task", 'sender="backend"', "shutdown_request")
     played = await stage.play(LiteralAgent(), goal=graphql(), faults=faults)
     assert_all_done(played, 4)
     assert {path: stage.file(path) for path in FILES} == FILES
