@@ -311,6 +311,7 @@ async def test_what_is_longer_than_the_panel_is_allowed_only_once_its_end_was_se
         await pilot.press("y", "Y")
         assert app.answers == []
         assert "─1 question: PgDn: 34 lines more before a yes" in "\n".join(text(app)).replace("━", "─")
+        assert "read the question to its end first" in {note.message[15:49] for note in app._notifications}
         await pilot.press("end")
         assert "PgDn: " not in text(app)[11]
         await pilot.press("home", "y")

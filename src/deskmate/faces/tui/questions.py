@@ -208,6 +208,7 @@ class QuestionsPanel(Widget, can_focus=True):
         if not meant or answer == "no":
             return meant
         if not self._is_read:
+            self.notify("No answer yet: read the question to its end first. The key End goes there.", markup=False)
             return False
         # Of a plan, `always` adds no rule: it accepts edits, as /mode does.
         if answer == "yes" or self._group[0].shake == "plan":
