@@ -35,6 +35,8 @@ SECONDS = 120
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _TICKED = re.compile(r"`([^`]+)`")
+# A bar between cells; one after a backslash belongs to its cell.
+_BAR = re.compile(r"(?<!\\)\|")
 
 
 def page(name: str) -> str:
@@ -74,7 +76,7 @@ def section(text: str, heading: str) -> str:
 
 def rows(text: str) -> list[list[str]]:
     """Return the cells of every row of the tables in `text`, heads and rules left out."""
-    lines = [line.strip().strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    lines = [_BAR.split(line.strip().strip("|")) for line in text.splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line] for line in lines]
     rules = [index for index, row in enumerate(cells) if set(row[0]) <= set(":-")]
     return [row for index, row in enumerate(cells) if index not in rules and index + 1 not in rules]

@@ -30,15 +30,22 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
         "Explore": (Kind.SUBAGENT, AgentType.EXPLORE),
     }
     has = {who: tools_of(*agent) for who, agent in agents.items()}
+    planners = {f"{who} in plan mode": tools_of(*agents[who], planning=True) for who in ("lead", "teammate")}
+
+    def who_has(tool: str) -> list[str]:
+        return [who for who, tools in has.items() if tool in tools] or [
+            who for who, tools in planners.items() if tool in tools
+        ]
+
     table = [row[:4] for row in rows(page("tools.md").partition("## Bounds")[0])]
     assert table == [
         [
             f"`{tool.name}`",
-            ", ".join(who for who, tools in has.items() if tool.name in tools),
+            ", ".join(who_has(tool.name)),
             "run again" if TOOLS[tool.name].repeatable else "told as interrupted",
             "yes" if TOOLS[tool.name].overlaps else "no",
         ]
-        for tool in tools_for(Kind.LEAD, has["lead"])
+        for tool in tools_for(Kind.LEAD, TOOLS)
     ]
 
 
@@ -74,12 +81,10 @@ def test_the_page_about_looking_has_every_command_with_its_options() -> None:
     text = page("look.md")
     found: dict[str, set[str]] = {}
     for command in TEAM_COMMANDS:
-        parts = command.commands.values() if isinstance(command, click.Group) else [command]
-        for part in parts:
-            names = (
-                [command.name, part.name] if isinstance(command, click.Group) and not part.hidden else [command.name]
-            )
-            found[" ".join(filter(None, names))] = options_of(part)
+        if not isinstance(command, click.Group) or command.invoke_without_command:
+            found[str(command.name)] = options_of(command)
+        for part in command.commands.values() if isinstance(command, click.Group) else ():
+            found[f"{command.name}" if part.hidden else f"{command.name} {part.name}"] = options_of(part)
     told = {
         ticked(row[0])[0].partition(" [")[0]: {name for name in ticked(row[1]) if name.startswith("--")}
         for row in rows(section(text, "The commands"))

@@ -13,17 +13,16 @@ pytestmark = pytest.mark.anyio
 HUGE = "x" * 300_000
 HERE = "here are lead, alice, bob, user"
 CREATE = "it takes subject, description, activeForm, blockedBy, owner, role, verify"
-UPDATE = "it takes taskId, status, owner, subject, description, activeForm, addBlocks, addBlockedBy, removeBlockedBy"
-SEND = "it takes type, recipient, content, summary, request_id, approve, team_name"
+UPDATE = (
+    "it takes taskId, status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
+)
+SEND = "it takes type, recipient, content, summary, request_id, approve"
 LETTERS = "'message', 'broadcast', 'shutdown_request', 'shutdown_response' or 'plan_approval_response'"
 TEXTS = "recipient: Input should be a valid string; content: Input should be a valid string"
-SPAWN = (
-    "it takes description, prompt, subagent_type, run_in_background, name, team_name, role, model, mode, "
-    "plan_mode_required"
-)
+SPAWN = "it takes description, prompt, subagent_type, run_in_background, name, role, model, mode, plan_mode_required"
 ID = 'is no task id; write 3, "3" or "#3"'
 NAME = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
-STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol")))
+STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol", "dora")))
 
 
 @pytest.fixture
@@ -192,7 +191,8 @@ async def test_who_has_lost_its_claim_is_told_who_has_the_task_now(team: Asking)
     assert await refusal(team, "alice", "TaskUpdate", {"taskId": 3, "status": "completed"}) == (
         "your claim of #3 has ended: it now has no owner; leave it and pick another"
     )
-    assert await alice.told("TaskUpdate", taskId=3, owner="alice") == "#3 [in progress] three @alice\nclaimed"
+    taken = await alice.told("TaskUpdate", taskId=3, owner="alice")
+    assert taken.startswith("#3 [in progress] three @alice\nclaimed\nTask #3 is yours now.\n")
 
 
 # -- mail -------------------------------------------------------------------------------------------
@@ -298,22 +298,26 @@ async def test_a_plan_is_approved_by_the_lead_to_who_made_it_and_by_nobody_else(
         "the plan is blank; say what you will change, where, and how you check it"
     )
     await planner.told("ExitPlanMode", plan="Rename.")
+    await (await team.seat()).hear()
     (request,) = planner.memory.requests
     answer = {"type": "plan_approval_response", "request_id": request, "recipient": "dora", **YES}
-    here = "here are lead, alice, bob, dora, user"
     steps = [
         ("dora", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
         ("alice", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
-        (LEAD, {**answer, "recipient": "bob"}, f"request '{request}' was made by dora, not by bob; answer who asked"),
+        (LEAD, {**answer, "recipient": "bob"}, f"bob has no open plan '{request}'. Open: {request} from dora."),
         (LEAD, {**answer, "recipient": LEAD}, "'lead' is you; write to someone else"),
         (LEAD, {**answer, "recipient": USER}, "a plan_approval_response goes to a teammate, not to the user; …"),
-        (LEAD, {**answer, "recipient": "carol", "request_id": "carol:1.0"}, f"'carol' has left; {here}"),
+        (
+            LEAD,
+            {**answer, "recipient": "carol", "request_id": "carol:1.0"},
+            f"carol has no open plan 'carol:1.0'. Open: {request} from dora.",
+        ),
         (LEAD, {**answer, "approve": False}, "a refusal needs content: say why"),
         (LEAD, {"type": "shutdown_response", "request_id": request, **YES}, "there is no open shutdown request …"),
     ]
     for who, letter, why in steps:
         assert is_as(await refusal(team, who, "SendMessage", letter), why)
-    assert planner.memory.owes_plan
+    assert (planner.memory.owes_plan, list(planner.memory.requests)) == (True, [request])
 
 
 @pytest.mark.behaviour("plan")
@@ -323,13 +327,15 @@ async def test_answers_to_a_plan_that_is_none_or_was_answered_change_nothing(tea
     await planner.told("ExitPlanMode", plan="Rename.")
     (request,) = planner.memory.requests
     answer = {"type": "plan_approval_response", "recipient": "dora"}
+    await lead.hear()
     for request_id in ("dora:99.0", "nope", "\x00"):
-        text = await lead.told("SendMessage", **answer, **YES, request_id=request_id)
-        assert text == f"told dora: approved. It counts if request '{request_id}' is still open"
+        why = f"dora has no open plan '{request_id}'. Open: {request} from dora."
+        assert await refusal(team, LEAD, "SendMessage", {**answer, **YES, "request_id": request_id}) == why
     await planner.hear()
     assert (planner.memory.owes_plan, list(planner.memory.requests)) == (True, [request])
     await lead.told("SendMessage", **answer, request_id=request, approve=False, content="And the tests?")
-    await lead.told("SendMessage", **answer, request_id=request, **YES)
+    again = await refusal(team, LEAD, "SendMessage", {**answer, **YES, "request_id": request})
+    assert again == f"dora has no open plan '{request}'. Open: none."
     await planner.hear()
     assert (planner.memory.owes_plan, planner.memory.requests) == (True, {})
 
