@@ -127,7 +127,7 @@ def in_processes(furniture: Furniture) -> ProcessLauncher:
 
 def _written(settings: Settings) -> dict[str, Any]:
     """Return settings as a file would have them."""
-    own = {"file", "state", "widest_mode", "warnings", "colour"}
+    own = {"file", "state", "widest_mode", "warnings", "colour", "addresses"}
     written = settings.model_dump(mode="json", exclude=own, exclude_none=True)
     for provider, model in DEFAULT_MODELS.items():
         if key := settings.provider_of(model).key:

@@ -59,8 +59,8 @@ def lead(asked: Asked) -> Say:
 async def test_nothing_is_done_before_a_plan_is_approved_and_what_was_wrong_with_it_is_heard(stage: Stage) -> None:
     played = await stage.play({"lead": lead, "alice": planner})
     assert [ok for ok, _ in played.results("alice")] == [False, False, False, True, True, True, True, True]
-    assert [text.partition(";")[0] for _, text in played.results("alice")[:3]] == [
-        f"there is no tool '{tool}' for you now" for tool in ("write_file", "bash", "TaskUpdate")
+    assert [text.partition(".")[0] for _, text in played.results("alice")[:3]] == [
+        f"{tool} does not work in plan mode" for tool in ("write_file", "bash", "TaskUpdate")
     ]
     assert not (stage.place / "early").exists()
     assert stage.file("out.txt") == "as planned"
