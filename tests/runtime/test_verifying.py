@@ -170,7 +170,7 @@ async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> N
 
 @pytest.mark.behaviour("permission", "resume")
 async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_delegates_by_now() -> None:
-    floor = await Floor.opened(["I see."])
+    floor = await Floor.opened(["I see."], attended=True)
     await floor.office.board.create(LEAD, "parse", verify="touch PWNED")
     for entry in (
         Started(name=LEAD, prompt="go"),

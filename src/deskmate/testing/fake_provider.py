@@ -45,7 +45,7 @@ from deskmate.testing.faults import (
     planned,
 )
 from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
-from deskmate.testing.knowledge import Uninformed, broken
+from deskmate.testing.knowledge import Uninformed, violations
 from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script, ScriptEnded, Who
 from deskmate.testing.team_logs import TeamLogs
 
@@ -154,7 +154,7 @@ class FakeProvider:
     def _look(self, prompt: Prompt, place: str) -> None:
         """Complain of what the model is not told; the answer to it shows what comes of that."""
         truth = self._logs.truth_of(prompt) if self._logs else None
-        found = [f"{place}: {flaw}" for flaw in broken(prompt, truth)] if truth else []
+        found = [f"{place}: {flaw}" for flaw in violations(prompt, truth)] if truth else []
         self._uninformed += found
         self.complaints += found
 

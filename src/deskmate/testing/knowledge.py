@@ -38,8 +38,6 @@ _READ_ONLY = re.compile(r"\bread-only\b|\bonly reads?\b"), re.compile(r"(?!)")
 _DELEGATING = re.compile(r"\b[Yy]ou delegate\b"), re.compile(r"\bno longer delegate\b")
 
 
-# The promises that fakes hold a prompt to.
-STRICT = frozenset({"K1", "K2", "K3", "K5", "K6", "K8"})
 # What was found in this process, for a fixture to fail on: an agent only parks on what its model raises.
 FOUND: list[str] = []
 
@@ -53,11 +51,6 @@ def take_found() -> list[str]:
     found = FOUND[:]
     FOUND.clear()
     return found
-
-
-def broken(prompt: Prompt, truth: Truth) -> list[str]:
-    """Return the violations that a fake fails on."""
-    return [flaw for flaw in violations(prompt, truth) if flaw.partition(":")[0] in STRICT]
 
 
 def violations(prompt: Prompt, truth: Truth) -> list[str]:
@@ -140,6 +133,9 @@ def _mode(parts: PromptParts, truth: Truth) -> Iterator[str]:
         ("that it is read-only", truth.me.agent_type is not AgentType.GENERAL, _READ_ONLY),
         ("that the user is there", truth.roster.attended, _ATTENDED),
     ):
+        # Where an agent was started without a word on its environment, nobody knows what its prompt meant by default.
+        if patterns is _ATTENDED and not truth.knows_environment:
+            continue
         said = _last_said(parts, *patterns)
         if is_on and said is not True:
             yield f"{name}: true now, and the prompt does not say so"

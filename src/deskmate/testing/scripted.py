@@ -9,7 +9,7 @@ from typing import Any
 
 from deskmate.core.prompts import Delta, Prompt, Reply
 from deskmate.models import scripted
-from deskmate.testing.knowledge import FOUND, Uninformed, broken
+from deskmate.testing.knowledge import FOUND, Uninformed, violations
 from deskmate.testing.truth import truth_of
 
 
@@ -26,7 +26,7 @@ class ScriptedModel(scripted.ScriptedModel):
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
         """Check the prompt, then play the next step."""
-        if self._check and prompt.origin and (found := broken(prompt, await truth_of(prompt, prompt.origin))):
+        if self._check and prompt.origin and (found := violations(prompt, await truth_of(prompt, prompt.origin))):
             FOUND.extend(found)
             raise Uninformed("\n".join(found))
         async with aclosing(super().stream(prompt)) as pieces:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from deskmate.core import boards, rosters
-from deskmate.core.entries import Compacted, Entry, Heard, Noticed, Said
+from deskmate.core.entries import Compacted, Entry, Heard, Noticed, Said, Started
 from deskmate.core.members import EMPTY as NOBODY
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -79,6 +79,12 @@ class Truth:
         summed_up = max((number for number, entry in self.entries if isinstance(entry, Compacted)), default=0)
         noticed = (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < summed_up)
         return max(noticed, default=0)
+
+    @property
+    def knows_environment(self) -> bool:
+        """Whether the first entry says where the asker works, and whether somebody attends."""
+        started = next((entry for _, entry in self.entries if isinstance(entry, Started)), None)
+        return bool(started and started.made_of.get("environment"))
 
     @property
     def delegates(self) -> bool:
