@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint test check bench quick soak demo pictures reference lock clean
+.PHONY: help setup lint test check bench quick soak demo pictures reference golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -44,6 +44,9 @@ reference: setup ## make docs/commands.md again from the help of the commands
 
 pictures: setup ## make the pictures of the documentation again, from the running product
 	$(PY) -m docs.pictures
+
+golden: setup ## write the texts that models read into tests/texts/golden again; review the difference
+	DESKMATE_GOLDEN=write $(PY) -m pytest -q tests/texts
 
 lock: setup ## make requirements.txt again from pyproject.toml, keeping versions that still fit
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \

@@ -96,7 +96,7 @@ def test_notes_that_lead_out_of_the_workspace_are_passed_over_with_a_warning(
     (root / "w/b/AGENTS.md").symlink_to("../../secret")
     (root / "w/a/AGENTS.md").symlink_to("NOTES.md")
     assert notes_for(root / "w/b", root / "w") == ("AGENTS.md", "of w/AGENTS.md")
-    assert "b/AGENTS.md is left out: b/AGENTS.md lies outside the workspace" in caplog.text
+    assert "b/AGENTS.md is left out: b/AGENTS.md is outside the workspace" in caplog.text
     assert notes_for(root / "w/a", root / "w") == ("AGENTS.md", "of w/a/NOTES.md")
 
 

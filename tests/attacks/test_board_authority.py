@@ -164,7 +164,7 @@ async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: di
     await ann.told("TaskUpdate", taskId=1, owner="ann")
     why = await ann.refused("TaskUpdate", taskId=1, status="deleted")
     assert why == (
-        "only lead and user may delete task #1; give it back with status pending and tell lead why by SendMessage"
+        "Only lead and user can delete task #1. Give it back with status pending, and tell lead why with SendMessage."
     )
     await ann.told("TaskUpdate", taskId=1, status="pending")
 
@@ -224,7 +224,8 @@ async def test_a_read_only_member_creates_nothing_that_others_take(agent_type: A
     async with crime(agent_type) as one:
         why = await one.ann.refused("TaskCreate", subject=FORGED, **aims)
         assert why == (
-            "you are read-only: create and change tasks only for yourself (owner 'ann'), or ask the lead by SendMessage"
+            "You are read-only. Create and change tasks only for yourself (owner 'ann'), "
+            "or ask the lead with SendMessage."
         )
         assert (await one.floor.office.board.refresh()).tasks == {}
 
@@ -275,7 +276,7 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
     async with crime(agent_type) as one:
         await one.floor.office.board.create(LEAD, "tidy", role="ann")
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)
-        assert "claimed; the rest was refused: you are read-only" in told
+        assert "claimed. The rest was refused: You are read-only" in told
         for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"subject": FORGED, "description": "x"}):
             await one.ann.refused("TaskUpdate", taskId=1, **change)
         await one.ann.told("TaskUpdate", taskId=1, activeForm=FORGED, description=FORGED)

@@ -130,7 +130,7 @@ async def blobs(desk: PlainDesk, number: int) -> None:
 
 
 def without_pattern(result: Result) -> str:
-    return "" if result.text.startswith("no file matches") else result.text
+    return "" if result.text.startswith("No file matches") else result.text
 
 
 TOOLS = [

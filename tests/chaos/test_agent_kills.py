@@ -205,7 +205,7 @@ def test_a_command_that_outlives_its_agent_is_ended_and_told_as_interrupted(
     told = [found.body["text"] for found in evidence.transcripts["lead"] if found.body.get("ok") is False]
     assert told == [
         "interrupted; outcome unknown: look before you do it again",
-        "release.log is not there; look for it with glob",
+        "release.log does not exist. Look for it with glob.",
     ]
 
 

@@ -31,7 +31,7 @@ from tests.scenarios.team import story
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="who still runs is found by /proc")
 INLINE, PROCESSES, EACH = 8 * TIMES, 4 * TIMES, 4
-INTERRUPTED = "interrupted while verifying #4; complete it again"
+INTERRUPTED = "The verify command of #4 was interrupted. Complete the task again."
 AFTER = {path: content.encode() for path, content in {**story.AFTER, **BEFORE}.items()}
 Eventually = Callable[[Callable[[], bool]], None]
 

@@ -258,7 +258,7 @@ def test_a_cause_whose_event_was_skipped_is_not_held() -> None:
         ),
         (
             Claimed(by="carol", at=1.0, task=1, epoch=1).body(),
-            "task #1 is owned by 'bob'; ask bob or pick another",
+            "Task #1 belongs to 'bob'. Ask bob, or choose another task.",
         ),
     ],
 )
@@ -340,7 +340,7 @@ def test_what_depended_on_a_lost_record_is_skipped_and_gives_no_second_owner() -
     after_lost_release = Claimed(by="carol", at=5.0, task=1, epoch=2)
     board = fold(board_of(FIRST, CLAIM), [lost(3), *records([after_lost_release], 3)])
     assert board.tasks == board_of(FIRST, CLAIM).tasks
-    assert board.skipped == ("record 4 was skipped: task #1 is owned by 'bob'; ask bob or pick another",)
+    assert board.skipped == ("record 4 was skipped: Task #1 belongs to 'bob'. Ask bob, or choose another task.",)
 
 
 @pytest.mark.parametrize(
@@ -374,4 +374,4 @@ def test_a_task_that_waits_for_a_lost_one_is_skipped_and_those_behind_it_are_not
     assert skipped.next_id == 4
     board = fold(skipped, records([created(4)], 3))
     assert list(board.tasks) == [1, 4]
-    assert board.skipped == ("record 3 was skipped: there is no task #2, the board has #1 to #1; look at the list",)
+    assert board.skipped == ("record 3 was skipped: There is no task #2. The board has #1 to #1: look at the list.",)

@@ -127,9 +127,9 @@ WHO_MUST_KNOW = {
     "own-tasks": ({Kind.TEAMMATE}, r"Edit and delete only tasks that you created or own\. .* by SendMessage"),
     "shutdown": (
         {Kind.TEAMMATE},
-        r"SendMessage with type shutdown_response, request_id ID and approve true.* false and say .* why\. .*not in",
+        r'SendMessage\(type="shutdown_response", request_id="ID", approve=true\).* approve to false and say why',
     ),
-    "shutdown-request": ({Kind.LEAD}, r"SendMessage with type shutdown_request and recipient NAME"),
+    "shutdown-request": ({Kind.LEAD}, r'SendMessage\(type="shutdown_request", recipient="NAME"\)'),
     "plans": (
         {Kind.LEAD},
         r"type plan_approval_response, recipient NAME, request_id ID, and approve true; or approve false and content",

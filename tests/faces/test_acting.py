@@ -100,7 +100,7 @@ def test_a_task_whose_verification_fails_is_not_done_and_its_output_is_shown_wit
     ended = at(place, "board", "done", "1", env=env)
     assert (ended.code, ended.stdout) == (2, "")
     assert "\nno schema\n" in ended.stderr
-    assert "its verify command failed with exit status 4; fix that, then complete it again" in ended.stderr
+    assert "its verify command failed with exit status 4. Fix the cause, then complete it again." in ended.stderr
     assert obeyed(ended.stderr) == []
     assert tasks_of(place)[1].status is Status.PENDING
 

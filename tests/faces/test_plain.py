@@ -51,7 +51,7 @@ def test_each_line_is_said_once_the_one_before_it_is_answered(place: Place) -> N
     assert (end.code, end.stdout) == (0, f"{HELLO}one\n\ntwo\n\n\nthree\nI fail.\nDone.\n{HELLO}")
     assert end.stderr.splitlines()[:2] == [
         "[lead@main] read_file nowhere.txt",
-        "[lead@main] read_file nowhere.txt failed: nowhere.txt is not there; look for it with glob",
+        "[lead@main] read_file nowhere.txt failed: nowhere.txt does not exist. Look for it with glob.",
     ]
 
 

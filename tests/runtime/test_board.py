@@ -72,7 +72,7 @@ async def test_of_two_who_claim_one_task_one_wins_and_the_other_is_told_who(team
     made, reasons = await at_once(*[claim(team.another(), name, 1) for name in ("alice", "bob")])
     (won,) = made
     assert (won.status, won.epoch) == (Status.IN_PROGRESS, 1)
-    assert reasons == [f"task #1 is owned by '{won.owner}'; ask {won.owner} or pick another"]
+    assert reasons == [f"Task #1 belongs to '{won.owner}'. Ask {won.owner}, or choose another task."]
     assert (await team.another().board.refresh()).tasks == {1: won}
 
 
@@ -131,16 +131,16 @@ async def test_a_claim_of_what_is_not_there_to_take_is_refused_with_words(team: 
     await team.board.create("lead", "fourth", role="tester")
     await team.board.complete("lead", 2, 0)
     assert [await refused(claim(team.another(), "alice", task)) for task in (3, 4, 2, 9)] == [
-        "task #3 is blocked by #1; wait until nothing blocks it or pick another",
-        "task #4 is for another member or role, not for 'alice'; pick another",
-        "task #2 is completed and cannot change any more; create a new one instead",
-        "there is no task #9, the board has #1 to #4; look at the list",
+        "Task #3 is blocked by #1. Wait until nothing blocks it, or choose another task.",
+        "Task #4 is for another member or role, not for 'alice'. Choose another task.",
+        "Task #2 is completed and can no longer change. Create a new task instead.",
+        "There is no task #9. The board has #1 to #4: look at the list.",
     ]
     await claim(team, "alice", 1)
     await add(team, "fifth")
     assert [await refused(claim(team.another(), "alice", task)) for task in (1, 5)] == [
-        "task #1 is yours and in progress already; go on with it",
-        "'alice' has #1 in progress; complete or release it before claiming #5",
+        "Task #1 is already yours and in progress. Continue with it.",
+        "'alice' has #1 in progress. Complete it or give it back before you take #5.",
     ]
 
 
@@ -178,10 +178,10 @@ async def test_lead_and_user_assign_and_nobody_else(team: Process) -> None:
     assert (await team.board.assign("lead", 1, "alice")).owner == "alice"
     assert (await team.another().board.assign("user", 1, "bob")).epoch == 2
     assert await refused(team.board.assign("alice", 1, "alice")) == (
-        "only lead and user assign; claim #1 to take it yourself"
+        "Only lead and user can assign tasks. To take #1 yourself, set its status to in_progress."
     )
     assert await refused(team.board.assign("bob", 1, "alice")) == (
-        "only lead and user assign; ask the lead to give #1 to 'alice'"
+        "Only lead and user can assign tasks. Ask the lead to give #1 to 'alice'."
     )
 
 
@@ -195,7 +195,7 @@ async def test_what_is_assigned_waits_until_it_is_unblocked_and_its_owner_free(t
     assert assigned(team.board.state, "alice") == []
     await team.board.complete("alice", 1, 1)
     assert assigned(await team.another().board.refresh(), "alice") == [queued]
-    assert await refused(claim(team, "bob", 2)) == "task #2 is owned by 'alice'; ask alice or pick another"
+    assert await refused(claim(team, "bob", 2)) == "Task #2 belongs to 'alice'. Ask alice, or choose another task."
     assert (await claim(team, "alice", 2)).status is Status.IN_PROGRESS
 
 
@@ -215,7 +215,7 @@ async def test_only_its_owner_the_lead_and_the_user_complete_a_task(team: Proces
     await add(team, "one", "two", "three")
     await claim(team, "alice", 1)
     assert await refused(team.another().board.complete("bob", 1, 1)) == (
-        "task #1 is owned by 'alice'; ask alice or pick another"
+        "Task #1 belongs to 'alice'. Ask alice, or choose another task."
     )
     assert (await team.board.complete("alice", 1, 1)).status is Status.COMPLETED
     assert (await team.board.complete("lead", 2, 0)).status is Status.COMPLETED
@@ -226,7 +226,7 @@ async def test_only_its_owner_the_lead_and_the_user_complete_a_task(team: Proces
 async def test_a_task_with_a_command_is_completed_by_its_receipt(team: Process) -> None:
     await team.board.create("lead", "parse", verify="make test")
     failed = Receipt(command="make test", workspace="/w", commit="c0ffee", exit=2, output="1 failed")
-    for receipt, why in ((None, "hand in its receipt"), (failed, "ended with 2, not 0")):
+    for receipt, why in ((None, "Complete it with the receipt"), (failed, "ended with 2, not 0")):
         assert why in await refused(team.board.complete("lead", 1, 0, receipt=receipt))
     passed = failed.model_copy(update={"exit": 0, "output": "7 passed"})
     assert (await team.board.complete("lead", 1, 0, receipt=passed)).receipt == passed
@@ -240,10 +240,10 @@ async def test_whoever_lost_a_task_can_neither_complete_nor_release_it(team: Pro
     await add(team, "parse")
     mine = await claim(zombie, "alice", 1)
     assert (await team.board.release("lead", 1, mine.epoch, note="alice hangs")).owner is None
-    for now in ("it now has no owner", "it is now owned by 'bob'"):
+    for now in ("it now has no owner", "it now belongs to 'bob'"):
         for move in (zombie.board.complete, zombie.board.release):
             why = await refused(move("alice", 1, mine.epoch))
-            assert why == f"your claim of #1 has ended: {now}; leave it and pick another"
+            assert why == f"Task #1 is no longer yours: {now}. Leave it, and choose another task."
         if team.board.state.tasks[1].owner is None:
             await claim(team, "bob", 1)
     done = await team.board.complete("bob", 1, 3)
@@ -256,7 +256,7 @@ async def test_a_task_claimed_again_by_the_one_who_lost_it_is_another_claim(team
     first = await claim(team, "alice", 1)
     await team.board.release("lead", 1, first.epoch)
     await claim(team, "alice", 1)
-    assert "has ended" in await refused(team.another().board.complete("alice", 1, first.epoch))
+    assert "is no longer yours" in await refused(team.another().board.complete("alice", 1, first.epoch))
     assert (await team.board.complete("alice", 1, 3)).status is Status.COMPLETED
 
 
@@ -343,7 +343,7 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
     await process.board.refresh()
     wire.at("before append", "board", lambda: team.board.assign("lead", 1, "bob"))
     assert await refused(process.board.edit("alice", 1, subject="new")) == (
-        "only bob, lead and user may edit task #1; ask lead by SendMessage"
+        "Only bob, lead and user can edit task #1. Ask lead with SendMessage."
     )
     assert (await team.board.refresh()).tasks[1].subject == "old"
 
@@ -351,7 +351,7 @@ async def test_an_owner_that_loses_its_task_while_it_edits_it_has_not_edited_it(
 @pytest.mark.behaviour("task-authors")
 async def test_a_process_that_has_read_nothing_yet_knows_who_is_read_only(team: Process) -> None:
     await team.roster.join(Joined(name="ann", agent_type=AgentType.EXPLORE, at=0.0))
-    assert "you are read-only" in await refused(team.another().board.create("ann", "new"))
+    assert "You are read-only" in await refused(team.another().board.create("ann", "new"))
     made = await team.another().board.create("ann", "new", owner="ann")
     assert (made.role, made.owner) == ("ann", "ann")
 
@@ -387,16 +387,16 @@ async def test_of_edits_that_close_a_circle_at_once_the_last_is_refused_with_its
     (last,) = (task for task in board.tasks.values() if not task.blocked_by)
     path = [last.id, last.id % 3 + 1, (last.id + 1) % 3 + 1, last.id]
     shown = " -> ".join(f"#{task}" for task in path)
-    assert reasons == [f"task #{last.id} would wait for itself: {shown}; take one of these edges away first"]
+    assert reasons == [f"Task #{last.id} would wait for itself: {shown}. Remove one of these dependencies first."]
 
 
 @pytest.mark.behaviour("B5", "task-deps")
 async def test_edges_to_nowhere_and_to_itself_are_refused(team: Process) -> None:
     await add(team, "one")
-    assert await refused(team.board.edit("lead", 1, add_blocked_by={1})) == "task #1 cannot block itself; leave #1 out"
+    assert await refused(team.board.edit("lead", 1, add_blocked_by={1})) == "Task #1 cannot block itself. Leave #1 out."
     why = await refused(team.board.create("lead", "two", blocked_by=[7]))
     assert why == await refused(team.board.edit("lead", 1, add_blocks={7}))
-    assert why == "there is no task #7, the board has #1 to #1; look at the list"
+    assert why == "There is no task #7. The board has #1 to #1: look at the list."
 
 
 @pytest.mark.behaviour("task-deps")
@@ -427,7 +427,7 @@ async def test_nobody_takes_work_from_a_damaged_board_until_a_person_accepts_the
     assert await process.board.claim_next(alice) is None
     assert await refused(process.board.claim(alice, 1)) == words
     assert await refused(process.board.assign("lead", 1, "alice")) == words
-    assert "only a person" in await refused(process.board.accept("lead", 2))
+    assert "Only a person" in await refused(process.board.accept("lead", 2))
     await process.board.accept("user", 2)
     assert (await team_on_disk.another().board.claim_next(alice)) is not None
     assert (await process.board.create("lead", "four")).id == 4

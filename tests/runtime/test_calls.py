@@ -334,6 +334,6 @@ async def test_a_turn_stands_in_the_transcript_entry_by_entry() -> None:
     assert isinstance(began, Began)
     assert began.calls == ("lead:3.0",)
     assert isinstance(did, Did)
-    assert (did.call, did.ok, did.text) == ("lead:3.0", True, "no file matches *")
+    assert (did.call, did.ok, did.text) == ("lead:3.0", True, "No file matches *")
     assert isinstance(last, Said)
     assert (last.text, last.calls) == ("Nothing there.", ())

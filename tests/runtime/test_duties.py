@@ -239,7 +239,7 @@ async def test_writing_what_a_file_holds_already_asks_nobody_and_says_that_nothi
     floor = await Floor.opened(steps, mode=Mode.DEFAULT, attended=True, workspace=Bench(NOTES))
     assert await floor.turn("go") == Rest()
     assert (await floor.results())[1:] == [
-        ("lead:6.0", True, "a has exactly this content already; nothing was written")
+        ("lead:6.0", True, "a already has exactly this content. Nothing was written.")
     ]
     assert await floor.letters() == []
 

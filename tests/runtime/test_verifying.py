@@ -119,7 +119,9 @@ async def test_a_teammate_that_only_reads_creates_no_task_with_a_command(agent_t
         board = await played.floor.office.board.refresh()
 
     assert [ok for _, ok, _ in results] == [False, False]
-    assert results[0][2] == "verify is a command, and you have no bash; leave it out, or ask the lead to add the task"
+    assert (
+        results[0][2] == "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
+    )
     assert (bench.asked, board.tasks) == ([], {})
 
 

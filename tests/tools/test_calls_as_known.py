@@ -229,10 +229,10 @@ async def test_a_name_makes_a_teammate_of_the_team(spawn: Spawn) -> None:
 # -- the board --------------------------------------------------------------------------------------
 
 MIGRATING = [
-    ({"subject": "Analyze REST endpoints"}, "created #1 Analyze REST endpoints"),
-    ({"subject": "Design GraphQL schema", "blockedBy": ["#1"]}, "created #2 Design GraphQL schema; it waits for #1"),
-    ({"subject": "Implement resolvers", "blockedBy": ["2"]}, "created #3 Implement resolvers; it waits for #2"),
-    ({"subject": "Update frontend", "blockedBy": [3]}, "created #4 Update frontend; it waits for #3"),
+    ({"subject": "Analyze REST endpoints"}, "Created #1 Analyze REST endpoints"),
+    ({"subject": "Design GraphQL schema", "blockedBy": ["#1"]}, "Created #2 Design GraphQL schema. It waits for #1."),
+    ({"subject": "Implement resolvers", "blockedBy": ["2"]}, "Created #3 Implement resolvers. It waits for #2."),
+    ({"subject": "Update frontend", "blockedBy": [3]}, "Created #4 Update frontend. It waits for #3."),
 ]
 
 
@@ -251,7 +251,7 @@ async def test_a_board_of_four_tasks_is_worked_off_by_three_who_take_what_is_fre
         "#1 [in progress] Analyze REST endpoints @analyst\nclaimed\nTask #1 is yours now.\n<deskmate-task "
     )
     assert await backend.refused("TaskUpdate", taskId="2", owner="backend") == (
-        "task #2 is blocked by #1; wait until nothing blocks it or pick another"
+        "Task #2 is blocked by #1. Wait until nothing blocks it, or choose another task."
     )
     assert await analyst.told("TaskUpdate", taskId="1", status="completed") == (
         "#1 [completed] Analyze REST endpoints @analyst\ncompleted, which unblocked #2"
@@ -288,7 +288,7 @@ async def test_a_board_of_four_tasks_is_worked_off_by_three_who_take_what_is_fre
     [
         ("TaskList", {}, "#1 [pending] Analyze REST endpoints\n#2 [pending] Design GraphQL schema (blocked by #1)\n…"),
         ("TaskGet", {"taskId": "1"}, "task #1\nstatus: pending\nowner: nobody\nblocks: #2\n<deskmate-task …"),
-        ("TaskCreate", {"subject": "Write tests", "team_name": MIGRATION}, "created #5 Write tests"),
+        ("TaskCreate", {"subject": "Write tests", "team_name": MIGRATION}, "Created #5 Write tests"),
         ("TaskUpdate", {"taskId": 1, "owner": "analyst"}, "#1 [pending] Analyze REST endpoints @analyst\n…"),
         ("TaskUpdate", {"taskId": 1, "status": "in_progress"}, "#1 [in progress] Analyze REST endpoints @lead\n…"),
     ],
@@ -312,9 +312,9 @@ async def test_without_a_name_a_task_is_an_errand(arguments: dict[str, Any]) -> 
 async def test_files_are_read_written_and_edited_under_the_names_that_models_know() -> None:
     team = await Asking.gathered()
     lead = await team.seat(LEAD)
-    assert await lead.told("write_file", file_path="a", content="one\n") == "wrote 1 line to a"
+    assert await lead.told("write_file", file_path="a", content="one\n") == "Wrote 1 line to a"
     assert await lead.told("read_file", file_path="a") == "1\tone"
-    assert await lead.told("edit_file", file_path="a", old_string="one", new_string="1") == "edited a: line 1"
+    assert await lead.told("edit_file", file_path="a", old_string="one", new_string="1") == "Edited a: line 1"
     both = await lead.refused("read_file", file_path="a", path="b")
     assert "file_path: Extra inputs are not permitted" in both
 

@@ -62,14 +62,14 @@ def test_all_places_are_replaced_when_asked() -> None:
         ("b" * 5000, "b", r"occurs more than 100 times in f \(lines 1, "),
         ("aaa", "aa", r"occurs 2 times in f \(lines 1, 1\)"),
         ("a\n\n\na", "\n\n", r"occurs 2 times in f \(lines 1, 2\)"),
-        ("if x:\n\tgo()\n", "if x:\n    go()", "line 1 of f differs from old_text only in whitespace"),
-        ("a\nfoo   bar\n", "foo bar", "line 2 of f differs from old_text only in whitespace"),
-        ("a\n\nx foo\n\tbarn\n", "foo bar", "line 3 of f differs from old_text only in whitespace"),
-        ("foo   bar\n" + "a" * 1_000_000, "foo bar", "old_text is nowhere in the 2 lines of f"),
-        ("a\nb\n", "c", "old_text is nowhere in the 3 lines of f; read the file again"),
-        ("a\r\nb", "a\r", "line 1 of f differs from old_text only in whitespace"),
-        ("a\nb\n", "   ", "old_text is nowhere in the 3 lines of f"),
-        ("", "c", "old_text is nowhere in the 1 line of f"),
+        ("if x:\n\tgo()\n", "if x:\n    go()", "Line 1 of f differs from old_text only in whitespace"),
+        ("a\nfoo   bar\n", "foo bar", "Line 2 of f differs from old_text only in whitespace"),
+        ("a\n\nx foo\n\tbarn\n", "foo bar", "Line 3 of f differs from old_text only in whitespace"),
+        ("foo   bar\n" + "a" * 1_000_000, "foo bar", "old_text does not occur in the 2 lines of f"),
+        ("a\nb\n", "c", "old_text does not occur in the 3 lines of f. Read the file again"),
+        ("a\r\nb", "a\r", "Line 1 of f differs from old_text only in whitespace"),
+        ("a\nb\n", "   ", "old_text does not occur in the 3 lines of f"),
+        ("", "c", "old_text does not occur in the 1 line of f"),
         ("a", "a", "old_text and new_text are the same"),
     ],
 )
@@ -101,7 +101,7 @@ def test_a_text_that_almost_stands_everywhere_is_looked_for_to_the_end(unit: str
     words = [sys.executable, "-c", HOSTILE, unit]
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
     lines = "2,000,001 lines" if "n" in unit else "1 line"
-    nowhere = f"old_text is nowhere in the {lines} of f; read the file again and copy from it exactly"
+    nowhere = f"old_text does not occur in the {lines} of f. Read the file again, and copy from it exactly."
     assert done.stdout.splitlines() == [nowhere, "True"]
 
 

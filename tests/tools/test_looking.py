@@ -22,8 +22,8 @@ async def test_glob_returns_the_paths_in_their_order(desk: PlainDesk, workspace:
 
 @pytest.mark.behaviour("tools-base")
 async def test_nothing_found_says_so(desk: PlainDesk) -> None:
-    assert await desk.use("glob", pattern="*.rs") == Result("no file matches *.rs")
-    assert await desk.use("grep", pattern="x+y") == Result("no line matches x+y")
+    assert await desk.use("glob", pattern="*.rs") == Result("No file matches *.rs")
+    assert await desk.use("grep", pattern="x+y") == Result("No line matches x+y")
 
 
 async def test_many_paths_are_bounded_and_the_rest_is_counted(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
@@ -52,7 +52,7 @@ async def test_grep_bounds_lines_and_their_length(desk: PlainDesk, workspace: Me
     ("output", "result"),
     [
         ("a.py:1:x\n", Result("a.py:1:x\nended after 30 s")),
-        ("", Result("found nothing so far\nended after 30 s", ok=False)),
+        ("", Result("Found nothing so far.\nended after 30 s", ok=False)),
     ],
 )
 async def test_a_search_that_was_ended_says_why_and_shows_what_it_found(
@@ -116,7 +116,7 @@ SKILLS = {
 async def test_a_skill_is_read_with_its_folder(workspace: MemoryWorkspace) -> None:
     desk = PlainDesk(workspace, skills=SKILLS)
     assert await desk.use("Skill", skill="release") == Result(
-        "skill release, its files are in skills/release\n\n1. Run the tests.\n2. Tag."
+        "Skill release. Its files are in skills/release.\n\n1. Run the tests.\n2. Tag."
     )
 
 
@@ -129,12 +129,12 @@ async def test_a_long_skill_is_cut_and_says_where_the_rest_is(workspace: MemoryW
 
 @pytest.mark.behaviour("skills")
 async def test_an_unknown_skill_is_answered_with_those_there_are(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
-    with pytest.raises(ToolError, match=r"no skill relaese; choose one of release, review$"):
+    with pytest.raises(ToolError, match=r"no skill relaese. Choose one of release, review.$"):
         await PlainDesk(workspace, skills=SKILLS).use("Skill", skill="relaese")
-    with pytest.raises(ToolError, match="no skill x, nor any other"):
+    with pytest.raises(ToolError, match="no skill x: no skills are installed"):
         await desk.use("Skill", skill="x")
     many = {f"s{n:02}": SKILLS["release"] for n in range(60)}
-    with pytest.raises(ToolError, match=r"one of s00, .*, s49 and 10 more$"):
+    with pytest.raises(ToolError, match=r"one of s00, .*, s49 and 10 more\.$"):
         await PlainDesk(workspace, skills=many).use("Skill", skill="x")
 
 

@@ -39,7 +39,7 @@ async def read(desk: PlainDesk, workspace: MemoryWorkspace, data: bytes, **argum
         (b"\xef\xbb\xbf", "(a.txt is empty)"),
         (
             b"caf\xe9\n",
-            "1\tcaf�\n(not UTF-8: � stands for what cannot be shown; edit_file does not work on it)",
+            "1\tcaf�\n(Not UTF-8: � marks what cannot be shown. edit_file does not work on this file.)",
         ),
     ],
 )
@@ -53,9 +53,9 @@ async def test_a_file_is_read_as_numbered_lines(
 @pytest.mark.parametrize(
     ("window", "text"),
     [
-        ({"limit": 2}, "1\ta\n2\tb\n(lines 1 to 2 of 4; read on with offset 3)"),
+        ({"limit": 2}, "1\ta\n2\tb\n(lines 1 to 2 of 4; continue with offset 3)"),
         ({"offset": 3}, "3\tc\n4\td\n(lines 3 to 4 of 4)"),
-        ({"offset": 2, "limit": 1}, "2\tb\n(lines 2 to 2 of 4; read on with offset 3)"),
+        ({"offset": 2, "limit": 1}, "2\tb\n(lines 2 to 2 of 4; continue with offset 3)"),
         ({"limit": 4}, "1\ta\n2\tb\n3\tc\n4\td"),
     ],
 )
@@ -68,7 +68,7 @@ async def test_a_part_of_a_file_says_how_to_read_on(
 async def test_an_offset_behind_the_end_is_refused_with_the_number_of_lines(
     desk: PlainDesk, workspace: MemoryWorkspace
 ) -> None:
-    with pytest.raises(ToolError, match=r"a\.txt has 2 lines; choose an offset up to 2"):
+    with pytest.raises(ToolError, match=r"a\.txt has 2 lines. Use an offset of at most 2."):
         await read(desk, workspace, b"a\nb\n", offset=3)
 
 
@@ -84,14 +84,14 @@ async def test_reading_on_as_told_shows_every_line_of_a_large_file_once(
         assert len(text) < 50_000
         *lines, note = text.split("\n")
         seen += lines
-        offset = int(note.rstrip(")").rpartition(" ")[2]) if "read on" in note else None
+        offset = int(note.rstrip(")").rpartition(" ")[2]) if "continue with" in note else None
     assert seen == [f"{n + 1}\tline {n} {'x' * (n % 90)}" for n in range(5000)]
 
 
 async def test_a_long_line_is_cut_and_the_cut_is_told(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
     assert await read(desk, workspace, b"y" * 2000 + b"\n" + b"x" * 5001 + b"\n") == (
         f"1\t{'y' * 2000}\n2\t{'x' * 2000}… (+3,001 characters)\n"
-        "(lines are cut after 2,000 characters; see the rest of them with bash)"
+        "(Lines are cut after 2,000 characters. See the rest with bash.)"
     )
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.anyio
         (Ran(1, "no such thing\n"), Result("no such thing\nexit status 1", ok=False)),
         (Ran(None, "begun", ended="ended after 2 s"), Result("begun\nended after 2 s", ok=False)),
         (Ran(2, "", ended="one is left"), Result("(no output)\nexit status 2\none is left", ok=False)),
-        (Ran(0, "head", blob="b/lead-1.txt"), Result("head\nall of the output is in b/lead-1.txt")),
+        (Ran(0, "head", blob="b/lead-1.txt"), Result("head\nThe whole output is in b/lead-1.txt.")),
         (Ran(0, "head\n… in b/lead-1.txt\ntail", blob="b/lead-1.txt"), Result("head\n… in b/lead-1.txt\ntail")),
     ],
 )

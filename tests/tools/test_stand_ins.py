@@ -66,7 +66,7 @@ async def test_an_edit_around_a_stand_in_puts_the_secret_back(file: File) -> Non
 
 async def test_a_file_that_is_written_whole_has_its_secrets_again(file: File) -> None:
     await file.read(f"A=1\nKEY={KEY}\nB=2\n")
-    assert await file.write(file.seen.replace("A=1", "A=9")) == "wrote 3 lines to f"
+    assert await file.write(file.seen.replace("A=1", "A=9")) == "Wrote 3 lines to f"
     assert file.now == f"A=9\nKEY={KEY}\nB=2\n"
 
 
@@ -109,14 +109,14 @@ async def test_words_that_look_like_a_stand_in_stay_words_beside_a_secret_of_tha
 async def test_replacing_everywhere_leaves_alone_what_is_inside_a_secret(file: File) -> None:
     await file.read(f"q7 is q7, not {KEY}\n")
     assert "q7" in KEY
-    assert await file.edit("q7", "x", replace_all=True) == "edited f: 2 places, first line 1"
+    assert await file.edit("q7", "x", replace_all=True) == "Edited f: 2 places, first line 1"
     assert file.now == f"x is x, not {KEY}\n"
 
 
 async def test_a_stand_in_may_be_replaced_by_something_else_and_that_is_told(file: File) -> None:
     await file.read(f"KEY={KEY}\n")
     told = await file.edit(f"KEY={NAMED}", "KEY=$GITHUB_TOKEN")
-    assert told == f"edited f: line 1. No longer in it: {NAMED}"
+    assert told == f"Edited f: line 1. No longer in it: {NAMED}"
     assert file.now == "KEY=$GITHUB_TOKEN\n"
 
 
@@ -125,7 +125,7 @@ async def test_a_key_of_many_lines_is_one_line_and_the_numbers_behind_it_are_tho
     await file.read(f"a\n{key}\nb\n")
     told = (await file.desk.use("read_file", path="f")).text
     assert told == "1\ta\n2\t[redacted: private key]\n6\tb"
-    assert await file.edit("b", "c\nd") == "edited f: line 6"
+    assert await file.edit("b", "c\nd") == "Edited f: line 6"
     assert file.now == f"a\n{key}\nc\nd\n"
 
 
@@ -348,7 +348,7 @@ async def test_dots_tags_and_crosses_elsewhere_do_not_keep_a_secret_from_being_r
 @pytest.mark.parametrize("half", ["[redacted: GitHub", "GitHub token]", "token", KEY[:12]])
 async def test_a_part_of_a_stand_in_or_of_a_secret_is_nowhere_in_a_file(file: File, half: str) -> None:
     await file.read(before := f"KEY={KEY}\n")
-    with pytest.raises(ToolError, match="old_text is nowhere"):
+    with pytest.raises(ToolError, match="old_text does not occur"):
         await file.edit(half, "x", replace_all=True)
     assert file.now == before
 

@@ -20,8 +20,8 @@ async def test_an_update_without_a_change_says_what_can_be_changed(desks: Desks)
     await add(desks, "parse")
     told = await desks["alice"].use("TaskUpdate", taskId=1, team_name="web", addBlocks=[])
     assert told == refused(
-        "nothing to change; give at least one of "
-        "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
+        "There is nothing to change. Set at least one of "
+        "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy."
     )
 
 
@@ -39,10 +39,10 @@ async def test_words_are_changed_where_they_are_given(desks: Desks) -> None:
 @pytest.mark.behaviour("task-authors")
 async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nobody_else(desks: Desks) -> None:
     await desks["bob"].use("TaskCreate", subject="parse")
-    why = refused("only bob, lead and user may edit task #1; ask lead by SendMessage")
+    why = refused("Only bob, lead and user can edit task #1. Ask lead with SendMessage.")
     assert await desks["alice"].use("TaskUpdate", taskId=1, subject="mine", status="deleted") == why
     gone = await desks["alice"].use("TaskUpdate", taskId=1, status="deleted")
-    assert gone == refused("only bob, lead and user may delete task #1; ask lead by SendMessage")
+    assert gone == refused("Only bob, lead and user can delete task #1. Ask lead with SendMessage.")
     for name in ("bob", "lead"):
         assert (await desks[name].use("TaskUpdate", taskId=1, subject=f"by {name}")).ok
     # Whoever takes it owns it, and may say so in the same call.
@@ -55,7 +55,7 @@ async def test_a_task_is_edited_by_its_creator_its_owner_and_the_lead_and_by_nob
 async def test_an_edge_changes_the_task_that_has_to_wait(desks: Desks) -> None:
     await add(desks, "of the lead")
     await desks["bob"].use("TaskCreate", subject="of bob")
-    why = refused("only lead and user may edit task #1; ask lead by SendMessage")
+    why = refused("Only lead and user can edit task #1. Ask lead with SendMessage.")
     assert await desks["bob"].use("TaskUpdate", taskId=2, addBlocks=[1]) == why
     assert await desks["bob"].use("TaskUpdate", taskId=1, addBlockedBy=[2]) == why
     assert (await desks["bob"].use("TaskUpdate", taskId=1, addBlocks=[2])).ok
@@ -77,10 +77,10 @@ async def test_edges_are_added_and_taken_away(desks: Desks) -> None:
     [
         (
             {"addBlockedBy": [3]},
-            "task #1 would wait for itself: #1 -> #3 -> #2 -> #1; take one of these edges away first",
+            "Task #1 would wait for itself: #1 -> #3 -> #2 -> #1. Remove one of these dependencies first.",
         ),
-        ({"addBlockedBy": [1]}, "task #1 cannot block itself; leave #1 out"),
-        ({"addBlocks": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+        ({"addBlockedBy": [1]}, "Task #1 cannot block itself. Leave #1 out."),
+        ({"addBlocks": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
     ],
 )
 async def test_edges_that_cannot_be_are_refused(desks: Desks, edges: dict[str, Any], why: str) -> None:
@@ -132,7 +132,7 @@ async def test_who_takes_a_task_reads_all_of_it(desks: Desks) -> None:
 async def test_of_two_who_want_a_task_one_is_told_who_has_it(desks: Desks) -> None:
     await add(desks, "parse")
     await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
-    why = refused("task #1 is owned by 'alice'; ask alice or pick another")
+    why = refused("Task #1 belongs to 'alice'. Ask alice, or choose another task.")
     assert await desks["bob"].use("TaskUpdate", taskId=1, status="in_progress") == why
     assert await desks["bob"].use("TaskUpdate", taskId=1, owner="bob") == why
     assert desks["bob"].memory.tasks == {}
@@ -145,13 +145,13 @@ async def test_what_is_blocked_or_for_others_or_a_second_one_cannot_be_taken(des
     await add(desks, "three", role="bob")
     alice = desks["alice"]
     blocked = await alice.use("TaskUpdate", taskId=2, status="in_progress")
-    assert blocked == refused("task #2 is blocked by #1; wait until nothing blocks it or pick another")
+    assert blocked == refused("Task #2 is blocked by #1. Wait until nothing blocks it, or choose another task.")
     others = await alice.use("TaskUpdate", taskId=3, status="in_progress")
-    assert others == refused("task #3 is for another member or role, not for 'alice'; pick another")
+    assert others == refused("Task #3 is for another member or role, not for 'alice'. Choose another task.")
     await alice.use("TaskUpdate", taskId=1, status="in_progress")
     await add(desks, "four")
     second = await alice.use("TaskUpdate", taskId=4, status="in_progress")
-    assert second == refused("'alice' has #1 in progress; complete or release it before claiming #4")
+    assert second == refused("'alice' has #1 in progress. Complete it or give it back before you take #4.")
 
 
 @pytest.mark.behaviour("claim", "task-deps")
@@ -163,8 +163,10 @@ async def test_nobody_begins_a_task_in_the_call_that_blocks_it(
     await desks["bob"].use("TaskCreate", subject="one")
     await desks[creator].use("TaskCreate", subject="two")
     told = await desks["bob"].use("TaskUpdate", taskId=2, status="in_progress", addBlockedBy=[1], **extra)
-    blocked = "edited; the rest was refused: task #2 is blocked by #1; wait until nothing blocks it or pick another"
-    not_theirs = "only lead and user may edit task #2; ask lead by SendMessage"
+    blocked = (
+        "edited. The rest was refused: Task #2 is blocked by #1. Wait until nothing blocks it, or choose another task."
+    )
+    not_theirs = "Only lead and user can edit task #2. Ask lead with SendMessage."
     assert (told.ok, (blocked if creator == "bob" else not_theirs) in told.text) == (False, True)
     assert desks.task(2).status is Status.PENDING
 
@@ -180,7 +182,7 @@ async def test_beginning_what_is_under_way_is_no_error(desks: Desks) -> None:
     await add(desks, "parse")
     await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
     told = await desks["alice"].use("TaskUpdate", taskId=1, owner="alice", status="in_progress")
-    assert told == Result("#1 [in progress] parse @alice\nit was so before", tasks={1: 1})
+    assert told == Result("#1 [in progress] parse @alice\nNothing changed: it was like this before", tasks={1: 1})
     assert len(await desks.events()) == 2
 
 
@@ -201,7 +203,7 @@ async def test_a_repeated_claim_takes_nothing_back_from_who_has_it_since(desks: 
     [
         ({}, "given to 'bob'"),
         ({"status": "pending"}, "given to 'bob'"),
-        ({"status": "in_progress"}, "given to 'bob', to be begun by 'bob'"),
+        ({"status": "in_progress"}, "given to 'bob', 'bob' will start it"),
     ],
 )
 async def test_the_lead_puts_a_task_in_a_queue_whatever_status_it_says_with_it(
@@ -211,7 +213,7 @@ async def test_the_lead_puts_a_task_in_a_queue_whatever_status_it_says_with_it(
     told = await desks["lead"].use("TaskUpdate", taskId=1, owner="bob", **status)
     assert told == Result(f"#1 [pending] parse @bob\n{said}", tasks={1: None})
     again = await desks["lead"].use("TaskUpdate", taskId=1, owner="bob")
-    assert again == Result("#1 [pending] parse @bob\nit was so before", tasks={1: None})
+    assert again == Result("#1 [pending] parse @bob\nNothing changed: it was like this before", tasks={1: None})
 
 
 @pytest.mark.behaviour("assign")
@@ -226,7 +228,7 @@ async def test_the_lead_can_take_a_task_itself(desks: Desks) -> None:
 async def test_a_teammate_gives_no_task_to_another(desks: Desks) -> None:
     await add(desks, "parse")
     told = await desks["alice"].use("TaskUpdate", taskId=1, owner="bob")
-    assert told == refused("only lead and user assign; ask the lead to give #1 to 'bob'")
+    assert told == refused("Only lead and user can assign tasks. Ask the lead to give #1 to 'bob'.")
 
 
 @pytest.mark.behaviour("release")
@@ -234,12 +236,12 @@ async def test_an_owner_gives_its_task_back(desks: Desks) -> None:
     await add(desks, "parse")
     await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
     others = await desks["bob"].use("TaskUpdate", taskId=1, status="pending")
-    assert others == refused("task #1 is owned by 'alice'; ask alice or pick another")
+    assert others == refused("Task #1 belongs to 'alice'. Ask alice, or choose another task.")
     told = await desks["alice"].use("TaskUpdate", taskId=1, status="pending")
-    assert told == Result("#1 [pending] parse\nreleased", tasks={1: None})
+    assert told == Result("#1 [pending] parse\ngiven back", tasks={1: None})
     assert desks["alice"].memory.tasks == {}
     again = await desks["alice"].use_again("TaskUpdate", taskId=1, status="pending")
-    assert again == Result("#1 [pending] parse\nit was so before", tasks={1: None})
+    assert again == Result("#1 [pending] parse\nNothing changed: it was like this before", tasks={1: None})
 
 
 @pytest.mark.behaviour("release", "complete")
@@ -251,7 +253,7 @@ async def test_who_has_lost_a_task_can_no_longer_end_it(desks: Desks, status: st
     # Alice has not noticed: what counts is the claim she was told of.
     await desks["lead"].use("TaskUpdate", taskId=1, owner="alice")
     told = await desks["alice"].use("TaskUpdate", taskId=1, status=status)
-    assert told == refused("your claim of #1 has ended: it is now owned by 'alice'; leave it and pick another")
+    assert told == refused("Task #1 is no longer yours: it now belongs to 'alice'. Leave it, and choose another task.")
 
 
 # -- ending ---------------------------------------------------------------------------------------
@@ -273,9 +275,9 @@ async def test_only_owner_or_lead_complete(desks: Desks) -> None:
     await add(desks, "one", "two")
     await desks["alice"].use("TaskUpdate", taskId=1, status="in_progress")
     others = await desks["bob"].use("TaskUpdate", taskId=1, status="completed")
-    assert others == refused("task #1 is owned by 'alice'; ask alice or pick another")
+    assert others == refused("Task #1 belongs to 'alice'. Ask alice, or choose another task.")
     free = await desks["bob"].use("TaskUpdate", taskId=2, status="completed")
-    assert free == refused("task #2 is not yours; claim it first")
+    assert free == refused("Task #2 is not yours. Take it first, with status in_progress.")
     assert (await desks["lead"].use("TaskUpdate", taskId=1, status="completed")).ok
     assert (await desks["bob"].use("TaskUpdate", taskId=2, owner="bob", status="completed")).ok
 
@@ -307,8 +309,8 @@ async def test_what_was_done_before_a_refusal_is_told_with_it(desks: Desks) -> N
     await add(desks, "one", "two", owner="alice")
     told = await desks["alice"].use("TaskUpdate", taskId=2, subject="more", owner="bob")
     assert told == Result(
-        "#2 [pending] more @alice\nedited; the rest was refused: only lead and user assign; "
-        "ask the lead to give #2 to 'bob'",
+        "#2 [pending] more @alice\nedited. The rest was refused: Only lead and user can assign tasks. "
+        "Ask the lead to give #2 to 'bob'.",
         ok=False,
         tasks={2: None},
     )

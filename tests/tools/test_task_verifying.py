@@ -79,11 +79,14 @@ async def test_a_receipt_names_the_commit_and_whether_all_was_committed(
 @pytest.mark.parametrize(
     ("ran", "why"),
     [
-        (Ran(2, "1 failed\n"), "exit status 2; fix that, then complete it again\n1 failed"),
-        (Ran(None, "", ended="ended after 600 s"), "ended after 600 s; fix that, then complete it again\n(no output)"),
+        (Ran(2, "1 failed\n"), "exit status 2. Fix the cause, then complete it again.\n1 failed"),
+        (
+            Ran(None, "", ended="ended after 600 s"),
+            "ended after 600 s. Fix the cause, then complete it again.\n(no output)",
+        ),
         (
             Ran(1, "no", blob="b/alice-2-0.txt"),
-            "exit status 1; fix that, then complete it again\nno\nall of the output is in b/alice-2-0.txt",
+            "exit status 1. Fix the cause, then complete it again.\nno\nThe whole output is in b/alice-2-0.txt.",
         ),
     ],
 )
@@ -93,7 +96,7 @@ async def test_a_task_whose_command_fails_stays_with_its_owner(desks: Desks, ran
     await alice.use("TaskUpdate", taskId=1, status="in_progress")
     alice.workspace.ran = ran
     told = await alice.use("TaskUpdate", taskId=1, status="completed")
-    assert told == refused(f"task #1 is not done: its verify command failed with {why}")
+    assert told == refused(f"Task #1 is not done: its verify command failed with {why}")
     assert (desks.task(1).status, desks.task(1).receipt) == (Status.IN_PROGRESS, None)
     assert alice.memory.tasks == {1: 1}
 
@@ -117,7 +120,7 @@ async def test_a_command_that_was_interrupted_is_not_run_again_unasked(desks: De
         await alice.use("TaskUpdate", taskId=1, status="completed")
     alice.workspace = MemoryWorkspace()
     told = await alice.use_again("TaskUpdate", taskId=1, status="completed")
-    assert told == refused("interrupted while verifying #1; complete it again")
+    assert told == refused("The verify command of #1 was interrupted. Complete the task again.")
     assert alice.workspace.asked == []
     assert (await alice.use("TaskUpdate", taskId=1, status="completed")).ok
     assert alice.workspace.asked == [("deploy", 600, "alice-3-0.txt")]
@@ -137,7 +140,7 @@ async def test_a_verified_completion_that_was_recorded_before_the_crash_is_told_
 async def test_no_command_runs_for_a_task_that_could_not_be_completed_anyway(desks: Desks) -> None:
     await add(desks, "parse", verify="make test")
     told = await desks["bob"].use("TaskUpdate", taskId=1, status="completed")
-    assert told == refused("task #1 is not yours; claim it first")
+    assert told == refused("Task #1 is not yours. Take it first, with status in_progress.")
     assert desks["bob"].workspace.asked == []
 
 
@@ -173,11 +176,11 @@ STAND_IN = "[redacted: GitHub token]"
 async def test_a_command_with_a_secret_or_a_stand_in_verifies_no_task(desks: Desks, word: str) -> None:
     told = await desks["alice"].use("TaskCreate", subject="parse", verify=f"rm -rf build/{word} && echo done")
     assert told == refused(
-        f"the verify command of task #1 cannot be run: it contains {STAND_IN}, a placeholder for a secret, and "
-        "would use that text literally; let it read the secret from a file or a variable"
+        f"The verify command of task #1 cannot run: it contains {STAND_IN}, a placeholder for a secret, and "
+        "would use that text literally. Let it read the secret from a file or a variable."
     )
     await add(desks, "lex")
-    with pytest.raises(TaskRefused, match="the verify command of task #1 cannot be run"):
+    with pytest.raises(TaskRefused, match="The verify command of task #1 cannot run"):
         await desks.board.edit("lead", 1, verify=f"echo {word}")
     assert desks.task(1).verify is None
 
@@ -187,7 +190,7 @@ async def test_a_command_that_was_recorded_with_a_stand_in_is_never_run(desks: D
     made = Created(by="lead", at=1.0, task=1, subject="parse", verify=f"rm -rf build/{STAND_IN}")
     await desks.pen.append(BOARD, made.body())
     told = await desks["alice"].use("TaskUpdate", taskId=1, owner="alice", status="completed")
-    assert "the verify command of task #1 cannot be run" in told.text
-    assert "delete the task and create it again with another command" in told.text
+    assert "The verify command of task #1 cannot run" in told.text
+    assert "Delete the task and create it again with another command" in told.text
     assert desks["alice"].workspace.asked == []
     assert desks.task(1).status is Status.IN_PROGRESS

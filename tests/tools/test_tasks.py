@@ -81,7 +81,7 @@ async def test_a_named_team_must_be_the_callers(desks: Desks, name: str) -> None
     arguments = needed.get(name, {})
     before = await desks.events()
     other = await desks["alice"].use(name, team_name="api", **arguments)
-    assert other == refused("your team is 'web', not 'api'; its board is the only one you can use")
+    assert other == refused("Your team is 'web', not 'api'. You can only use its board: leave team_name out.")
     assert await desks.events() == before
     assert (await desks["alice"].use(name, team_name="web", **arguments)).ok
 
@@ -92,10 +92,10 @@ async def test_a_named_team_must_be_the_callers(desks: Desks, name: str) -> None
 @pytest.mark.behaviour("task-tools", "task-deps")
 async def test_creating_tells_the_number_and_what_the_task_waits_for(desks: Desks) -> None:
     lead = desks["lead"]
-    assert await lead.use("TaskCreate", subject="design\nthe schema") == Result("created #1 design the schema")
-    assert await lead.use("TaskCreate", subject="write it") == Result("created #2 write it")
+    assert await lead.use("TaskCreate", subject="design\nthe schema") == Result("Created #1 design the schema")
+    assert await lead.use("TaskCreate", subject="write it") == Result("Created #2 write it")
     assert await lead.use("TaskCreate", subject="test it", blockedBy=["#1", 2]) == Result(
-        "created #3 test it; it waits for #1, #2"
+        "Created #3 test it. It waits for #1, #2."
     )
 
 
@@ -141,7 +141,7 @@ async def test_a_new_task_is_given_to_others_by_the_lead_alone(desks: Desks) -> 
     assert (await desks["lead"].use("TaskCreate", subject="a", owner="user")).ok
     assert (await desks["alice"].use("TaskCreate", subject="b", owner="alice")).ok
     told = await desks["alice"].use("TaskCreate", subject="c", owner="bob")
-    assert told == refused("only lead and user give work to 'bob'; leave the owner out or ask the lead")
+    assert told == refused("Only lead and user can give work to 'bob'. Leave owner out, or ask the lead.")
     assert [task.owner for task in desks.board.state.tasks.values()] == ["user", "alice"]
 
 
@@ -154,7 +154,7 @@ async def test_an_empty_optional_text_is_as_good_as_none(desks: Desks) -> None:
 @pytest.mark.behaviour("task-tools")
 async def test_the_list_has_a_line_for_each_task_that_is_not_deleted(desks: Desks) -> None:
     alice = desks["alice"]
-    assert await alice.use("TaskList") == Result("the board is empty")
+    assert await alice.use("TaskList") == Result("The board is empty.")
     await add(desks, "one", "two", "three")
     await add(desks, "four", blockedBy=[2, 3])
     await alice.use("TaskUpdate", taskId=2, status="in_progress")
@@ -171,7 +171,7 @@ async def test_a_long_list_leaves_out_what_is_completed_and_says_how_many_more_t
     assert lines[0] == "#2 [pending] 2"
     assert lines[199:] == [
         "#201 [pending] 201",
-        "… 1 line more; TaskGet reads any of them",
+        "… 1 line more; read any of them with TaskGet",
         "(1 completed task not listed)",
     ]
 
@@ -194,7 +194,7 @@ async def test_reading_a_task_tells_all_of_it_but_its_epoch(desks: Desks) -> Non
     assert waiting.text.split("\n")[1:4] == [
         "status: pending",
         "owner: nobody",
-        "blocked by: #1, #2; still waits for #2",
+        "blocked by: #1, #2 (still open: #2)",
     ]
     await desks["lead"].use("TaskUpdate", taskId=2, status="completed")
     desks["alice"].workspace.ran = Ran(0, "4 passed\nin 1 s\n")
@@ -221,6 +221,6 @@ async def test_reading_a_task_tells_all_of_it_but_its_epoch(desks: Desks) -> Non
 @pytest.mark.behaviour("task-tools")
 async def test_a_task_that_is_not_there_is_named(desks: Desks) -> None:
     await add(desks, "parse")
-    unknown = refused("there is no task #9; TaskList shows those there are")
+    unknown = refused("There is no task #9. TaskList shows all tasks.")
     assert await desks["alice"].use("TaskGet", taskId=9) == unknown
     assert await desks["alice"].use("TaskUpdate", taskId=9, status="completed") == unknown

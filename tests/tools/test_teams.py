@@ -70,7 +70,9 @@ async def test_a_team_is_founded_under_either_name_of_the_argument(
 ) -> None:
     _, desk = await seated()
     result = await desk.use("TeamCreate", **arguments)
-    assert result == Result(f"founded team '{expected[0]}'; put tasks on its board and spawn teammates")
+    assert result == Result(
+        f"Created team '{expected[0]}'. You lead it now. Put tasks on its board, then start teammates."
+    )
     assert desk.done == [expected]
 
 
@@ -78,7 +80,7 @@ async def test_a_team_is_founded_under_either_name_of_the_argument(
 async def test_a_second_team_is_not_founded_while_one_is_open() -> None:
     _, desk = await seated(home="main")
     assert await refusal(desk, "TeamCreate", team_name="api") == (
-        "you lead team 'web'; close it with TeamDelete before you found another"
+        "You lead team 'web' now. Close it with TeamDelete before you create another."
     )
 
 
@@ -86,8 +88,8 @@ async def test_a_second_team_is_not_founded_while_one_is_open() -> None:
 async def test_no_team_is_founded_while_there_are_teammates_at_home() -> None:
     team, desk = await seated("bob", "carol")
     assert await refusal(desk, "TeamCreate", team_name="api") == (
-        "bob, carol are still here in team 'web'; ask them to stop (SendMessage, type shutdown_request) before you "
-        "found another, or go on with the team you have"
+        "bob, carol are still here on team 'web'. Continue with this team, or ask them to leave (SendMessage, type "
+        "shutdown_request) before you create another."
     )
     for name in ("bob", "carol"):
         await team.process.leave(name)
@@ -122,7 +124,7 @@ async def test_a_team_that_everybody_left_is_closed_and_the_lead_told_where_it_i
     team, desk = await seated("bob", home="main")
     await team.process.leave("bob")
     result = await desk.use("TeamDelete", **arguments)
-    assert result == Result(f"closed team 'web'; all of it is kept in {ARCHIVED}")
+    assert result == Result(f"Closed team 'web'. All of it is archived in {ARCHIVED}")
     assert desk.done == [("closed",)]
 
 
@@ -131,8 +133,8 @@ async def test_a_team_is_not_closed_while_someone_is_here_unless_forced() -> Non
     team, desk = await seated("bob", "carol", home="main")
     await team.process.leave("bob")
     assert await refusal(desk, "TeamDelete") == (
-        "carol is still here; ask them to stop (SendMessage, type shutdown_request) and close the team once they have "
-        "left, or set force"
+        "carol is still here. Ask them to leave (SendMessage, type shutdown_request) and close the team after that, "
+        "or set force."
     )
     assert (await desk.use("TeamDelete", force=True)).ok
     assert desk.done == [("closed",)]
@@ -142,9 +144,9 @@ async def test_a_team_is_not_closed_while_someone_is_here_unless_forced() -> Non
 async def test_the_home_is_not_closed_and_neither_is_another_team() -> None:
     _, desk = await seated()
     assert await refusal(desk, "TeamDelete", force=True) == (
-        "team 'web' is where you are at home and stays; only one you founded is closed"
+        "Team 'web' is your own and stays. You can close only a team that you made with TeamCreate."
     )
-    assert await refusal(desk, "TeamDelete", name="api", force=True) == "your team is 'web'; you cannot close 'api'"
+    assert await refusal(desk, "TeamDelete", name="api", force=True) == "Your team is 'web'. You cannot close 'api'."
 
 
 @pytest.mark.parametrize(

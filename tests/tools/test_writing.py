@@ -20,7 +20,7 @@ async def knows(desk: PlainDesk, workspace: MemoryWorkspace, data: bytes, path: 
 @pytest.mark.behaviour("tools-base")
 async def test_a_new_file_is_written_and_known(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
     assert await desk.use("write_file", path="./a.py", content="one\ntwo\n") == Result(
-        "wrote 2 lines to a.py",
+        "Wrote 2 lines to a.py",
         shown="--- a.py\n+++ a.py\n@@ -0,0 +1,2 @@\n+one\n+two",
         files={"a.py": fingerprint(b"one\ntwo\n")},
     )
@@ -32,7 +32,7 @@ async def test_a_file_that_was_read_is_replaced(desk: PlainDesk, workspace: Memo
     workspace.files["a.py"] = b"one\n"
     await desk.use("read_file", path="a.py")
     assert await desk.use("write_file", path="a.py", content="two") == Result(
-        "wrote 1 line to a.py",
+        "Wrote 1 line to a.py",
         shown="--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-one\n+two",
         files={"a.py": fingerprint(b"two")},
     )
@@ -58,7 +58,7 @@ CHANGES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_file_that_was_not_read_is_left_alone(desk: PlainDesk, workspace: MemoryWorkspace, name: str) -> None:
     workspace.files["a.py"] = b"theirs\n"
-    with pytest.raises(ToolError, match=r"a\.py stands there and you have not read it; read it"):
+    with pytest.raises(ToolError, match=r"a\.py exists and you have not read it\. Read it"):
         await desk.use(name, **CHANGES[name])
     assert workspace.files == {"a.py": b"theirs\n"}
 
@@ -71,7 +71,7 @@ async def test_a_file_that_changed_since_it_was_read_is_left_alone_until_it_is_r
     workspace.files["a.py"] = b"old\n"
     await desk.use("read_file", path="a.py")
     workspace.files["a.py"] = b"theirs\n"
-    with pytest.raises(ToolError, match=r"a\.py was changed by someone since you read it; read it again"):
+    with pytest.raises(ToolError, match=r"a\.py was changed since you read it\. Read it again"):
         await desk.use(name, **CHANGES[name])
     assert workspace.files == {"a.py": b"theirs\n"}
     await desk.use("read_file", path="a.py")
@@ -144,7 +144,7 @@ async def test_nothing_is_written_outside_of_the_workspace(desk: PlainDesk, work
 async def test_an_edit_says_its_line_and_shows_the_change(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
     await knows(desk, workspace, b"a\nb\nc\nd\ne\nf\n")
     assert await desk.use("edit_file", path="a.py", old_text="e", new_text="E1\nE2") == Result(
-        "edited a.py: line 5",
+        "Edited a.py: line 5",
         shown="--- a.py\n+++ a.py\n@@ -2,5 +2,6 @@\n b\n c\n d\n-e\n+E1\n+E2\n f",
         files={"a.py": fingerprint(b"a\nb\nc\nd\nE1\nE2\nf\n")},
     )
@@ -155,7 +155,7 @@ async def test_an_edit_says_its_line_and_shows_the_change(desk: PlainDesk, works
 async def test_replacing_all_says_how_many_places(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
     await knows(desk, workspace, b"a\nb a\n")
     result = await desk.use("edit_file", path="a.py", old_text="a", new_text="c", replace_all=True)
-    assert (result.text, workspace.files) == ("edited a.py: 2 places, first line 1", {"a.py": b"c\nb c\n"})
+    assert (result.text, workspace.files) == ("Edited a.py: 2 places, first line 1", {"a.py": b"c\nb c\n"})
 
 
 @pytest.mark.behaviour("tools-base")

@@ -20,7 +20,7 @@ SEND = "it takes type, recipient, content, summary, request_id, approve"
 LETTERS = "'message', 'broadcast', 'shutdown_request', 'shutdown_response' or 'plan_approval_response'"
 TEXTS = "recipient: Input should be a valid string; content: Input should be a valid string"
 SPAWN = "it takes description, prompt, subagent_type, run_in_background, name, role, model, mode, plan_mode_required"
-ID = 'is no task id; write 3, "3" or "#3"'
+ID = 'is not a task number: write 3, "3" or "#3"'
 NAME = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
 STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol", "dora")))
 
@@ -120,29 +120,33 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
 @pytest.mark.parametrize(
     ("who", "arguments", "why"),
     [
-        (LEAD, {"taskId": 9, "status": "completed"}, "there is no task #9; TaskList shows those there are"),
-        (LEAD, {"taskId": 1, "subject": " \n"}, "a task needs a subject that is not blank; say in a few words what …"),
-        (LEAD, {"taskId": 1, "addBlockedBy": [1]}, "task #1 cannot block itself; leave #1 out"),
-        (LEAD, {"taskId": 1, "addBlocks": ["#1"]}, "task #1 cannot block itself; leave #1 out"),
-        (LEAD, {"taskId": 1, "addBlockedBy": [2]}, "task #1 would wait for itself: #1 -> #2 -> #1; take one of …"),
-        (LEAD, {"taskId": 2, "addBlocks": [1]}, "task #2 would wait for itself: #2 -> #1 -> #2; take one of …"),
-        (LEAD, {"taskId": 1, "addBlocks": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
-        (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
+        (LEAD, {"taskId": 9, "status": "completed"}, "There is no task #9. TaskList shows all tasks."),
+        (LEAD, {"taskId": 1, "subject": " \n"}, "The subject is blank. Say in a few words what to do."),
+        (LEAD, {"taskId": 1, "addBlockedBy": [1]}, "Task #1 cannot block itself. Leave #1 out."),
+        (LEAD, {"taskId": 1, "addBlocks": ["#1"]}, "Task #1 cannot block itself. Leave #1 out."),
+        (LEAD, {"taskId": 1, "addBlockedBy": [2]}, "Task #1 would wait for itself: #1 -> #2 -> #1. Remove one of …"),
+        (LEAD, {"taskId": 2, "addBlocks": [1]}, "Task #2 would wait for itself: #2 -> #1 -> #2. Remove one of …"),
+        (LEAD, {"taskId": 1, "addBlocks": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
+        (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
         (LEAD, {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
         (LEAD, {"taskId": 1, "owner": "carol"}, f"'carol' has left; {HERE}"),
         (LEAD, {"taskId": 1, "owner": "all"}, f"'all' is not on this team; {HERE}"),
         (LEAD, {"taskId": 1, "owner": ""}, f"'' is not on this team; {HERE}"),
         (LEAD, {"taskId": 1, "owner": HUGE}, f"'{'x' * 80}' is not on this team; {HERE}"),
-        (LEAD, {"taskId": 1, "owner": "bob", "team_name": "api"}, "your team is 'web', not 'api'; its board is …"),
-        ("bob", {"taskId": 1, "owner": "alice"}, "only lead and user assign; ask the lead to give #1 to 'alice'"),
+        (LEAD, {"taskId": 1, "owner": "bob", "team_name": "api"}, "Your team is 'web', not 'api'. You can only use …"),
+        (
+            "bob",
+            {"taskId": 1, "owner": "alice"},
+            "Only lead and user can assign tasks. Ask the lead to give #1 to 'alice'.",
+        ),
         ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
-        ("bob", {"taskId": 1, "status": "completed"}, "task #1 is not yours; claim it first"),
-        ("bob", {"taskId": 2, "status": "in_progress"}, "task #2 is blocked by #1; wait until nothing blocks it …"),
-        ("bob", {"taskId": 3, "status": "completed"}, "task #3 is owned by 'alice'; ask alice or pick another"),
-        ("bob", {"taskId": 3, "status": "pending"}, "task #3 is owned by 'alice'; ask alice or pick another"),
-        ("bob", {"taskId": 3, "status": "deleted"}, "task #3 is owned by 'alice'; ask alice or pick another"),
-        ("bob", {"taskId": 3, "owner": "bob"}, "task #3 is owned by 'alice'; ask alice or pick another"),
-        ("alice", {"taskId": 1, "status": "in_progress"}, "'alice' has #3 in progress; complete or release it …"),
+        ("bob", {"taskId": 1, "status": "completed"}, "Task #1 is not yours. Take it first, with status in_progress."),
+        ("bob", {"taskId": 2, "status": "in_progress"}, "Task #2 is blocked by #1. Wait until nothing blocks it, …"),
+        ("bob", {"taskId": 3, "status": "completed"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
+        ("bob", {"taskId": 3, "status": "pending"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
+        ("bob", {"taskId": 3, "status": "deleted"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
+        ("bob", {"taskId": 3, "owner": "bob"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
+        ("alice", {"taskId": 1, "status": "in_progress"}, "'alice' has #3 in progress. Complete it or give it back …"),
         ("alice", {"taskId": 1, "owner": "alice\x00"}, f"'alice\x00' is not on this team; {HERE}"),
     ],
 )
@@ -156,13 +160,13 @@ async def test_a_change_that_the_board_does_not_allow_is_refused_with_the_reason
 @pytest.mark.parametrize(
     ("who", "arguments", "why"),
     [
-        (LEAD, {"subject": "\t"}, "a task needs a subject that is not blank; say in a few words what is to be done"),
+        (LEAD, {"subject": "\t"}, "The subject is blank. Say in a few words what to do."),
         (LEAD, {"subject": "a", "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
         (LEAD, {"subject": "a", "owner": "carol"}, f"'carol' has left; {HERE}"),
-        (LEAD, {"subject": "a", "blockedBy": [9]}, "there is no task #9, the board has #1 to #3; look at the list"),
-        (LEAD, {"subject": "a", "blockedBy": [4]}, "task #4 cannot block itself; leave #4 out"),
-        (LEAD, {"subject": "a", "team_name": HUGE}, f"your team is 'web', not '{'x' * 78}…"),
-        ("bob", {"subject": "a", "owner": "alice"}, "only lead and user give work to 'alice'; leave the owner out …"),
+        (LEAD, {"subject": "a", "blockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
+        (LEAD, {"subject": "a", "blockedBy": [4]}, "Task #4 cannot block itself. Leave #4 out."),
+        (LEAD, {"subject": "a", "team_name": HUGE}, f"Your team is 'web', not '{'x' * 78}…"),
+        ("bob", {"subject": "a", "owner": "alice"}, "Only lead and user can give work to 'alice'. Leave owner out, …"),
     ],
 )
 async def test_a_task_that_cannot_be_is_not_created(
@@ -174,9 +178,9 @@ async def test_a_task_that_cannot_be_is_not_created(
 async def test_a_task_of_odd_words_is_taken_as_it_is_and_shown_on_one_line(team: Asking) -> None:
     lead = await team.seat()
     assert await lead.told("TaskCreate", subject="\x00 a\n#9 [completed] b\x1b[2J", description=HUGE) == (
-        "created #4 \x00 a #9 [completed] b\x1b[2J"
+        "Created #4 \x00 a #9 [completed] b\x1b[2J"
     )
-    assert await lead.told("TaskCreate", subject=HUGE) == f"created #5 {'x' * 119}…"
+    assert await lead.told("TaskCreate", subject=HUGE) == f"Created #5 {'x' * 119}…"
     assert len(await lead.told("TaskGet", taskId=4)) < 5_000
 
 
@@ -185,11 +189,11 @@ async def test_who_has_lost_its_claim_is_told_who_has_the_task_now(team: Asking)
     lead, alice = await team.seat(), await team.seat("alice")
     await lead.told("TaskUpdate", taskId=3, owner="bob")
     assert await refusal(team, "alice", "TaskUpdate", {"taskId": 3, "status": "completed"}) == (
-        "your claim of #3 has ended: it is now owned by 'bob'; leave it and pick another"
+        "Task #3 is no longer yours: it now belongs to 'bob'. Leave it, and choose another task."
     )
     await lead.told("TaskUpdate", taskId=3, status="pending")
     assert await refusal(team, "alice", "TaskUpdate", {"taskId": 3, "status": "completed"}) == (
-        "your claim of #3 has ended: it now has no owner; leave it and pick another"
+        "Task #3 is no longer yours: it now has no owner. Leave it, and choose another task."
     )
     taken = await alice.told("TaskUpdate", taskId=3, owner="alice")
     assert taken.startswith("#3 [in progress] three @alice\nclaimed\nTask #3 is yours now.\n")

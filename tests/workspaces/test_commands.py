@@ -81,7 +81,7 @@ def sleeper(census: Census) -> str:
 
 def done(sandbox: Sandbox | None) -> str:
     """Return what is printed where something was left: in a sandbox it goes with the command, uncounted."""
-    return "done\n" if sandbox else "done\n[1 left running in the background, now ended]"
+    return "done\n" if sandbox else "done\n[1 left running in the background, now stopped]"
 
 
 async def run(workspace: LocalWorkspace, command: str, timeout_seconds: float = LONG) -> Ran:
@@ -333,7 +333,7 @@ async def test_a_command_may_be_longer_than_any_word_of_a_process(workspace: Loc
 async def test_a_command_in_a_folder_that_is_gone_is_told(root: Path, workspace: LocalWorkspace) -> None:
     shutil.rmtree(root)
     with pytest.raises(
-        ToolError, match=r"No such file or directory; try again, and tell the user if it keeps failing$"
+        ToolError, match=r"No such file or directory. Try again, and tell the user if it keeps failing.$"
     ):
         await run(workspace, "true")
 

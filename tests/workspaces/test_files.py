@@ -59,9 +59,9 @@ async def test_a_known_file_is_replaced_and_keeps_its_mode_and_owner(root: Path,
 @pytest.mark.parametrize(
     ("standing", "known", "words"),
     [
-        (b"theirs", fingerprint(b"mine"), "has changed since it was read"),
-        (b"theirs", None, "exists already and was not read"),
-        (None, fingerprint(b"mine"), "is not there any more"),
+        (b"theirs", fingerprint(b"mine"), "changed since you read it"),
+        (b"theirs", None, "already exists and you have not read it"),
+        (None, fingerprint(b"mine"), "no longer exists"),
     ],
 )
 async def test_a_file_that_is_not_as_it_is_known_stays_as_it_is(
@@ -75,7 +75,7 @@ async def test_a_file_that_is_not_as_it_is_known_stays_as_it_is(
 
 
 async def test_a_known_file_whose_folder_went_is_told(root: Path, workspace: LocalWorkspace) -> None:
-    with pytest.raises(ToolError, match="is not there any more"):
+    with pytest.raises(ToolError, match="no longer exists"):
         await workspace.write("gone/with/file", b"new", known=fingerprint(b"old"))
     assert os.listdir(root) == []
 
@@ -134,7 +134,7 @@ async def test_a_file_at_the_cap_is_read_and_one_above_it_is_not(root: Path, wor
     assert len(await workspace.read("big")) == MAX_READ
     with (root / "big").open("ab") as file:
         file.write(b"x")
-    with pytest.raises(ToolError, match=r"16,000,001 bytes.*use grep, or bash with head"):
+    with pytest.raises(ToolError, match=r"16,000,001 bytes.*Use grep, or bash with head"):
         await workspace.read("big")
 
 
@@ -149,7 +149,7 @@ async def test_a_folder_is_neither_read_nor_written(root: Path, workspace: Local
 
 async def test_a_file_is_no_folder(root: Path, workspace: LocalWorkspace) -> None:
     (root / "file").write_bytes(b"x")
-    with pytest.raises(ToolError, match="is not there"):
+    with pytest.raises(ToolError, match="does not exist"):
         await workspace.read("file/x")
     with pytest.raises(ToolError, match="Not a directory"):
         await workspace.write("file/x", b"", known=None)
@@ -180,7 +180,7 @@ async def test_special_files_are_refused_without_waiting(root: Path, workspace: 
                     workspace.write(path, b"", known=fingerprint(b"")),
                     workspace.search("x", path, ""),
                 ):
-                    with pytest.raises(ToolError, match="is no regular file"):
+                    with pytest.raises(ToolError, match="is not a regular file"):
                         await attempt
     assert stat.S_ISFIFO((root / "fifo").lstat().st_mode)
 
@@ -203,7 +203,7 @@ async def test_a_disk_without_second_names_gets_its_files_too(root: Path) -> Non
     done = subprocess.run(
         [strace, *fault, sys.executable, "-c", script, root], capture_output=True, text=True, check=True, timeout=60
     )
-    assert "exists already" in done.stdout
+    assert "already exists" in done.stdout
     assert {name: (root / name).read_bytes() for name in entries(root)} == {"file": b"one"}
 
 

@@ -82,13 +82,13 @@ def _redacted(board: Board, event: BoardEvent) -> str | None:
     """Return why a verify command is neither recorded nor run: a secret in it was replaced by a stand-in."""
     match event:
         case Created(verify=command) | Edited(verify=command):
-            advice = "let it read the secret from a file or a variable"
+            advice = "Let it read the secret from a file or a variable"
         case Completed(task=task):
-            command, advice = board.tasks[task].verify, "delete the task and create it again with another command"
+            command, advice = board.tasks[task].verify, "Delete the task and create it again with another command"
         case _:
             return None
     why = refusal_to_run(command or "")
-    return f"the verify command of task #{event.task} cannot be run: {why}; {advice}" if why else None
+    return f"The verify command of task #{event.task} cannot run: {why}. {advice}." if why else None
 
 
 def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
@@ -106,9 +106,9 @@ def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
 def _creating(board: Board, event: Created) -> str | None:
     # `next_id` is above all there are, so they are searched only where a number looks old.
     if event.task < board.next_id and event.task <= max(board.tasks, default=0):
-        return f"task #{event.task} is taken and numbers are never used again; the next one is #{board.next_id}"
+        return f"Task #{event.task} already exists, and no number is used twice. The next one is #{board.next_id}."
     if event.owner not in (None, event.by) and event.by not in IN_CHARGE:
-        return f"only lead and user give work to '{event.owner}'; leave the owner out or ask the lead"
+        return f"Only lead and user can give work to '{event.owner}'. Leave owner out, or ask the lead."
     return _subject(event.subject) or _itself(event.task, event.blocked_by) or _ends(board, event.blocked_by)
 
 
@@ -127,23 +127,23 @@ def _claiming(board: Board, task: Task, event: Claimed) -> str | None:
     if task.owner not in (None, event.by):
         return _owned(task)
     if task.status is Status.IN_PROGRESS:
-        return f"task #{task.id} is yours and in progress already; go on with it"
+        return f"Task #{task.id} is already yours and in progress. Continue with it."
     if event.epoch != task.epoch:
-        return f"task #{task.id} has changed hands since you looked; look again, then claim it"
+        return f"Task #{task.id} changed hands since you looked. Look again, then take it."
     if waits := blockers(board, task):
-        return f"task #{task.id} is blocked by {ids(waits)}; wait until nothing blocks it or pick another"
+        return f"Task #{task.id} is blocked by {ids(waits)}. Wait until nothing blocks it, or choose another task."
     if mine := in_progress_of(board, event.by):
-        return f"'{event.by}' has #{mine[0].id} in progress; complete or release it before claiming #{task.id}"
+        return f"'{event.by}' has #{mine[0].id} in progress. Complete it or give it back before you take #{task.id}."
     return None
 
 
 def _assigning(task: Task, event: Assigned) -> str | None:
     if event.by not in IN_CHARGE:
         if event.owner == event.by:
-            return f"only lead and user assign; claim #{task.id} to take it yourself"
-        return f"only lead and user assign; ask the lead to give #{task.id} to '{event.owner}'"
+            return f"Only lead and user can assign tasks. To take #{task.id} yourself, set its status to in_progress."
+        return f"Only lead and user can assign tasks. Ask the lead to give #{task.id} to '{event.owner}'."
     if event.owner == task.owner:
-        return f"task #{task.id} is owned by '{task.owner}' already; there is nothing to assign"
+        return f"Task #{task.id} already belongs to '{task.owner}'. There is nothing to assign."
     return _stale(task, event)
 
 
@@ -151,7 +151,7 @@ def _releasing(task: Task, event: Released) -> str | None:
     if stale := _stale(task, event):
         return stale
     if task.owner is None:
-        return f"task #{task.id} has no owner; there is nothing to release"
+        return f"Task #{task.id} has no owner. There is nothing to give back."
     return _not_yours(task, event.by)
 
 
@@ -159,7 +159,7 @@ def _completing(board: Board, task: Task, event: Completed) -> str | None:
     if trouble := _stale(task, event) or _not_yours(task, event.by):
         return trouble
     if task.status is Status.PENDING and (waits := blockers(board, task)):
-        return f"task #{task.id} is blocked by {ids(waits)}; complete what blocks it first"
+        return f"Task #{task.id} is blocked by {ids(waits)}. Complete what blocks it first."
     return _unverified(task, event)
 
 
@@ -168,25 +168,27 @@ def _unverified(task: Task, event: Completed) -> str | None:
         return None
     # The command is a member's words, and a refusal is read as ours: TaskGet shows it, in its frame.
     if event.receipt is None or event.receipt.command != task.verify:
-        return f"task #{task.id} has a verify command; run that and hand in its receipt"
+        return f"Task #{task.id} has a verify command. Complete it with the receipt of that command."
     if event.receipt.exit != 0:
-        return f"task #{task.id} is not done: its verify command ended with {event.receipt.exit}, not 0; fix that first"
+        return (
+            f"Task #{task.id} is not done: its verify command ended with {event.receipt.exit}, not 0. Fix that first."
+        )
     return None
 
 
 def _deleting(task: Task, event: Deleted) -> str | None:
     if task.status is Status.DELETED:
-        return f"task #{task.id} is deleted already; there is nothing to delete"
+        return f"Task #{task.id} is already deleted. There is nothing to delete."
     if task.status is Status.COMPLETED and event.by not in IN_CHARGE:
-        return f"task #{task.id} is completed, so only lead and user may delete it; ask the lead"
+        return f"Task #{task.id} is completed, so only lead and user can delete it. Ask the lead."
     return None if task.owner is None else _not_yours(task, event.by)
 
 
 def _accepting(board: Board, event: Accepted) -> str | None:
     if event.by != USER:
-        return f"only a person may accept the damage at record {event.number}; ask the user"
+        return f"Only a person can accept the damage at record {event.number}. Ask the user."
     if event.number not in board.damaged:
-        return f"record {event.number} is not damaged or was accepted before; there is nothing to accept"
+        return f"Record {event.number} is not damaged, or was accepted before. There is nothing to accept."
     return None
 
 
@@ -238,35 +240,42 @@ def _may_not(by: str, verb: str, task: Task, *others: str | None) -> str | None:
     allowed = [name for name in dict.fromkeys((task.created_by, *others)) if name and name not in IN_CHARGE]
     if by in IN_CHARGE or by in allowed:
         return None
-    # The board does not know who has left the team; the lead is always there to be asked.
-    return f"only {', '.join([*allowed, LEAD])} and user may {verb} task #{task.id}; ask {LEAD} by SendMessage"
+    return f"Only {', '.join([*allowed, LEAD])} and user can {verb} task #{task.id}."
 
 
 def _may_not_edit(by: str, task: Task) -> str | None:
     works_on = task.owner if task.status is Status.IN_PROGRESS else None
     if works_on and by == task.created_by and by not in (works_on, *IN_CHARGE):
-        return f"task #{task.id} is in progress, and '{works_on}' works on it; ask {works_on} or {LEAD} by SendMessage"
-    return _may_not(by, "edit", task, task.owner)
+        return (
+            f"Task #{task.id} is in progress, and '{works_on}' works on it. Ask {works_on} or {LEAD} with SendMessage."
+        )
+    return _advised(_may_not(by, "edit", task, task.owner))
 
 
 def _may_not_delete(by: str, task: Task) -> str | None:
     """Return why a member may not delete a task: owning it is not enough, since anybody can claim a free one."""
     why = _may_not(by, "delete", task)
     if why is None or by != task.owner:
-        return why
-    return f"{why.partition(';')[0]}; give it back with status pending and tell {LEAD} why by SendMessage"
+        return _advised(why)
+    return f"{why} Give it back with status pending, and tell {LEAD} why with SendMessage."
+
+
+def _advised(why: str | None) -> str | None:
+    # The board does not know who has left the team; the lead is always there to be asked.
+    return f"{why} Ask {LEAD} with SendMessage." if why else None
 
 
 def _read_only(name: str) -> str:
     return (
-        f"you are read-only: create and change tasks only for yourself (owner '{name}'), or ask the lead by SendMessage"
+        f"You are read-only. Create and change tasks only for yourself (owner '{name}'), "
+        "or ask the lead with SendMessage."
     )
 
 
 def _not_now(board: Board, event: BoardEvent) -> str | None:
     """Return what stops an event that breaks no rule: a wrong number, or damage that may hide an owner."""
     if isinstance(event, Created) and event.task != board.next_id:
-        return f"task #{event.task} cannot be created; the next one is #{board.next_id}"
+        return f"Task #{event.task} cannot be created. The next one is #{board.next_id}."
     gives = isinstance(event, Claimed | Assigned) or (isinstance(event, Created) and event.owner is not None)
     if gives and board.damaged:
         # Not all of them by number: a board may have thousands, and each claim is judged.
@@ -284,41 +293,41 @@ def _not_now(board: Board, event: BoardEvent) -> str | None:
 
 def _unknown(board: Board, id: int) -> str:
     if not board.tasks:
-        return f"there is no task #{id}, the board is empty; create a task first"
-    return f"there is no task #{id}, the board has #1 to #{max(board.tasks)}; look at the list"
+        return f"There is no task #{id}: the board is empty. Create a task first."
+    return f"There is no task #{id}. The board has #1 to #{max(board.tasks)}: look at the list."
 
 
 def _over(task: Task) -> str:
-    return f"task #{task.id} is {task.status} and cannot change any more; create a new one instead"
+    return f"Task #{task.id} is {task.status} and can no longer change. Create a new task instead."
 
 
 def _owned(task: Task) -> str:
-    return f"task #{task.id} is owned by '{task.owner}'; ask {task.owner} or pick another"
+    return f"Task #{task.id} belongs to '{task.owner}'. Ask {task.owner}, or choose another task."
 
 
 def _not_yours(task: Task, name: str) -> str | None:
     if name == task.owner or name in IN_CHARGE:
         return None
-    return _owned(task) if task.owner else f"task #{task.id} is not yours; claim it first"
+    return _owned(task) if task.owner else f"Task #{task.id} is not yours. Take it first, with status in_progress."
 
 
 def _stale(task: Task, event: Assigned | Released | Completed) -> str | None:
     if event.epoch == task.epoch:
         return None
-    now = f"it is now owned by '{task.owner}'" if task.owner else "it now has no owner"
+    now = f"it now belongs to '{task.owner}'" if task.owner else "it now has no owner"
     if event.by in IN_CHARGE:
-        return f"task #{task.id} has changed hands since you looked: {now}; look again"
-    return f"your claim of #{task.id} has ended: {now}; leave it and pick another"
+        return f"Task #{task.id} changed hands since you looked: {now}. Look again."
+    return f"Task #{task.id} is no longer yours: {now}. Leave it, and choose another task."
 
 
 def _subject(subject: str | None) -> str | None:
     if subject is None or subject.strip():
         return None
-    return "a task needs a subject that is not blank; say in a few words what is to be done"
+    return "The subject is blank. Say in a few words what to do."
 
 
 def _itself(task: int, others: Iterable[int]) -> str | None:
-    return f"task #{task} cannot block itself; leave #{task} out" if task in others else None
+    return f"Task #{task} cannot block itself. Leave #{task} out." if task in others else None
 
 
 def _ends(board: Board, others: Iterable[int]) -> str | None:
@@ -326,7 +335,7 @@ def _ends(board: Board, others: Iterable[int]) -> str | None:
         if id not in board.tasks:
             return _unknown(board, id)
         if board.tasks[id].status is Status.DELETED:
-            return f"task #{id} is deleted and can neither block nor be blocked; leave #{id} out"
+            return f"Task #{id} is deleted, so it cannot block or be blocked. Leave #{id} out."
     return None
 
 
@@ -337,7 +346,7 @@ def _circle(board: Board, event: Edited) -> str | None:
     steps = [f"#{id}" for id in path]
     if len(steps) > _PATH_SHOWN:
         steps[_PATH_SHOWN // 2 : -_PATH_SHOWN // 2] = ["…"]
-    return f"task #{event.task} would wait for itself: {' -> '.join(steps)}; take one of these edges away first"
+    return f"Task #{event.task} would wait for itself: {' -> '.join(steps)}. Remove one of these dependencies first."
 
 
 def _way_back(board: Board, event: Edited) -> list[int]:

@@ -71,7 +71,7 @@ def stamp(record: Json) -> Stamp:
     """Return who appended a record for the how-manieth time; raise BadRecord where it bears no stamp."""
     run, ordinal = record.get("run"), record.get("ord")
     if not isinstance(run, str) or not run or type(ordinal) is not int:
-        raise BadRecord("a record bears `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
+        raise BadRecord("a record has `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
     return run, ordinal
 
 

@@ -272,7 +272,7 @@ def parse_id(text: str | int) -> int:
         return int(found[1])
     if type(text) is int and text > 0:
         return text
-    raise BadInput(f'{ascii(text)[:80]} is no task id; write 3, "3" or "#3"')
+    raise BadInput(f'{ascii(text)[:80]} is not a task number: write 3, "3" or "#3"')
 
 
 def blockers(board: Board, task: Task) -> list[int]:

@@ -261,7 +261,7 @@ class Board:
 
 
 def _does_not_fit(task: Task, name: str) -> str:
-    return f"task #{task.id} is for another member or role, not for '{name}'; pick another"
+    return f"Task #{task.id} is for another member or role, not for '{name}'. Choose another task."
 
 
 def _found(board: tasks.Board, task: int) -> Task:

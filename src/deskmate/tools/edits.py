@@ -36,7 +36,7 @@ def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -
     """
     old, new = (text.mark(one.replace("\r\n", "\n")) for one in (old, new))
     if old == new:
-        raise ToolError("old_text and new_text are the same; say what should change")
+        raise ToolError("old_text and new_text are the same. Set new_text to what should be there instead.")
     plain = text.body.replace("\r\n", "\n")
     places = list(islice(_places(plain, old), _MAX_COUNTED + 1))
     if not places:
@@ -88,8 +88,8 @@ def _ambiguous(path: str, lines: list[int]) -> str:
     named = ", ".join(map(str, lines[:_MAX_NAMED]))
     more = ", …" if len(lines) > _MAX_NAMED else ""
     return (
-        f"old_text occurs {times} times in {path} (lines {named}{more}), expected once; "
-        "add lines around it until only one place fits, or set replace_all"
+        f"old_text occurs {times} times in {path} (lines {named}{more}), expected once. "
+        "Add lines around it until it is unique, or set replace_all."
     )
 
 
@@ -97,13 +97,13 @@ def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
     if unknown := [one for one in stand_ins(old) if one not in plain]:
         return (
             f"old_text contains {unknown[0]}, a placeholder for a secret, and {path} has no secret of that name. "
-            "Use the lines around it instead"
+            "Use the lines around it instead."
         )
     line = _close(text, plain, old) if len(plain) <= _MAX_HINT_CHARS else None
     if line:
-        return f"line {line} of {path} differs from old_text only in whitespace; copy it exactly as it is in the file"
+        return f"Line {line} of {path} differs from old_text only in whitespace. Copy it exactly as it is in the file."
     lines = counted(text.line(plain, len(plain)), "line")
-    return f"old_text is nowhere in the {lines} of {path}; read the file again and copy from it exactly"
+    return f"old_text does not occur in the {lines} of {path}. Read the file again, and copy from it exactly."
 
 
 def _close(text: Concealed, plain: str, old: str) -> int | None:

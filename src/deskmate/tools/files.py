@@ -47,7 +47,7 @@ class PathArguments(Arguments):
     @classmethod
     def _names_something(cls, path: str) -> str:
         if not path:
-            raise ValueError("a path is needed, as src/app.py")
+            raise ValueError("a path is needed, such as src/app.py")
         return path
 
 
@@ -112,7 +112,9 @@ class ReadFile(FileTool):
             return Result(f"{path}: {media_type}, {len(data):,} bytes", images=(image,), files=known)
         text = read_text(path, data)
         notes = (
-            [] if text.faithful else ["(not UTF-8: � stands for what cannot be shown; edit_file does not work on it)"]
+            []
+            if text.faithful
+            else ["(Not UTF-8: � marks what cannot be shown. edit_file does not work on this file.)"]
         )
         view = await to_thread.run_sync(_view, path, text.body, arguments, desk.redaction)
         return Result("\n".join([*view, *notes]), files=known)
@@ -137,7 +139,7 @@ def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) 
     if not total:
         return [f"({path} is empty)"]
     if first > total:
-        raise ToolError(f"{path} has {counted(total, 'line')}; choose an offset up to {total}")
+        raise ToolError(f"{path} has {counted(total, 'line')}. Use an offset of at most {total}.")
     numbered = _numbered(conceal(body, redaction))
     wanted = [line for line in numbered if line.last >= first and line.number < first + arguments.limit]
     shown = fitting([f"{line.number}\t{cut(line.text, MAX_LINE_CHARS)}" for line in wanted], MAX_READ_CHARS)
@@ -164,9 +166,9 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
     last = shown[-1].last if shown else first - 1
     notes = []
     if any(len(line.text) > MAX_LINE_CHARS for line in shown):
-        notes.append(f"(lines are cut after {MAX_LINE_CHARS:,} characters; see the rest of them with bash)")
+        notes.append(f"(Lines are cut after {MAX_LINE_CHARS:,} characters. See the rest with bash.)")
     if first > 1 or last < total:
-        onward = f"; read on with offset {last + 1}" if last < total else ""
+        onward = f"; continue with offset {last + 1}" if last < total else ""
         notes.append(f"(lines {first} to {last} of {total}{onward})")
     return notes
 
@@ -213,9 +215,9 @@ class WriteFile(ChangingTool):
         change = await to_thread.run_sync(_overwritten, path, before, arguments.content, desk.redaction)
         data = change.after.encode()
         if data == old:
-            return Result(f"{path} has exactly this content already; nothing was written")
+            return Result(f"{path} already has exactly this content. Nothing was written.")
         lines = counted(len(lines_of(change.after)), "line")
-        told = f"wrote {lines} to {path}{change.note}"
+        told = f"Wrote {lines} to {path}{change.note}"
         return _Prepared(data, known, Result(told, shown=change.shown, files={path: fingerprint(data)}))
 
 
@@ -232,11 +234,9 @@ def _known(path: str, data: bytes, desk: Desk) -> str:
     """Return the fingerprint of what stands at a path; raise ToolError unless this agent knows the file by it."""
     known = desk.files.get(path)
     if known is None:
-        raise ToolError(f"{path} stands there and you have not read it; read it with read_file first")
+        raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
     if known != fingerprint(data):
-        raise ToolError(
-            f"{path} was changed by someone since you read it; read it again, then change what is there now"
-        )
+        raise ToolError(f"{path} was changed since you read it. Read it again, then make your change.")
     return known
 
 
@@ -295,11 +295,11 @@ class EditFile(ChangingTool):
         known = _known(path, data, desk)
         text = read_text(path, data)
         if not text.faithful:
-            raise ToolError(f"{path} is not UTF-8, so that an edit would damage it; convert it with bash first")
+            raise ToolError(f"{path} is not UTF-8, and an edit would damage it. Convert it with bash first.")
         edited, change = await to_thread.run_sync(_edited, path, text.body, arguments, desk.redaction)
         written = (text.bom + change.after).encode()
         where = f"line {edited.line}" if edited.places == 1 else f"{edited.places:,} places, first line {edited.line}"
-        told = f"edited {path}: {where}{change.note}"
+        told = f"Edited {path}: {where}{change.note}"
         return _Prepared(written, known, Result(told, shown=change.shown, files={path: fingerprint(written)}))
 
 

@@ -44,7 +44,7 @@ def read_text(path: str, data: bytes) -> Text:
     )
     if kind:
         raise ToolError(
-            f"{path} is {kind} of {len(data):,} bytes, not UTF-8 text; use bash with a program that reads it"
+            f"{path} is {kind} of {len(data):,} bytes, not UTF-8 text. Use bash with a program that reads it."
         )
     try:
         body, faithful = data.decode("utf-8"), True

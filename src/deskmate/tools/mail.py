@@ -146,7 +146,7 @@ async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
         there_are = f"open are {', '.join(demands)}" if demands else "none is open"
         raise ToolError(f"there is no open shutdown request '{request_id[:80]}'; {there_are}")
     if not approve and request_id in desk.memory.forced:
-        raise ToolError(f"request '{request_id}' cannot be refused; finish what you are at and approve it")
+        raise ToolError(f"request '{request_id}' cannot be refused; finish now and approve it")
     asker = demands[request_id]
     if arguments.recipient and _recipient(arguments, desk) != asker:
         raise ToolError(f"request '{request_id}' was made by {asker}; leave recipient out")

@@ -39,7 +39,7 @@ class Glob(Described):
     async def run(self, arguments: GlobArguments, desk: Desk) -> Result:
         """Return the paths that match, the latest changed first."""
         found = await desk.workspace.find(arguments.pattern)
-        none = f"no file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
+        none = f"No file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         return Result(clip(found, "narrow the pattern") if found else none)
 
 
@@ -55,7 +55,7 @@ class Grep(Described):
         """Return the lines that match, each with its file and number."""
         ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
         lines = [cut(line, _MAX_LINE_CHARS) for line in lines_of(ran.output)]
-        none = "found nothing so far" if ran.ended else f"no line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
+        none = "Found nothing so far." if ran.ended else f"No line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         found = clip(lines, "narrow pattern, path or glob") if lines else none
         # Stopped half-way it has still found something; without that, it cannot be told whether there is anything.
         return Result(f"{found}\n{ran.ended}" if ran.ended else found, ok=bool(lines) or not ran.ended)

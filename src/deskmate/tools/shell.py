@@ -122,7 +122,7 @@ def _text(ran: Ran) -> str:
     """Return what was printed and, below it, what is not plain from that."""
     lines = [ran.output.rstrip("\n") or "(no output)"]
     if ran.blob and ran.blob not in ran.output:
-        lines.append(f"all of the output is in {ran.blob}")
+        lines.append(f"The whole output is in {ran.blob}.")
     if ran.exit:
         lines.append(f"exit status {ran.exit}")
     return "\n".join([*lines, ran.ended] if ran.ended else lines)

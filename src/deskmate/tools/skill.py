@@ -32,15 +32,15 @@ class ReadSkill(Described):
             raise ToolError(_unknown(arguments.skill, desk.skills))
         left_out = len(found.body) - MAX_CHARS
         rest = f"\n… {counted(left_out, 'character')} more in {found.folder}/SKILL.md" if left_out > 0 else ""
-        return Result(f"skill {found.name}, its files are in {found.folder}\n\n{found.body[:MAX_CHARS]}{rest}")
+        return Result(f"Skill {found.name}. Its files are in {found.folder}.\n\n{found.body[:MAX_CHARS]}{rest}")
 
 
 def _unknown(name: str, there_are: Mapping[str, Skill]) -> str:
     if not there_are:
-        return f"there is no skill {name[:80]}, nor any other; go on without"
+        return f"There is no skill {name[:80]}: no skills are installed. Continue without one."
     named = ", ".join(sorted(there_are)[:_MAX_NAMED])
     more = f" and {len(there_are) - _MAX_NAMED} more" if len(there_are) > _MAX_NAMED else ""
-    return f"there is no skill {name[:80]}; choose one of {named}{more}"
+    return f"There is no skill {name[:80]}. Choose one of {named}{more}."
 
 
 def tools() -> Iterable[Tool]:

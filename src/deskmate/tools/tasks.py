@@ -45,7 +45,9 @@ class BoardArguments(Arguments):
         """Raise ToolError where a team is named that is not the caller's."""
         if self.team_name not in (None, desk.roster.team):
             named = cut(ascii(self.team_name), 80)
-            raise ToolError(f"your team is '{desk.roster.team}', not {named}; its board is the only one you can use")
+            raise ToolError(
+                f"Your team is '{desk.roster.team}', not {named}. You can only use its board: leave team_name out."
+            )
 
 
 class CreateArguments(BoardArguments):
@@ -88,7 +90,9 @@ class TaskCreate(Described):
         arguments.check_team(desk)
         # A lead that delegates may: its teammates run the command when they complete the task.
         if arguments.verify and "bash" not in tools_of(desk.me.kind, desk.me.agent_type):
-            raise ToolError("verify is a command, and you have no bash; leave it out, or ask the lead to add the task")
+            raise ToolError(
+                "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
+            )
         task = await desk.board.create(
             desk.me.name,
             arguments.subject,
@@ -102,8 +106,8 @@ class TaskCreate(Described):
         )
         waits = blockers(desk.board.state, task)
         role = f"[role {quoted(one_line(task.role))}] " if task.role else ""
-        created = f"created #{task.id} {role}{one_line(task.subject)}" + (
-            f"; it waits for {ids(waits)}" if waits else ""
+        created = f"Created #{task.id} {role}{one_line(task.subject)}" + (
+            f". It waits for {ids(waits)}." if waits else ""
         )
         return Result("\n".join(filter(None, [created, updates.untaken(desk, task)])))
 
@@ -138,7 +142,7 @@ class TaskUpdate(Described):
         given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
         if not given:
             known = "status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
-            raise ToolError(f"nothing to change; give at least one of {known}")
+            raise ToolError(f"There is nothing to change. Set at least one of {known}.")
         status, owner = given.pop("status", None), given.pop("owner", None)
         owner = desk.roster.spelled(owner) if owner else owner
         return await updates.update(desk, updates.Update(arguments.task_id, given, owner, status))
@@ -153,10 +157,10 @@ class TaskList(Described):
         board = await desk.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not Status.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
-        lines = [clip([line(board, task) for task in listed], "TaskGet reads any of them")] if listed else []
+        lines = [clip([line(board, task) for task in listed], "read any of them with TaskGet")] if listed else []
         if over := len(tasks) - len(listed):
             lines.append(f"({counted(over, 'completed task')} not listed)")
-        return Result("\n".join(lines) or "the board is empty")
+        return Result("\n".join(lines) or "The board is empty.")
 
 
 def _told(board: Board, task: Task) -> Iterator[str]:
@@ -175,7 +179,7 @@ def _told(board: Board, task: Task) -> Iterator[str]:
 def _edges(board: Board, task: Task) -> Iterator[str]:
     if task.blocked_by:
         waits = blockers(board, task)
-        yield f"blocked by: {ids(sorted(task.blocked_by))}" + (f"; still waits for {ids(waits)}" if waits else "")
+        yield f"blocked by: {ids(sorted(task.blocked_by))}" + (f" (still open: {ids(waits)})" if waits else "")
     if waiting := blocks(board, task.id):
         yield f"blocks: {ids(sorted(waiting))}"
 

@@ -48,14 +48,14 @@ class TeamCreate(Described):
         """Found a team, or say what stands in its way."""
         roster, name = desk.roster, new_name(arguments.team_name, "team")
         if roster.home:
-            raise ToolError(f"you lead team '{roster.team}'; close it with TeamDelete before you found another")
+            raise ToolError(f"You lead team '{roster.team}' now. Close it with TeamDelete before you create another.")
         if here := _here(desk):
             raise ToolError(
-                f"{_names(here)} in team '{roster.team}'; ask them to stop (SendMessage, type shutdown_request) before "
-                "you found another, or go on with the team you have"
+                f"{_names(here)} on team '{roster.team}'. Continue with this team, or ask them to leave (SendMessage, "
+                "type shutdown_request) before you create another."
             )
         await desk.found(name, arguments.description)
-        return Result(f"founded team '{name}'; put tasks on its board and spawn teammates")
+        return Result(f"Created team '{name}'. You lead it now. Put tasks on its board, then start teammates.")
 
 
 class TeamDelete(Described):
@@ -65,16 +65,18 @@ class TeamDelete(Described):
         """Close the team, or say what stands in its way."""
         roster, name = desk.roster, arguments.team_name
         if name and name != roster.team:
-            raise ToolError(f"your team is '{roster.team}'; you cannot close '{name[:80]}'")
+            raise ToolError(f"Your team is '{roster.team}'. You cannot close '{name[:80]}'.")
         if not roster.home:
-            raise ToolError(f"team '{roster.team}' is where you are at home and stays; only one you founded is closed")
+            raise ToolError(
+                f"Team '{roster.team}' is your own and stays. You can close only a team that you made with TeamCreate."
+            )
         if (here := _here(desk)) and not arguments.force:
             raise ToolError(
-                f"{_names(here)}; ask them to stop (SendMessage, type shutdown_request) and close the team once they "
-                "have left, or set force"
+                f"{_names(here)}. Ask them to leave (SendMessage, type shutdown_request) and close the team after "
+                "that, or set force."
             )
         where = await desk.close()
-        return Result(f"closed team '{roster.team}'; all of it is kept in {where}")
+        return Result(f"Closed team '{roster.team}'. All of it is archived in {where}")
 
 
 def _here(desk: Desk) -> list[Member]:

@@ -51,8 +51,8 @@ async def update(desk: Desk, wanted: Update) -> Result:
         if not done:
             raise
         # What was done stands: a model told of the refusal alone would do it once more.
-        return _result(desk, wanted, f"{done}; the rest was refused: {error}", ok=False)
-    return _result(desk, wanted, done or "it was so before", ok=True)
+        return _result(desk, wanted, f"{done}. The rest was refused: {error}", ok=False)
+    return _result(desk, wanted, done or "Nothing changed: it was like this before", ok=True)
 
 
 def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
@@ -76,7 +76,7 @@ def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
 def found(board: Board, id_: int) -> Task:
     """Return a task; raise ToolError where there is none of this number."""
     if id_ not in board.tasks:
-        raise ToolError(f"there is no task #{id_}; TaskList shows those there are")
+        raise ToolError(f"There is no task #{id_}. TaskList shows all tasks.")
     return board.tasks[id_]
 
 
@@ -159,7 +159,7 @@ async def _set_status(desk: Desk, wanted: Update) -> str:
 
 async def _begin(desk: Desk, wanted: Update, cause: str) -> str:
     if wanted.owner not in (None, desk.me.name):
-        return f"to be begun by '{wanted.owner}'"
+        return f"'{wanted.owner}' will start it"
     return await _claim(desk, _task(desk, wanted), cause)
 
 
@@ -169,7 +169,7 @@ async def _release(desk: Desk, wanted: Update, cause: str) -> str:
     if task.status is Status.PENDING and (wanted.owner is not None or task.owner is None):
         return ""
     await desk.board.release(desk.me.name, task.id, _epoch(desk, wanted), cause=cause)
-    return "released"
+    return "given back"
 
 
 async def _complete(desk: Desk, wanted: Update, cause: str) -> str:
@@ -206,11 +206,11 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
     if why := refusal(desk.board.state, ending):
         raise ToolError(why)
     if desk.again:
-        raise ToolError(f"interrupted while verifying #{task.id}; complete it again")
+        raise ToolError(f"The verify command of #{task.id} was interrupted. Complete the task again.")
     before = await desk.workspace.revision()
     ran = await desk.workspace.run(task.verify, timeout_seconds=VERIFY_SECONDS, blob=f"{blob_name(desk.call)}.txt")
     if ran.exit != 0:
-        rest = [f"all of the output is in {ran.blob}"] if ran.blob else []
+        rest = [f"The whole output is in {ran.blob}."] if ran.blob else []
         raise ToolError("\n".join([failure(task, ran), tail(ran.output) or "(no output)", *rest]))
     return receipt.model_copy(update={"output": tail(ran.output), **at_commit(before, await desk.workspace.revision())})
 
@@ -225,7 +225,7 @@ def at_commit(before: Revision | None, after: Revision | None) -> dict[str, obje
 def failure(task: Task, ran: Ran) -> str:
     """Return how a verify command failed, without quoting it: a member wrote it."""
     how = ran.ended or f"exit status {ran.exit}"
-    return f"task #{task.id} is not done: its verify command failed with {how}; fix that, then complete it again"
+    return f"Task #{task.id} is not done: its verify command failed with {how}. Fix the cause, then complete it again."
 
 
 def tail(output: str) -> str:

@@ -245,7 +245,7 @@ class Command:
             raise ToolError("The command contains a NUL or an invalid character. Remove it.") from error
         except OSError as error:
             raise ToolError(
-                f"the command could not be started: {error.strerror}; try again, and tell the user if it keeps failing"
+                f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."
             ) from error
 
     def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:

@@ -90,7 +90,7 @@ class Cage:
                 return guarded(self.root)
         except OSError as error:
             raise ToolError(
-                f"the command could not be started: {error.strerror}; try again, and tell the user if it keeps failing"
+                f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."
             ) from error
 
 

@@ -27,7 +27,7 @@ Listing: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
 def opened(place: Place) -> Iterator[int]:
     """Hold a regular file open for reading; raise ToolError for anything else."""
     if not place.rest:
-        raise ToolError(f"{place.path} is a folder; name a file in it, glob lists them")
+        raise ToolError(f"{place.path} is a folder. Name a file in it: glob lists them.")
     if len(place.rest) > 1:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     try:
@@ -36,7 +36,7 @@ def opened(place: Place) -> Iterator[int]:
         if error.errno == errno.ENXIO:
             raise _special(place) from error
         if error.errno == errno.ELOOP:
-            raise ToolError(f"{place.path} was changed while it was opened; try again") from error
+            raise ToolError(f"{place.path} changed while it was opened. Try again.") from error
         raise
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -53,8 +53,8 @@ def content(place: Place, most: int = MAX_READ) -> bytes:
         data = b"" if size > most else _read(fd, most + 1)
     if max(size, len(data)) > most:
         raise ToolError(
-            f"{place.path} has {max(size, len(data)):,} bytes, more than the {most:,} that can be read at once; "
-            "use grep, or bash with head or sed, to see a part of it"
+            f"{place.path} has {max(size, len(data)):,} bytes, more than the {most:,} that can be read at once. "
+            "Use grep, or bash with head or sed, to see a part of it."
         )
     return data
 
@@ -72,7 +72,7 @@ def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
     `listing` has the path of what is unfinished on a list meanwhile.
     """
     if not place.rest:
-        raise ToolError(f"{place.path} is a folder; name a file in it")
+        raise ToolError(f"{place.path} is a folder. Name a file in it.")
     if known is not None and len(place.rest) > 1:
         raise _gone(place)
     while len(place.rest) > 1:
@@ -130,7 +130,7 @@ def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
     except FileNotFoundError as error:
         raise _gone(place) from error
     if not same:
-        raise ToolError(f"{place.path} has changed since it was read; read it again, then decide again")
+        raise ToolError(f"{place.path} changed since you read it. Read it again, then make your change.")
     if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(PermissionError):
             os.fchown(fd, old.st_uid, old.st_gid)
@@ -139,12 +139,12 @@ def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
 
 
 def _special(place: Place) -> ToolError:
-    return ToolError(f"{place.path} is no regular file; only those can be read and written")
+    return ToolError(f"{place.path} is not a regular file. Only regular files can be read and written.")
 
 
 def _unread(place: Place) -> ToolError:
-    return ToolError(f"{place.path} exists already and was not read; read it first, then decide again")
+    return ToolError(f"{place.path} already exists and you have not read it. Read it first.")
 
 
 def _gone(place: Place) -> ToolError:
-    return ToolError(f"{place.path} is not there any more; look what became of it, or write it as a new file")
+    return ToolError(f"{place.path} no longer exists. Look for it with glob, or write it as a new file.")

@@ -44,14 +44,14 @@ def alternatives(text: str) -> list[str]:
         else:
             done.append(one)
         if len(done) + len(todo) > MAX_ALTERNATIVES:
-            raise ToolError(f"this pattern stands for more than {MAX_ALTERNATIVES} others; use fewer braces")
+            raise ToolError(f"This pattern has more than {MAX_ALTERNATIVES} alternatives. Use fewer braces.")
     return done
 
 
 def _parts(text: str) -> Pattern:
     parts = tuple(part for part in text.split("/") if part not in ("", "."))
     if text.startswith("/") or ".." in parts:
-        raise ToolError("this pattern leads outside the workspace; write it relative to the root, without '..'")
+        raise ToolError("This pattern leads outside the workspace. Write it relative to the root, without '..'.")
     # A folder is no match itself: all that lies in it is.
     return (*parts, "**") if text.endswith("/") else parts
 

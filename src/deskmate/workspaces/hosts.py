@@ -68,7 +68,7 @@ def _allowed(line: str) -> Allowed:
     return Allowed(host, USUAL_PORTS if port is None else (port,), below)
 
 
-_SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], and :PORT behind it if that is not 80 or 443"
+_SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], with :PORT at its end if that is not 80 or 443"
 
 
 def endpoint(authority: str, port: int | None = None) -> Endpoint:

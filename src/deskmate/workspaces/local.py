@@ -129,7 +129,9 @@ class LocalWorkspace:
                 raise _ours(place)
             guarded = is_guarded(place.parts) or would_be_bare(self._root, place.parts)
             if guarded or place.passes(obeyed(self._root)):
-                raise ToolError(f"{place.path} is what git or agents obey; only the user changes it, ask for that")
+                raise ToolError(
+                    f"{place.path} controls git or agents, so only the user can change it. Ask the user to do it."
+                )
             put(place, data, known, self._unfinished.listing)
 
     def _refuse_ours(self, place: Place) -> None:
@@ -162,7 +164,7 @@ class LocalWorkspace:
     def _blob(self, path: str) -> bytes:
         with resolved(self._root, path) as place:
             if not self._is_own_blob(place.parts):
-                raise ToolError(f"{place.path} is no blob of '{self._member}'; use the path that was told")
+                raise ToolError(f"{place.path} is no blob of '{self._member}'. Use the path exactly as it was given.")
             return content(place, MAX_BLOB)
 
     def _blob_path(self, name: str) -> str:
@@ -184,9 +186,7 @@ class LocalWorkspace:
                     await to_thread.run_sync(found.walk)
                 in_time = not limit.cancelled_caught
             if not in_time:
-                raise ToolError(
-                    f"looking for files took more than {SEARCH_SECONDS:g} s; begin the pattern with a folder"
-                )
+                raise ToolError(f"The search took more than {SEARCH_SECONDS:g} s. Begin the pattern with a folder.")
             return await _beside(found.paths)
 
     async def _list(self, found: Found) -> bool:
@@ -209,15 +209,15 @@ class LocalWorkspace:
         end, output = await self._search(pattern, glob, paths)
         text = await _beside(lambda: self._confirmed(output.whole_lines()))
         if end.why is Why.TIME:
-            return Ran(None, text, f"stopped after {SEARCH_SECONDS:g} s; search in a folder, or for less")
+            return Ran(None, text, f"Stopped after {SEARCH_SECONDS:g} s. Search in one folder, or for less.")
         if end.why is Why.FLOOD:
-            return Ran(None, text, f"stopped after {SEARCH_BYTES:,} bytes of matches; search for less")
+            return Ran(None, text, f"Stopped after {SEARCH_BYTES:,} bytes of matches. Search for less.")
         if end.status not in (0, 1):
             # A file that cannot be read is told in the same way as a pattern that cannot: without files it is clear.
             check, output = await self._search(pattern, glob, [os.devnull], complains=True)
             if check.status not in (0, 1):
                 complaint = NAMED_PATTERN.sub("", output.lines().strip())
-                raise ToolError(f"this pattern cannot be searched for: {complaint}")
+                raise ToolError(f"The pattern is not valid: {complaint}")
         return Ran(0 if text else 1, text)
 
     async def _search(
@@ -275,7 +275,7 @@ class LocalWorkspace:
                 end = await self._execute(words, output, timeout_seconds, call=name, fds=(script,))
         text = output.text(self._blob_path(name))
         if end.why is Why.EXIT and end.ended:
-            text = f"{text.rstrip()}\n[{end.ended} left running in the background, now ended]".lstrip()
+            text = f"{text.rstrip()}\n[{end.ended} left running in the background, now stopped]".lstrip()
         status = end.status if end.why is Why.EXIT else None
         code = status if status is not None and status >= 0 else None
         met = self._sandbox.limits.met(status, text) if self._sandbox else ""
@@ -344,7 +344,7 @@ class LocalWorkspace:
             end = replace(end, why=Why.FLOOD)
         if not end.begun:
             said = (isinstance(sink, Output) and sink.lines().strip()) or "no reason was given"
-            raise ToolError(f"the sandbox could not be set up, so that nothing was run: {said}; tell the user")
+            raise ToolError(f"The command was not run: the sandbox could not be set up: {said}. Tell the user.")
         return end
 
 
@@ -353,7 +353,7 @@ def _allowed(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ours(place: Place) -> ToolError:
-    return ToolError(f"{place.path} belongs to the team's own records; use the task and message tools for those")
+    return ToolError(f"{place.path} belongs to the team's own records. Use the task and message tools instead.")
 
 
 def _protected(output: str) -> str:

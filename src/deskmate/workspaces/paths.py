@@ -84,7 +84,7 @@ class Place:
     def follow(self, path: str) -> None:
         """Go where a path leads; raise Outside, or ToolError for one that cannot be followed."""
         if len(path) > MAX_PATH or "\0" in path:
-            raise ToolError(f"{self.path} is no path; use one of at most {MAX_PATH:,} characters, none of them zero")
+            raise ToolError(f"{self.path} is not a path. Use at most {MAX_PATH:,} characters, and no zero byte.")
         todo = self._begin(path)
         while todo:
             match todo.pop():
@@ -159,11 +159,11 @@ class Place:
             return []
         self._links += 1
         if self._links > MAX_LINKS:
-            raise ToolError(f"{self.path} leads through more than {MAX_LINKS} links; name the file itself")
+            raise ToolError(f"{self.path} leads through more than {MAX_LINKS} links. Name the file itself.")
         return self._begin(target)
 
     def _outside(self) -> Outside:
-        return Outside(f"{self.path} lies outside the workspace; use a path inside {shown(str(self._root))}")
+        return Outside(f"{self.path} is outside the workspace. Use a path inside {shown(str(self._root))}.")
 
 
 def _identity(name: str, folder: int) -> Identity | None:
@@ -192,8 +192,8 @@ def telling(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise ToolError(f"{shown(path)} is not there; look for it with glob") from error
+        raise ToolError(f"{shown(path)} does not exist. Look for it with glob.") from error
     except UnicodeEncodeError as error:
-        raise ToolError(f"{shown(path)} is no path; it holds characters that no file name can") from error
+        raise ToolError(f"{shown(path)} is not a path: it has characters that no file name can have.") from error
     except OSError as error:
-        raise ToolError(f"{shown(path)} cannot be used: {error.strerror}; try another path") from error
+        raise ToolError(f"{shown(path)} cannot be used: {error.strerror}. Try another path.") from error

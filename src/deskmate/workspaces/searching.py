@@ -130,13 +130,13 @@ def _is_skipped(parts: Sequence[str]) -> bool:
 def _relative(root: Path, pattern: str) -> str:
     """Return a pattern relative to the root, one that names the root first too."""
     if not pattern.strip("/. "):
-        raise ToolError("this pattern matches nothing; write one like **/*.py")
+        raise ToolError("This pattern matches nothing. Write one like **/*.py.")
     if not pattern.startswith("/"):
         return pattern
     above = root.parts[1:]
     parts = tuple(part for part in pattern.split("/") if part)
     if parts[: len(above)] != above:
-        raise Outside(f"this pattern leads outside the workspace; write it relative to {root}")
+        raise Outside(f"This pattern leads outside the workspace. Write it relative to {root}.")
     return "/".join(parts[len(above) :])
 
 
@@ -193,7 +193,7 @@ def _by_rg(rg: str, glob: str) -> list[str]:
 
 def _by_grep(glob: str) -> Iterator[str]:
     if "/" in glob:
-        raise ToolError("without ripgrep, a glob names files alone, like *.py; name the folder in path")
+        raise ToolError("Without ripgrep, glob can only name files, like *.py. Name the folder in path.")
     yield from (
         "grep",
         "-rnbHIEs",

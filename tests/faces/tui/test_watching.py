@@ -62,7 +62,7 @@ def teams(asked: Asked) -> Say:
     if "away" not in told:
         return _founding(told, "api", 1)
     deletion = Use("TeamDelete", {"force": True})
-    return _founding(told, "web", 2) if "closed team 'api'" in told else Say("", [deletion])
+    return _founding(told, "web", 2) if "Closed team 'api'" in told else Say("", [deletion])
 
 
 def _founding(told: str, team: str, alices: int) -> Say:

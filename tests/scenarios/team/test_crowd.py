@@ -91,7 +91,7 @@ async def test_of_nineteen_who_edit_edges_at_once_each_is_seen_from_both_sides(s
             if hears(asked, "Now!"):
                 # Nobody takes these: they are for nobody here.
                 return Say(calls=[task(f"of {name}", role="nobody")])
-            if made := re.search(r"created #(\d+)", str(asked.results)):
+            if made := re.search(r"Created #(\d+)", str(asked.results)):
                 mine = int(made[1])
                 return Say(calls=[update(1, addBlocks=[mine]), update(mine, description=f"by {name}")])
             return Say("Well.")
@@ -128,7 +128,7 @@ async def test_of_many_who_claim_one_task_at_once_one_has_it_and_the_others_are_
     (claim,) = [event for event in played.streams.board_events if isinstance(event, Claimed)]
     first = {name: played.results(name)[0] for name in crowd}
     assert first.pop(claim.by)[0]
-    assert set(first.values()) == {(False, f"task #1 is owned by '{claim.by}'; ask {claim.by} or pick another")}
+    assert set(first.values()) == {(False, f"Task #1 belongs to '{claim.by}'. Ask {claim.by}, or choose another task.")}
     assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.COMPLETED, claim.by)
 
 

@@ -38,7 +38,7 @@ def lead(asked: Asked) -> Say:
         return Say(FINAL)
     if "You lead team 'web' now" not in words:
         return Say(calls=[Use("TeamCreate", {"team_name": "web", "description": "the web page"})])
-    if "created #1" not in words:
+    if "Created #1" not in words:
         return Say(calls=[Use("TaskCreate", {"subject": "write page.html", "role": "web"})])
     if "agent_id wendy@web" not in words:
         return Say(calls=[Use("Task", {"name": "wendy", "role": "web", "prompt": "Take tasks.", "team_name": "web"})])
@@ -120,7 +120,7 @@ def force(asked: Asked) -> Say:
 async def test_with_force_whoever_is_still_there_is_asked_to_stop_first(stage: Stage) -> None:
     played = await stage.play(lambda asked: force(asked) if who(asked) == LEAD else Say("I rest."))
     (archived,) = (stage.place / ".teams/.archive").iterdir()
-    assert played.outcome.text == f"closed team 'web'; all of it is kept in .teams/.archive/{archived.name}"
+    assert played.outcome.text == f"Closed team 'web'. All of it is archived in .teams/.archive/{archived.name}"
     left = [body for body in lines(stage, f".teams/.archive/{archived.name}/team/roster.jsonl") if "agreed" in body]
     assert [(body["name"], body["agreed"]) for body in left] == [("wendy", True)]
     assert list((stage.place / ".teams/main").glob("wendy*")) == []
