@@ -32,7 +32,7 @@ def mail(words: str) -> Use:
 def wait_for(asked: Asked, seconds: int) -> Use:
     """Return a call that waits for what the model was told is running."""
     words = next(text for text in told(asked) if RUNNING in text)
-    return Use("TaskOutput", {"task_id": words.split("- ")[1].split(":")[0], "timeout": seconds})
+    return Use("TaskOutput", {"task_id": words.split("- ")[1].split(":")[0], "timeout": seconds, "block": True})
 
 
 # -- background commands ----------------------------------------------------------------------------
