@@ -102,7 +102,7 @@ def _requests(parts: PromptParts, truth: Truth) -> Iterator[str]:
         if truth.is_open_plan(id_, planner):
             if not names(parts.told, id_):
                 yield f"the plan {id_} of {planner} waits for an answer, and the prompt does not have its id"
-        else:
+        elif not truth.was_open_in_summary(id_, planner):
             for section in parts.sections:
                 if any(names(line, id_) and _OPEN.search(line) for line in section.lines):
                     yield f"the plan {id_} of {planner} is called open, and it was answered or {planner} left"

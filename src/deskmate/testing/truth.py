@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from deskmate.core import boards, rosters
-from deskmate.core.entries import Compacted, Entry, Heard, Noticed, Said, Started
+from deskmate.core.entries import Compacted, Did, Entry, Heard, Noticed, Said, Started
 from deskmate.core.members import EMPTY as NOBODY
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -74,11 +74,23 @@ class Truth:
         return self.me.kind is not Kind.SUBAGENT
 
     @property
+    def _summed_up(self) -> int:
+        return max((number for number, entry in self.entries if isinstance(entry, Compacted)), default=0)
+
+    @property
     def noticed_in_summary(self) -> int:
         """The record of the roster up to which the asker knew the team when its last summary was made."""
-        summed_up = max((number for number, entry in self.entries if isinstance(entry, Compacted)), default=0)
-        noticed = (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < summed_up)
-        return max(noticed, default=0)
+        upto = self._summed_up
+        return max(
+            (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < upto), default=0
+        )
+
+    def was_open_in_summary(self, id_: str, planner: str) -> bool:
+        """Tell whether a plan was settled only after the asker's last summary, which may call it open."""
+        dids = (entry for number, entry in self.entries if number > self._summed_up and isinstance(entry, Did))
+        member, upto = self.roster.members[planner], self.noticed_in_summary
+        left = not member.here and member.status.number > upto
+        return left or member.verdict_in > upto or any(did.answered and did.answered.request_id == id_ for did in dids)
 
     @property
     def knows_environment(self) -> bool:
