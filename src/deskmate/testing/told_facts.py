@@ -25,6 +25,8 @@ _COMPLETED = re.compile(r"^#(\d+) \[completed\]|#(\d+) (?:is |was )?completed\b"
 _SENT = re.compile(r"\b(?:sent|submitted) to |\basked |\btold |\bagreed\b|\brefused:")
 # Tools whose names are no common words.
 _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")
+# A sentence that says what cannot be used.
+_REFUSAL = re.compile(r"[^.\n]*\b(?:cannot use|does not work|have no)\b[^.\n]*")
 _ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
 _HERE = re.compile(r"\bhere (?:are|is) ([\w-]+(?:(?:, | and )[\w-]+)*)")
 _BLOB = re.compile(r"(?<!\S)(\S*blobs/[\w.-]+\w)")
@@ -81,7 +83,7 @@ def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 def _missing_tools(parts: PromptParts, part: Part, text: str) -> Iterator[str]:
     # Why a call of a tool failed may name that tool.
-    for tool in sorted(set(_TOOL.findall(text)) - parts.offered - {part.tool}):
+    for tool in sorted(set(_TOOL.findall(_REFUSAL.sub("", text))) - parts.offered - {part.tool}):
         yield f"a {part.source} speaks of {tool}, which is not on offer: {_shown(text)}"
 
 
@@ -155,7 +157,7 @@ def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
     """Yield what is told again in the same context though nothing has changed."""
     yield from _mail_twice(parts, truth)
     yield from _tasks_twice(truth)
-    notices = [entry for _, entry in truth.in_context if isinstance(entry, Noticed) and entry.roster]
+    notices = truth.notices_of_this_team()
     news = list(map(id, _news(parts, truth)))
     for place, notice in enumerate(notices):
         for earlier in notices[:place] if id(notice) in news else ():

@@ -88,9 +88,11 @@ class Truth:
     def was_open_in_summary(self, id_: str, planner: str) -> bool:
         """Tell whether a plan was settled only after the asker's last summary, which may call it open."""
         dids = (entry for number, entry in self.entries if number > self._summed_up and isinstance(entry, Did))
-        member, upto = self.roster.members[planner], self.noticed_in_summary
-        left = not member.here and member.status.number > upto
-        return left or member.verdict_in > upto or any(did.answered and did.answered.request_id == id_ for did in dids)
+        member, upto = self.roster.members.get(planner), self.noticed_in_summary
+        # Of a team that the lead went away from, nothing more is known.
+        left = member is None or (not member.here and member.status.number > upto)
+        verdict_in = member.verdict_in if member else 0
+        return left or verdict_in > upto or any(did.answered and did.answered.request_id == id_ for did in dids)
 
     @property
     def knows_environment(self) -> bool:
@@ -113,6 +115,15 @@ class Truth:
         """The entries that the prompt is made of: those after what a summary stands for."""
         upto = next((entry.upto for _, entry in reversed(self.entries) if isinstance(entry, Compacted)), 0)
         return [(number, entry) for number, entry in self.entries if number > upto]
+
+    def notices_of_this_team(self) -> list[Noticed]:
+        """Return the notices in the context that tell of the team the asker works in now."""
+        found: list[Noticed] = []
+        for _, entry in self.in_context:
+            if isinstance(entry, Noticed):
+                # A lead that went to another team starts over: its members may have the same names.
+                found = [*found, entry] if entry.away is None else []
+        return [entry for entry in found if entry.roster]
 
     def heard_plans(self) -> list[tuple[str, str]]:
         """Return the plans that this agent was shown: request and planner."""
