@@ -101,7 +101,7 @@ def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
     world.mail(USER, Plain(content="Mind the cache."))
     assert decide(world.view) == Act((calls[0],))
     world.mail(USER, Interrupt())
-    assert decide(world.view) == Settle(tuple(calls), "skipped: something more urgent came; read it first")
+    assert decide(world.view) == Settle(tuple(calls), "Skipped: something more urgent came. Read it first.")
 
 
 def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:

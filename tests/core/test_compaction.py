@@ -352,7 +352,7 @@ def test_what_came_in_since_the_model_spoke_survives() -> None:
         '- <teammate-message sender="bob" type="message">not yet</teammate-message>\n'
         "- task #3\n"
         '- <task-notification id="b1" status="done"></task-notification>\n'
-        "- (Some mail could not be read; ask its sender to send it again:\n- record 3: torn\n)"
+        "- (Some mail could not be read. Ask its sender to send it again:\n- record 3: torn\n)"
     )
 
 

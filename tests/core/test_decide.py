@@ -185,7 +185,7 @@ class TestCalls:
     def test_a_tool_with_an_endless_name_is_refused_in_few_words(self) -> None:
         world = idle()
         (call,) = says(world, "x" * 100_000)
-        told = f"there is no tool '{'x' * 80}' for you now; use one of those you were given"
+        told = f"There is no tool '{'x' * 80}' for you now. Use one of those you were given."
         assert decide(world.view) == Settle((call,), told)
 
     @pytest.mark.parametrize(("tool", "again"), [("read_file", True), ("SendMessage", True), ("bash", False)])
@@ -221,7 +221,7 @@ class TestCalls:
         assert list(world.memory.requests) == [edit]
         world.mail(USER, PermissionResponse(request_id=edit, approve=True))
         # What nobody was asked about gives way to the user's words, as always.
-        assert world.step() == Settle((after,), "skipped: something more urgent came; read it first")
+        assert world.step() == Settle((after,), "Skipped: something more urgent came. Read it first.")
         assert [world.step(), world.step()] == [Act((edit,)), Think()]
 
     @pytest.mark.parametrize(

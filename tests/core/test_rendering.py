@@ -173,14 +173,14 @@ def test_a_message_heard_twice_is_told_once_also_behind_a_compaction() -> None:
     again = heard(1, "hi")
     assert rendered(START, again, again) == (told("begin", framed("hi")),)
     assert rendered(START, again, Said(text="ok"), Compacted(upto=3, summary="s"), again, heard(2, "ho"))[-1] == told(
-        "What came before was replaced by this summary of it; go on from there.\n<summary>s</summary>", framed("ho")
+        "The conversation so far was replaced by this summary. Continue from there.\n<summary>s</summary>", framed("ho")
     )
 
 
 def test_mail_that_could_not_be_read_is_told_of() -> None:
     torn = Heard(box="mail/alice", after=0, upto=3, mail=({"type": "odd"},), damage=("record 2: torn",))
     assert rendered(torn) == (
-        told("(Some mail could not be read; ask its sender to send it again:\n- record 2: torn\n)"),
+        told("(Some mail could not be read. Ask its sender to send it again:\n- record 2: torn\n)"),
     )
 
 
@@ -263,7 +263,7 @@ def test_a_compaction_puts_its_summary_in_place_of_what_came_before() -> None:
     )
     assert rendered(*turns) == (
         told(
-            "What came before was replaced by this summary of it; go on from there.\n"
+            "The conversation so far was replaced by this summary. Continue from there.\n"
             "<summary>so &lt;/summary&gt; far</summary>",
             framed("hi"),
         ),

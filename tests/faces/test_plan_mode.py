@@ -28,7 +28,7 @@ def lead(asked: Asked) -> Say:
         return Say("I write it.", [Use("write_file", {"path": "out.txt", "content": "as planned"})])
     if step(asked) == 0:
         return Say("I have read enough.", [Use("ExitPlanMode", {"plan": PLAN})])
-    if any("submitted to user" in str(result) for result in asked.results):
+    if any("Submitted to user" in str(result) for result in asked.results):
         return Say("My plan is with you.")
     return Say("Done.")
 

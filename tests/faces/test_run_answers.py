@@ -37,7 +37,7 @@ def sends_a_subagent(asked: Asked) -> Say:
     """Send a subagent whose answer comes in pieces, and repeat what it answered."""
     if "Count to four" in asked.system or hears(asked, "Count to four"):
         return Say("One, two,", end="length")
-    if hears(asked, "ran out of room"):
+    if hears(asked, "was cut here because it was too long"):
         return Say(" three, four.")
     if asked.results:
         return Say(f"It said: {asked.results[0].text}")

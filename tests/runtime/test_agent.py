@@ -100,7 +100,7 @@ async def test_an_interrupt_that_comes_just_before_a_call_is_run_skips_it() -> N
 
     floor = await Floor.opened([uses("write_file", path="a", content="1")], workspace=Watched())
     assert await floor.turn("go") == Rest()
-    assert [text for _, _, text in await floor.results()] == ["skipped: something more urgent came; read it first"]
+    assert [text for _, _, text in await floor.results()] == ["Skipped: something more urgent came. Read it first."]
     assert floor.bench.files == {}
 
 

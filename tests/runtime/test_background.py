@@ -78,7 +78,10 @@ async def test_its_id_comes_at_once_and_its_end_wakes_the_agent() -> None:
         id_ = did.background
         assert id_ is not None
         assert ID.fullmatch(id_)
-        assert did.text == f"started in the background as {id_}; look with TaskOutput, end it with TaskStop"
+        assert (
+            did.text
+            == f"Started in the background as {id_}. You are notified when it ends. TaskOutput shows its output."
+        )
         assert floor.bench.running == ["make"]
         # By now it sleeps, and nothing but the end can wake it.
         await turns(200)
@@ -171,7 +174,7 @@ async def test_an_errand_can_be_sent_in_the_background() -> None:
     assert await ended(floor) == [("completed", "Nothing there.")]
     ((_, ok, text),) = await floor.results()
     assert ok
-    assert re.fullmatch(r"sent in the background as a[0-9a-f]{6}; .*", text)
+    assert re.fullmatch(r"Started in the background as a[0-9a-f]{6}\. .*", text)
 
 
 # -- looking at it and ending it --------------------------------------------------------------------

@@ -108,7 +108,7 @@ async def crash() -> Ran:
 @pytest.mark.parametrize(
     ("step", "words"),
     [
-        pytest.param(uses("fly"), ["'fly'", "use one of those you were given"], id="no such tool"),
+        pytest.param(uses("fly"), ["'fly'", "Use one of those you were given"], id="no such tool"),
         pytest.param(uses("Skill", skill="release"), ["'Skill'", "there are bash, read_file"], id="not here"),
         pytest.param(uses("read_file"), ["path: Field required", "it takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),
@@ -187,7 +187,7 @@ async def test_an_interrupt_cuts_a_running_tool_and_the_agent_rests_until_the_us
         assert floor.bench.running == []
         assert await floor.results() == [
             ("lead:3.0", False, CUT),
-            ("lead:3.1", False, "skipped: something more urgent came; read it first"),
+            ("lead:3.1", False, "Skipped: something more urgent came. Read it first."),
         ]
         assert len(floor.scripted.prompts) == 1
         await floor.say("go on")
@@ -252,7 +252,7 @@ async def test_the_users_words_let_a_running_call_end_and_skip_those_not_begun()
         await floor.say("wait, something else")
         gate.set()
         await floor.until_status("idle")
-    skipped = "skipped: something more urgent came; read it first"
+    skipped = "Skipped: something more urgent came. Read it first."
     assert [text for _, _, text in await floor.results()] == ["waited for", skipped, skipped]
     assert last_told(floor.scripted.prompts[1]) == ["waited for", skipped, skipped, "wait, something else"]
 

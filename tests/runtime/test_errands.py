@@ -69,8 +69,8 @@ async def test_an_explorer_that_tries_to_run_something_is_told_that_it_cannot() 
     floor = await Floor.opened(cast([sent(subagent_type="Explore"), "Done."], [tries, "I may not."]))
     await floor.turn("go")
     assert [(ok, text[:27]) for _, ok, text in await floor.results(CALL)] == [
-        (False, "there is no tool 'bash' for"),
-        (False, "there is no tool 'write_fil"),
+        (False, "There is no tool 'bash' for"),
+        (False, "There is no tool 'write_fil"),
     ]
     assert (floor.bench.asked, floor.bench.files) == ([], {})
 
@@ -80,7 +80,7 @@ async def test_a_subagent_can_send_no_other() -> None:
     floor = await Floor.opened(cast([sent(), "Done."], [sent("you do it"), "By myself, then."]))
     await floor.turn("go")
     ((_, ok, text),) = await floor.results(CALL)
-    assert (ok, text) == (False, "there is no tool 'Task' for you now; use one of those you were given")
+    assert (ok, text) == (False, "There is no tool 'Task' for you now. Use one of those you were given.")
     assert await floor.results() == [(CALL, True, "By myself, then.")]
 
 

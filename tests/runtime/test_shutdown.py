@@ -160,7 +160,7 @@ async def test_what_runs_comes_to_its_end_and_what_has_not_begun_is_skipped() ->
         await she.over.wait()
     assert (she.end, await outcomes(she.floor)) == (
         AGREED,
-        [True, "skipped: something more urgent came; read it first", True],
+        [True, "Skipped: something more urgent came. Read it first.", True],
     )
 
 

@@ -100,7 +100,7 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
 
     assert not ok
     assert why == (
-        "completing this task runs a command, and you have no bash. "
+        "Completing this task runs a command, and you have no bash. "
         "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash."
     )
     assert (bench.asked, board.tasks[1].status) == ([], Status.IN_PROGRESS)
@@ -135,7 +135,7 @@ async def test_a_lead_that_delegates_creates_tasks_with_a_command_and_completes_
     (_, made, _), (_, completed, why) = await floor.results()
     assert (made, completed) == (True, False)
     assert why == (
-        "completing this task runs a command, and you have no bash. "
+        "Completing this task runs a command, and you have no bash. "
         "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it."
     )
     assert floor.bench.asked == []
@@ -167,7 +167,7 @@ async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> N
         await floor.until_status("idle")
 
     assert floor.bench.asked == []
-    assert (await floor.results())[1][2].startswith("completing this task runs a command, and you have no bash")
+    assert (await floor.results())[1][2].startswith("Completing this task runs a command, and you have no bash")
 
 
 @pytest.mark.behaviour("permission", "resume")

@@ -25,7 +25,7 @@ from tests.tools.asking import Asking
 pytestmark = pytest.mark.anyio
 PROJECT, MIGRATION = "my-project", "rest-to-graphql"
 MEMBERS = ("researcher", "frontend", "backend", "coder")
-STAYS = "it works now; it writes to you by mail, and you are told when it rests. Do not wait or poll."
+STAYS = "It works now. You are notified when it writes to you or is idle. Do not wait or poll."
 
 
 # -- words ------------------------------------------------------------------------------------------
@@ -121,7 +121,8 @@ async def test_the_lead_asks_a_teammate_to_leave(arguments: dict[str, Any]) -> N
     lead, asked = await asking.seat(), await asking.seat(arguments["recipient"])
     told = await lead.told("SendMessage", type="shutdown_request", **arguments)
     (request,) = lead.memory.requests
-    assert told == f"asked {arguments['recipient']} to shut down (request {request}); you will be told, do not wait"
+    asked_to_leave = f"Asked {arguments['recipient']} to leave (request {request})."
+    assert told == f"{asked_to_leave} You are notified when it has left or refuses. Do not wait."
     words = arguments.get("content", "")
     assert await asked.hear() == [(LEAD, ShutdownRequest(request_id=request, content=words))]
     assert asked.memory.demands == {request: LEAD}
@@ -131,10 +132,10 @@ async def test_the_lead_asks_a_teammate_to_leave(arguments: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        ({"approve": True}, "agreed: you leave the team now"),
+        ({"approve": True}, "You agreed: you leave the team now."),
         (
             {"approve": False, "content": "Still working on task #3, need 5 more minutes"},
-            "refused: lead will read why; go on",
+            "You refused: lead will read why. Continue your work.",
         ),
     ],
 )
@@ -180,7 +181,7 @@ async def test_a_plan_is_handed_in_and_the_lead_hears_it() -> None:
     planner = await asking.seat("backend", planning=True)
     told = await planner.told("ExitPlanMode", plan="1. Add the schema. 2. Port the resolvers.")
     (request,) = planner.memory.requests
-    assert told == f"submitted to lead (request {request}); end your turn and wait for the answer"
+    assert told == f"Submitted to lead (request {request}). End your turn: the answer wakes you."
     plan = PlanRequest(request_id=request, content="1. Add the schema. 2. Port the resolvers.")
     assert await (await asking.seat()).hear() == [("backend", plan)]
 

@@ -148,7 +148,7 @@ async def test_an_errand_returns_the_last_words_of_the_subagent(desk: PlainDesk)
 async def test_an_errand_in_the_background_returns_its_id_and_goes_on(desk: PlainDesk) -> None:
     sent = await desk.use("Task", prompt="plan it", subagent_type="Plan", run_in_background=True)
     assert sent == Result(
-        "sent in the background as a000000; look with TaskOutput, end it with TaskStop", background="a000000"
+        "Started in the background as a000000. You are notified when it ends. TaskStop stops it.", background="a000000"
     )
     assert await desk.use("TaskOutput", task_id="a000000") == Result("Plan did: plan it")
 

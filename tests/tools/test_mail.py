@@ -123,7 +123,7 @@ async def test_a_broadcast_that_reaches_nobody_has_failed(team: Colleagues) -> N
 
 async def test_a_broadcast_of_a_team_of_one_is_refused() -> None:
     alone = await (await Colleagues.gathered()).desk(LEAD)
-    with pytest.raises(ToolError, match="nobody else"):
+    with pytest.raises(ToolError, match="Nobody else"):
         await alone.send(type="broadcast", content="Hello?")
 
 
@@ -164,7 +164,7 @@ async def test_a_teammate_that_agrees_tells_who_asked_and_stops(team: Colleagues
 async def test_a_teammate_that_refuses_says_why_and_goes_on(team: Colleagues) -> None:
     request = await team.ask_to_stop("bob")
     bob, lead = await team.desk("bob"), await team.desk(LEAD)
-    with pytest.raises(ToolError, match="say why"):
+    with pytest.raises(ToolError, match="Say why"):
         await bob.send(type="shutdown_response", request_id=request, approve=False, content=" ")
     result = await bob.send(type="shutdown_response", request_id=request, approve=False, content="Still on #3.")
     assert result.answered == Answered(request_id=request, approve=False)
@@ -258,7 +258,7 @@ def without(letter: dict[str, Any], *fields: str) -> dict[str, Any]:
         (without(ANSWER, "approve"), "needs approve"),
         (without(PLAN, "recipient"), "needs recipient"),
         (without(PLAN, "request_id", "approve"), "needs approve and request_id"),
-        ({**PLAN, "approve": False}, "say why"),
+        ({**PLAN, "approve": False}, "Say why"),
         ({"recipient": "bob", "content": "Yes.", "approve": True}, "has no approve"),
         ({"type": "broadcast", "content": "Yes.", "request_id": "bob:3.0"}, "has no request_id"),
         ({**SHUTDOWN, "request_id": "mine", "approve": True}, "has no approve and no request_id"),
@@ -267,7 +267,7 @@ def without(letter: dict[str, Any], *fields: str) -> dict[str, Any]:
         ({**PLAN, "recipient": "lead", "request_id": "lead:3.0"}, "'lead' is you"),
         ({**SHUTDOWN, "recipient": "user"}, "not to the user"),
         ({**PLAN, "recipient": "user"}, "not to the user"),
-        ({"recipient": "bob", "content": "Hello.", "team_name": "api"}, "you are in team 'web'"),
+        ({"recipient": "bob", "content": "Hello.", "team_name": "api"}, "You are on team 'web'"),
         (ANSWER, "no open shutdown request 'lead:9.0'; none is open"),
     ],
 )
@@ -283,7 +283,7 @@ async def test_what_a_letter_lacks_or_has_no_place_for_is_named_and_nothing_is_s
 @pytest.mark.parametrize("letter", [SHUTDOWN, PLAN])
 async def test_only_the_lead_asks_to_leave_and_answers_plans(team: Colleagues, letter: dict[str, Any]) -> None:
     for name in ("alice", "bob"):
-        with pytest.raises(ToolError, match="only the lead"):
+        with pytest.raises(ToolError, match="Only the lead"):
             await (await team.desk(name)).send(**letter)
     assert await team.hear("bob") == []
 

@@ -38,7 +38,7 @@ async def answer(team: Colleagues, request_id: str, *, approve: bool, content: s
 async def test_a_plan_goes_to_the_lead_and_is_remembered_as_open(team: Colleagues, planner: LetterDesk) -> None:
     result = await planner.use("ExitPlanMode", plan="Rename, then test.")
     assert result == Result(
-        "submitted to lead (request bob:2.0); end your turn and wait for the answer",
+        "Submitted to lead (request bob:2.0). End your turn: the answer wakes you.",
         opened=Opened(request_id="bob:2.0", shake=Shake.PLAN, asked=LEAD),
     )
     assert planner.memory.requests == {"bob:2.0": Request("bob:2.0", Shake.PLAN, LEAD)}
@@ -109,7 +109,7 @@ async def test_a_teammate_approves_neither_its_own_plan_nor_that_of_another(
     await planner.use("ExitPlanMode", plan="Rename.")
     request = planner.call
     for name in ("bob", "alice"):
-        with pytest.raises(ToolError, match="only the lead"):
+        with pytest.raises(ToolError, match="Only the lead"):
             await (await team.desk(name)).send(
                 type="plan_approval_response", recipient="bob", request_id=request, approve=True
             )

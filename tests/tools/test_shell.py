@@ -50,7 +50,8 @@ async def test_a_command_in_the_background_returns_its_id_and_runs_on(
     workspace.ran = Ran(0, "served")
     started = await desk.use("bash", command="serve", run_in_background=True)
     assert started == Result(
-        "started in the background as b000000; look with TaskOutput, end it with TaskStop", background="b000000"
+        "Started in the background as b000000. You are notified when it ends. TaskOutput shows its output.",
+        background="b000000",
     )
     assert workspace.asked == []
     assert await desk.use("TaskOutput", task_id="b000000") == Result("served")

@@ -38,8 +38,7 @@ def joined(lead: LetterDesk, name: str) -> dict[str, Any]:
 async def test_a_name_makes_a_teammate_that_stays(lead: LetterDesk) -> None:
     result = await lead.use("Task", prompt="Own the backend.", name="backend", team_name="web")
     assert result == Result(
-        "agent_id backend@web\n"
-        "it works now; it writes to you by mail, and you are told when it rests. Do not wait or poll."
+        "agent_id backend@web\nIt works now. You are notified when it writes to you or is idle. Do not wait or poll."
     )
     plain = Joined(name="backend", prompt="Own the backend.", cause="lead:2.0", at=0.0)
     assert joined(lead, "backend") == plain.model_dump(exclude={"at"})
@@ -82,8 +81,8 @@ async def test_a_teammate_that_must_plan_joins_to_plan_and_has_the_mode_of_the_t
     assert (joined(lead, "backend")["plan"], lead.roster.mode_of("backend")) == (True, Mode.ACCEPT_EDITS)
     assert result == Result(
         "agent_id backend@web\n"
-        "it plans first and hands in its plan to you; "
-        "it writes to you by mail, and you are told when it rests. Do not wait or poll."
+        "It plans first and submits its plan to you. "
+        "You are notified when it writes to you or is idle. Do not wait or poll."
     )
 
 
@@ -117,11 +116,11 @@ async def test_a_name_that_is_reserved_or_malformed_is_refused(lead: LetterDesk,
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"name": "backend", "team_name": "api"}, "your team is 'web'"),
-        ({"name": "backend", "run_in_background": True}, "leave run_in_background out"),
-        ({"team_name": "web"}, "team_name is for a teammate"),
-        ({"role": "tests", "mode": "plan"}, "role, mode is for a teammate"),
-        ({"plan_mode_required": True, "model": "openai:small"}, "model, plan_mode_required is for a teammate"),
+        ({"name": "backend", "team_name": "api"}, "Your team is 'web'"),
+        ({"name": "backend", "run_in_background": True}, "Leave run_in_background out"),
+        ({"team_name": "web"}, "team_name is only for a teammate"),
+        ({"role": "tests", "mode": "plan"}, "role, mode is only for a teammate"),
+        ({"plan_mode_required": True, "model": "openai:small"}, "model, plan_mode_required is only for a teammate"),
     ],
 )
 async def test_what_does_not_go_together_is_refused_with_the_reason(

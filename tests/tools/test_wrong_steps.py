@@ -201,8 +201,8 @@ async def test_who_has_lost_its_claim_is_told_who_has_the_task_now(team: Asking)
 
 # -- mail -------------------------------------------------------------------------------------------
 
-TEAM_OF_ONE = "nobody else is on the team; there is no one to broadcast to"
-NOBODY = "is nobody's name; name one member, or send a broadcast to reach every other agent"
+TEAM_OF_ONE = "Nobody else is on the team, so there is no one to broadcast to."
+NOBODY = "is not a member. Name one member, or send a broadcast to reach every other agent."
 
 
 @pytest.mark.behaviour("send")
@@ -213,8 +213,8 @@ NOBODY = "is nobody's name; name one member, or send a broadcast to reach every 
         ("zoe", f"'zoe' is not on this team; {HERE}"),
         ("B0b", f"'B0b' is not on this team; {HERE}"),
         ("carol", f"'carol' has left; {HERE}"),
-        ("lead", "'lead' is you; write to someone else"),
-        ("Lead@Web", "'lead' is you; write to someone else"),
+        ("lead", "'lead' is you. Write to another member."),
+        ("Lead@Web", "'lead' is you. Write to another member."),
         ("all", f"'all' {NOBODY}"),
         ("everyone", f"'everyone' {NOBODY}"),
         ("anyone@web", f"'anyone' {NOBODY}"),
@@ -269,16 +269,16 @@ async def test_a_shutdown_is_answered_once_by_whom_it_was_asked_and_with_its_own
             f"there is no open shutdown request '{shown}'; open are {bobs}"
         )
     assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs, "recipient": "alice"}) == (
-        f"request '{bobs}' was made by lead; leave recipient out"
+        f"Request '{bobs}' was made by lead. Leave recipient out."
     )
     assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs, "approve": False}) == (
-        "a refusal needs content: say why"
+        "A refusal needs content. Say why."
     )
     assert await refusal(team, "bob", "SendMessage", {"type": "plan_approval_response", "request_id": bobs, **YES}) == (
-        "only the lead may send a plan_approval_response; write a message to lead instead"
+        "Only the lead can send a plan_approval_response. Send a message to lead instead."
     )
     assert await refusal(team, "bob", "SendMessage", {"recipient": LEAD, "content": "Yes.", "request_id": bobs}) == (
-        "a message has no request_id; to answer a request, set the type of the answer"
+        "A message has no request_id. To answer a request, set the type of the answer."
     )
     await bob.told("SendMessage", **answer, request_id=bobs)
     assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs}) == (
@@ -290,7 +290,7 @@ async def test_a_shutdown_is_answered_once_by_whom_it_was_asked_and_with_its_own
 @pytest.mark.parametrize("recipient", ["alice", "bob", LEAD, USER])
 async def test_a_teammate_asks_nobody_to_leave(team: Asking, recipient: str) -> None:
     assert await refusal(team, "bob", "SendMessage", {"type": "shutdown_request", "recipient": recipient}) == (
-        "only the lead may send a shutdown_request; write a message to lead instead"
+        "Only the lead can send a shutdown_request. Send a message to lead instead."
     )
 
 
@@ -299,24 +299,24 @@ async def test_a_plan_is_approved_by_the_lead_to_who_made_it_and_by_nobody_else(
     await team.join("dora")
     planner = await team.seat("dora", planning=True)
     assert await refusal(team, "dora", "ExitPlanMode", {"plan": " \n"}) == (
-        "the plan is blank; say what you will change, where, and how you check it"
+        "The plan is blank. Say what you will change, where, and how you will check it."
     )
     await planner.told("ExitPlanMode", plan="Rename.")
     await (await team.seat()).hear()
     (request,) = planner.memory.requests
     answer = {"type": "plan_approval_response", "request_id": request, "recipient": "dora", **YES}
     steps = [
-        ("dora", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
-        ("alice", answer, "only the lead may send a plan_approval_response; write a message to lead instead"),
+        ("dora", answer, "Only the lead can send a plan_approval_response. Send a message to lead instead."),
+        ("alice", answer, "Only the lead can send a plan_approval_response. Send a message to lead instead."),
         (LEAD, {**answer, "recipient": "bob"}, f"bob has no open plan '{request}'. Open: {request} from dora."),
-        (LEAD, {**answer, "recipient": LEAD}, "'lead' is you; write to someone else"),
-        (LEAD, {**answer, "recipient": USER}, "a plan_approval_response goes to a teammate, not to the user; …"),
+        (LEAD, {**answer, "recipient": LEAD}, "'lead' is you. Write to another member."),
+        (LEAD, {**answer, "recipient": USER}, "A plan_approval_response goes to a teammate, not to the user. …"),
         (
             LEAD,
             {**answer, "recipient": "carol", "request_id": "carol:1.0"},
             f"carol has no open plan 'carol:1.0'. Open: {request} from dora.",
         ),
-        (LEAD, {**answer, "approve": False}, "a refusal needs content: say why"),
+        (LEAD, {**answer, "approve": False}, "A refusal needs content. Say why."),
         (LEAD, {"type": "shutdown_response", "request_id": request, **YES}, "there is no open shutdown request …"),
     ]
     for who, letter, why in steps:
@@ -348,7 +348,7 @@ async def test_answers_to_a_plan_that_is_none_or_was_answered_change_nothing(tea
 @pytest.mark.parametrize("who", [LEAD, "alice"])
 async def test_who_does_not_plan_has_nothing_to_hand_in(team: Asking, who: str) -> None:
     assert await refusal(team, who, "ExitPlanMode", {"plan": "Rename."}) == (
-        "you are not in plan mode; there is nothing to approve, go on with the work"
+        "You are not in plan mode, so there is nothing to approve. Do the work."
     )
 
 
@@ -376,10 +376,16 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Askin
         ({"name": "all"}, "the member name 'all' is reserved; choose another than all, anyone, everyone, lead, …"),
         ({"name": "\x00"}, f"'\\x00' is no member name; {NAME}"),
         ({"name": HUGE}, f"'{'x' * 79} is no member name; {NAME}"),
-        ({"name": "dora", "team_name": "api"}, "there is no team 'api' for you to add to; your team is 'web'"),
-        ({"name": "dora", "run_in_background": True}, "a teammate always works beside you; leave run_in_background …"),
-        ({"name": "dora", "mode": "bypass"}, "mode bypass is wider than your own, default; ask for default or less, …"),
-        ({"team_name": "web"}, "team_name is for a teammate; give it a name, or leave that out for a subagent"),
+        (
+            {"name": "dora", "team_name": "api"},
+            "You cannot add to team 'api'. Your team is 'web': leave team_name out.",
+        ),
+        ({"name": "dora", "run_in_background": True}, "A teammate always runs beside you. Leave run_in_background …"),
+        ({"name": "dora", "mode": "bypass"}, "Mode bypass is wider than your own, default. Use default or less, …"),
+        (
+            {"team_name": "web"},
+            "team_name is only for a teammate. Set name to start one, or leave that out for a subagent.",
+        ),
     ],
 )
 async def test_who_cannot_join_is_refused_with_the_reason(team: Asking, arguments: dict[str, Any], why: str) -> None:

@@ -113,7 +113,7 @@ def _skip(view: View) -> Action | None:
         for call in memory.calls.values()
         if not call.began and call.id not in waiting and (memory.halted or call.request is None)
     )
-    return Settle(fresh, "skipped: something more urgent came; read it first") if fresh else None
+    return Settle(fresh, "Skipped: something more urgent came. Read it first.") if fresh else None
 
 
 def _waits(view: View, call: OpenCall) -> bool:

@@ -61,13 +61,15 @@ from deskmate.core.tasks import Note
 from deskmate.core.work_mode import planning_text
 
 GO_ON = "(go on)"
-GO_ON_WHERE_CUT = "(Your answer ran out of room here. Go on exactly where it stopped; do not begin again.)"
-CUT_TO_NOTHING = "(Your answer was cut before anything whole came. Make it smaller: fewer words, shorter arguments.)"
-NO_RESULT = "no result was recorded"
-CLEARED = "(this old result was cleared; run the call again if you need it)"
+GO_ON_WHERE_CUT = (
+    "(Your answer was cut here because it was too long. Continue exactly where it stopped. Do not start again.)"
+)
+CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of it was complete. Write less.)"
+NO_RESULT = "No result was recorded."
+CLEARED = "(This old result was removed to save room. Run the call again if you need it.)"
 EMPTY_RESULT = "(no output)"
 REFUSED = "(the provider stopped this answer)"
-SUMMARISED = "What came before was replaced by this summary of it; go on from there."
+SUMMARISED = "The conversation so far was replaced by this summary. Continue from there."
 
 # What providers take as the name of a tool; a model may come up with any.
 _NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
@@ -213,7 +215,7 @@ def envelopes(entry: Heard) -> Iterator[Envelope]:
 def damage_texts(entry: Heard) -> list[str]:
     """Return what the model is told of mail that could not be read."""
     lines = [f"- {line}" for line in map(unframed, entry.damage) if line]
-    return ["\n".join(["(Some mail could not be read; ask its sender to send it again:", *lines, ")"])] if lines else []
+    return ["\n".join(["(Some mail could not be read. Ask its sender to send it again:", *lines, ")"])] if lines else []
 
 
 def framed_summary(entry: Compacted) -> str:

@@ -64,21 +64,21 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     )
     if call.allowed is None or verdict.effect is Effect.DENY:
         return verdict
-    why = call.why or "the user refused this call; do not try it again in another form"
+    why = call.why or "The user refused this call. Do not try it again in another form."
     return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
 
 
 def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
     """Return why a call is refused that would do what another tool is for, and what to do instead."""
     if call.tool != "TaskUpdate":
-        return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have; ask the lead to do it"
+        return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have. Ask the lead to do it."
     # Nothing is known of a task that was created in the same step; by the next step it is on the board.
     does = "may run a command (look at the task with TaskGet first)" if attempt.command is None else "runs a command"
     if view.work_mode.delegating:
         who = "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it"
     else:
         who = "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash"
-    return f"completing this task {does}, and you have no bash. {who}."
+    return f"Completing this task {does}, and you have no bash. {who}."
 
 
 def _has(view: View, tool: str) -> bool:
@@ -95,4 +95,4 @@ def _has_not(view: View, tool: str) -> str:
         return "You are not in plan mode, so there is no plan to approve. Do the work."
     if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
         return f"{tool} does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."
-    return f"there is no tool '{tool:.80}' for you now; use one of those you were given"
+    return f"There is no tool '{tool:.80}' for you now. Use one of those you were given."

@@ -49,19 +49,28 @@ class Errand(Described):
         if arguments.name:
             return await _spawn(arguments, desk)
         if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
-            raise ToolError(f"{', '.join(only)} is for a teammate; give it a name, or leave that out for a subagent")
+            raise ToolError(
+                f"{', '.join(only)} is only for a teammate. Set name to start one, or leave that out for a subagent."
+            )
         if not arguments.run_in_background:
             return await desk.errand(arguments.prompt, arguments.subagent_type)
         id_ = desk.background.start(SUBAGENT, lambda _: desk.errand(arguments.prompt, arguments.subagent_type))
-        return Result(f"sent in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
+        return Result(
+            f"Started in the background as {id_}. You are notified when it ends. TaskStop stops it.",
+            background=id_,
+        )
 
 
 async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
     team = desk.roster.team
     if arguments.run_in_background:
-        raise ToolError("a teammate always works beside you; leave run_in_background out, or name out for a subagent")
+        raise ToolError(
+            "A teammate always runs beside you. Leave run_in_background out, or leave name out to start a subagent."
+        )
     if arguments.team_name not in ("", team):
-        raise ToolError(f"there is no team '{arguments.team_name[:80]}' for you to add to; your team is '{team}'")
+        raise ToolError(
+            f"You cannot add to team '{arguments.team_name[:80]}'. Your team is '{team}': leave team_name out."
+        )
     joined = Joined(
         name=new_name(arguments.name),
         agent_type=arguments.subagent_type,
@@ -74,10 +83,10 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
         cause=desk.call,
     )
     member = await desk.join(joined)
-    first = "it plans first and hands in its plan to you" if joined.plan else "it works now"
+    first = "It plans first and submits its plan to you" if joined.plan else "It works now"
     return Result(
         f"agent_id {agent_id(member.name, team)}\n"
-        f"{first}; it writes to you by mail, and you are told when it rests. Do not wait or poll."
+        f"{first}. You are notified when it writes to you or is idle. Do not wait or poll."
     )
 
 
@@ -85,7 +94,7 @@ def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
     """Return the mode a teammate works in, never wider than that of who makes it; None: whatever the team's is."""
     mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
     if asked and asked.wider_than(mine):
-        raise ToolError(f"mode {asked} is wider than your own, {mine}; ask for {mine} or less, or leave it out")
+        raise ToolError(f"Mode {asked} is wider than your own, {mine}. Use {mine} or less, or leave mode out.")
     wanted = None if asked is Mode.PLAN else asked
     return mine if wanted is None and desk.roster.mode.wider_than(mine) else wanted
 

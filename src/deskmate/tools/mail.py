@@ -98,17 +98,17 @@ def _check(arguments: MailArguments, desk: Desk) -> None:
     kind = arguments.type
     if arguments.team_name and arguments.team_name != desk.roster.team:
         raise ToolError(
-            f"you are in team '{desk.roster.team}', not in '{arguments.team_name[:80]}'; leave team_name out"
+            f"You are on team '{desk.roster.team}', not on '{arguments.team_name[:80]}'. Leave team_name out."
         )
     if kind in _ONLY_BY_LEAD and desk.me.kind is not Kind.LEAD:
-        raise ToolError(f"only the lead may send a {kind}; write a message to lead instead")
+        raise ToolError(f"Only the lead can send a {kind}. Send a message to lead instead.")
     given = _given(arguments)
     if missing := sorted(_NEEDS[kind] - given):
-        raise ToolError(f"a {kind} needs {' and '.join(missing)}; send it again with that")
+        raise ToolError(f"A {kind} needs {' and '.join(missing)}. Send it again with that.")
     if extra := sorted((_ONLY_IN_ANSWERS & given) - _NEEDS[kind]):
-        raise ToolError(f"a {kind} has no {' and no '.join(extra)}; to answer a request, set the type of the answer")
+        raise ToolError(f"A {kind} has no {' and no '.join(extra)}. To answer a request, set the type of the answer.")
     if arguments.approve is False and "content" not in given:
-        raise ToolError("a refusal needs content: say why")
+        raise ToolError("A refusal needs content. Say why.")
 
 
 def _given(arguments: MailArguments) -> frozenset[str]:
@@ -125,7 +125,7 @@ async def _message(arguments: MailArguments, desk: Desk) -> Result:
 
 async def _broadcast(arguments: MailArguments, desk: Desk) -> Result:
     if not desk.fixed:
-        raise ToolError("nobody else is on the team; there is no one to broadcast to")
+        raise ToolError("Nobody else is on the team, so there is no one to broadcast to.")
     message = Broadcast(content=arguments.content, summary=summarise(arguments.content, arguments.summary))
     delivered = await desk.mail.broadcast(desk.fixed, message, id_=desk.call)
     reached, missed = delivered.reached, delivered.missed
@@ -137,7 +137,10 @@ async def _ask_to_stop(arguments: MailArguments, desk: Desk) -> Result:
     teammate = _teammate(arguments, desk)
     await desk.mail.send(teammate, ShutdownRequest(request_id=desk.call, content=arguments.content), id_=desk.call)
     opened = Opened(request_id=desk.call, shake=Shake.SHUTDOWN, asked=teammate)
-    return Result(f"asked {teammate} to shut down (request {desk.call}); you will be told, do not wait", opened=opened)
+    return Result(
+        f"Asked {teammate} to leave (request {desk.call}). You are notified when it has left or refuses. Do not wait.",
+        opened=opened,
+    )
 
 
 async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
@@ -146,13 +149,15 @@ async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
         there_are = f"open are {', '.join(demands)}" if demands else "none is open"
         raise ToolError(f"there is no open shutdown request '{request_id[:80]}'; {there_are}")
     if not approve and request_id in desk.memory.forced:
-        raise ToolError(f"request '{request_id}' cannot be refused; finish now and approve it")
+        raise ToolError(f"Request '{request_id}' cannot be refused. Finish now, and approve it.")
     asker = demands[request_id]
     if arguments.recipient and _recipient(arguments, desk) != asker:
-        raise ToolError(f"request '{request_id}' was made by {asker}; leave recipient out")
+        raise ToolError(f"Request '{request_id}' was made by {asker}. Leave recipient out.")
     response = ShutdownResponse(request_id=request_id, approve=approve, content=arguments.content)
     await desk.mail.send(asker, response, id_=desk.call)
-    text = "agreed: you leave the team now" if approve else f"refused: {asker} will read why; go on"
+    text = (
+        "You agreed: you leave the team now." if approve else f"You refused: {asker} will read why. Continue your work."
+    )
     return Result(text, answered=Answered(request_id=request_id, approve=approve))
 
 
@@ -174,16 +179,16 @@ async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
 def _recipient(arguments: MailArguments, desk: Desk) -> str:
     name = desk.roster.spelled(local_name(arguments.recipient.strip(), desk.roster.team))
     if name == desk.me.name:
-        raise ToolError(f"'{name}' is you; write to someone else")
+        raise ToolError(f"'{name}' is you. Write to another member.")
     if name in RESERVED - IN_CHARGE:
-        raise ToolError(f"'{name}' is nobody's name; name one member, or send a broadcast to reach every other agent")
+        raise ToolError(f"'{name}' is not a member. Name one member, or send a broadcast to reach every other agent.")
     return name
 
 
 def _teammate(arguments: MailArguments, desk: Desk) -> str:
     name = _recipient(arguments, desk)
     if name == USER:
-        raise ToolError(f"a {arguments.type} goes to a teammate, not to the user; name the teammate")
+        raise ToolError(f"A {arguments.type} goes to a teammate, not to the user. Name the teammate.")
     return name
 
 

@@ -29,16 +29,16 @@ class ExitPlanMode(Described):
     async def run(self, arguments: PlanArguments, desk: Desk) -> Result:
         """Ask for approval, in place of an older plan; raise ToolError for a blank plan, or outside of plan mode."""
         if not arguments.plan.strip():
-            raise ToolError("the plan is blank; say what you will change, where, and how you check it")
+            raise ToolError("The plan is blank. Say what you will change, where, and how you will check it.")
         if not is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
-            raise ToolError("you are not in plan mode; there is nothing to approve, go on with the work")
+            raise ToolError("You are not in plan mode, so there is nothing to approve. Do the work.")
         older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
         # Nobody approves a plan of their own.
         asked = USER if desk.me.kind is Kind.LEAD else LEAD
         await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
         opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)
         replaced = f"; it replaces your plan {older}" if older else ""
-        text = f"submitted to {asked} (request {desk.call}){replaced}; end your turn and wait for the answer"
+        text = f"Submitted to {asked} (request {desk.call}){replaced}. End your turn: the answer wakes you."
         return Result(text, opened=opened)
 
 

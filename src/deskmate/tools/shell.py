@@ -70,7 +70,7 @@ class Bash(Described):
         """Run the command to its end, or start it and return its id."""
         # The names of the user's own secrets are known only here.
         if why := refusal_to_run(arguments.command, desk.redaction):
-            raise ToolError(f"not run: {why}. {_ADVICE}")
+            raise ToolError(f"The command was not run: {why}. {_ADVICE}")
         workspace, blob = desk.workspace, f"{blob_name(desk.call)}.txt"
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             seconds = arguments.timeout or DEFAULT_SECONDS
@@ -79,7 +79,10 @@ class Bash(Described):
         id_ = desk.background.start(
             COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob, printed), printed
         )
-        return Result(f"started in the background as {id_}; look with TaskOutput, end it with TaskStop", background=id_)
+        return Result(
+            f"Started in the background as {id_}. You are notified when it ends. TaskOutput shows its output.",
+            background=id_,
+        )
 
 
 async def attempt_to_run(command: str, workspace: Workspace) -> Attempt:

@@ -153,26 +153,26 @@ async def test_a_crowd_takes_every_task_from_the_board_each_by_one_and_lowest_fi
 @pytest.mark.behaviour("task-deps", "assign", "send", "B5", "M6")
 async def test_circles_and_names_and_numbers_nobody_knows_are_refused_in_words(stage: Stage) -> None:
     wrong = [
-        (update(1, addBlockedBy=[3]), r"task #1 would wait for itself: #1 -> .*#3.*#1"),
-        (update(2, addBlocks=["#2"]), "task #2 cannot block itself"),
-        (update(1, addBlockedBy=[9]), "there is no task #9"),
-        (update(9, status="completed"), "there is no task #9"),
-        (task("a fourth", blockedBy=[7]), "there is no task #7"),
+        (update(1, addBlockedBy=[3]), r"Task #1 would wait for itself: #1 -> .*#3.*#1"),
+        (update(2, addBlocks=["#2"]), "Task #2 cannot block itself"),
+        (update(1, addBlockedBy=[9]), "There is no task #9"),
+        (update(9, status="completed"), "There is no task #9"),
+        (task("a fourth", blockedBy=[7]), "There is no task #7"),
         (update(1, owner="nobody-here"), "'nobody-here' is not on this team; here are lead, alice, user"),
         (task("a fourth", owner="nobody-here"), "'nobody-here' is not on this team"),
         (mail("nobody-here", "Hello?"), "'nobody-here' is not on this team; here are lead, alice, user"),
         (mail("alice@elsewhere", "Hello?"), "is not in team 'main'"),
         (spawn("alice"), "the name 'alice' was used in this team before .* try 'alice-2'"),
         (spawn("user"), "user"),
-        (spawn("bob", team_name="elsewhere"), "your team is 'main'"),
+        (spawn("bob", team_name="elsewhere"), "Your team is 'main'"),
     ]
     opening = [task("one", role="x"), task("two", role="x", blockedBy=[1]), task("three", role="x", blockedBy=[2])]
     lead = in_turn(Say(calls=[*opening, spawn("alice")]), Say(calls=[use for use, _ in wrong]))
     # What a teammate may not do on top: give work to others, and what is the lead's.
     hers = [
-        (update(1, owner="lead"), "only lead and user assign"),
-        (Use("SendMessage", {"type": "shutdown_request", "recipient": "lead"}), "only the lead may send"),
-        (Use("Task", {"prompt": "x", "name": "carol"}), "there is no tool 'Task'"),
+        (update(1, owner="lead"), "Only lead and user can assign"),
+        (Use("SendMessage", {"type": "shutdown_request", "recipient": "lead"}), "Only the lead can send"),
+        (Use("Task", {"prompt": "x", "name": "carol"}), "There is no tool 'Task'"),
     ]
     alice = in_turn(Say(calls=[use for use, _ in hers]))
     played = await stage.play({"lead": lead, "alice": alice})

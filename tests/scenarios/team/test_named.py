@@ -44,7 +44,7 @@ def lead(asked: Asked) -> Say:
         return Say(calls=[Use("Task", {"name": "wendy", "role": "web", "prompt": "Take tasks.", "team_name": "web"})])
     if "page.html is there" not in words:
         return Say("I wait for wendy.")
-    if "asked wendy to shut down" not in words:
+    if "Asked wendy to leave" not in words:
         return Say(calls=[Use("SendMessage", {"type": "shutdown_request", "recipient": "wendy"})])
     if asked.results and "asked wendy" in asked.results[-1].text:
         return Say("I wait for wendy to leave.")
