@@ -109,7 +109,7 @@ def _lead(page: Page) -> Say | None:
     if not page.began:
         return Say("First the work, then the team.", [*_tasks(page, request), *_teammates(page, request)])
     done = page.all_tasks_done(len(request.tasks))
-    if page.members and (done or (request.hurry and not page.was_refused)):
+    if page.members and (done or (request.hurry and page.has_mail and not page.was_refused)):
         asked = [_use(page, page.how_to_dismiss(name)) for name in page.members if name not in page.asked_to_leave]
         return Say("You may leave.", asked) if asked else Say("I wait until they have left.")
     return Say(request.report if done else "I wait for the team.")

@@ -123,6 +123,7 @@ class _Known:
     how_to_plan: Printed | None = None
     no_open_tasks: bool = False
     was_refused: bool = False
+    has_mail: bool = False
 
 
 class Page:
@@ -217,6 +218,8 @@ class Page:
                 known.task = Task(int(found[1]), body, _labelled(calls, "When it is done"))
             return
         match attributes.get("type"), attributes.get("approve"):
+            case "message", _:
+                known.has_mail = True
             case "shutdown_request", _:
                 known.requests[attributes["request_id"]] = _shutdown(calls)
             case "plan_approval_request", _:
@@ -294,6 +297,11 @@ class Page:
     def asked_to_leave(self) -> set[str]:
         """The teammates that were asked to leave and have not refused."""
         return self._known.asked_to_leave
+
+    @property
+    def has_mail(self) -> bool:
+        """Whether somebody has written to the agent."""
+        return self._known.has_mail
 
     @property
     def was_refused(self) -> bool:

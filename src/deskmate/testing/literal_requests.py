@@ -7,7 +7,7 @@
 tell web: "the schema is there"
     Team: ann (analyst), ben (backend, plans)
     Approve only plans that mention: tests
-    Ask everybody to leave at once.
+    Ask everybody to leave as soon as somebody writes to you.
     Report: It speaks GraphQL.
 """
 
@@ -44,7 +44,7 @@ class WantedMate:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user wants. `hurry`: teammates are asked to leave at once, and again when all is done."""
+    """What the user wants. `hurry`: teammates are asked to leave at the first mail, and again at the end."""
 
     tasks: tuple[WantedTask, ...]
     teammates: tuple[WantedMate, ...]
@@ -89,7 +89,7 @@ def request_in(text: str) -> Request:
         tuple(_tasks(text)),
         tuple(_mate(*found.groups()) for found in _MATE.finditer(team)),
         mention,
-        "Ask everybody to leave at once." in text,
+        "Ask everybody to leave as soon as somebody writes to you." in text,
         _line(text, "Report"),
     )
 

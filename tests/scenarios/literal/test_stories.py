@@ -6,6 +6,7 @@ import pytest
 
 from deskmate.core.tasks import Status
 from deskmate.testing.faults import Fault, TooLong
+from deskmate.testing.faults import Status as Refuse
 from deskmate.testing.literal import LiteralAgent
 from deskmate.testing.literal_reading import is_summary_request
 from deskmate.testing.scripts import Asked
@@ -56,6 +57,10 @@ def too_long_once(*signs: str) -> Callable[[int, Asked], Fault | None]:
     return fault
 
 
+def no_fault(number: int, asked: Asked) -> Fault | None:
+    return None
+
+
 def assert_all_done(played: Played, tasks: int) -> None:
     assert (played.outcome.end, played.outcome.text.splitlines()[-1]) == ("answered", REPORT)
     assert [task.status for task in played.board.tasks.values()] == [Status.COMPLETED] * tasks
@@ -80,5 +85,48 @@ async def test_a_plan_is_refused_then_approved_also_with_a_summary_at_any_step_o
     stage: Stage, sign: str | None
 ) -> None:
     played = await stage.play(LiteralAgent(), goal=PLANNED, faults=too_long_once(sign) if sign else {})
+    assert_all_done(played, 1)
+    assert stage.file("out.txt") == "as planned"
+
+
+UNPLANNED = PLANNED.replace(", and plan first", "").replace(", plans", "")
+HURRIED = UNPLANNED.replace("write out.txt", 'tell lead: "begun"; write out.txt').replace(
+    "Report:", "Ask everybody to leave as soon as somebody writes to you.\nReport:"
+)
+
+
+@pytest.mark.parametrize("sign", [None, "shutdown_request", "stays for now"])
+async def test_a_teammate_that_is_asked_to_leave_finishes_its_task_first(stage: Stage, sign: str | None) -> None:
+    """Ann's provider is busy after she wrote to the lead, until the lead has asked her to leave."""
+    summarise, asked_to_leave = too_long_once(sign) if sign else no_fault, False
+
+    def fault(number: int, asked: Asked) -> Fault | None:
+        nonlocal asked_to_leave
+        told = str(asked.prompt.passages)
+        asked_to_leave = asked_to_leave or "shutdown_request" in told
+        busy = "You are ann" in asked.system and "'content': 'begun'" in told and not asked_to_leave
+        return Refuse(529) if busy else summarise(number, asked)
+
+    played = await stage.play(LiteralAgent(), goal=HURRIED, faults=fault)
+    assert any('type="shutdown_response" request_id=' in str(asked.prompt.passages) for asked in played.calls("lead"))
+    assert_all_done(played, 1)
+    assert stage.file("out.txt") == "as planned"
+
+
+@pytest.mark.parametrize("sign", [None, "is parked"])
+async def test_a_parked_teammate_is_let_go_on_by_the_lead(stage: Stage, sign: str | None) -> None:
+    """A provider refuses ann's first request for good, so she is parked; the lead reads how she can go on."""
+    refused = 0
+    summarise = too_long_once(sign) if sign else no_fault
+
+    def fault(number: int, asked: Asked) -> Fault | None:
+        nonlocal refused
+        if "You are ann" in asked.system and not refused:
+            refused += 1
+            return Refuse(400)
+        return summarise(number, asked)
+
+    played = await stage.play(LiteralAgent(), goal=UNPLANNED, faults=fault)
+    assert refused == 1
     assert_all_done(played, 1)
     assert stage.file("out.txt") == "as planned"
