@@ -53,7 +53,7 @@ def test_open_questions_are_listed_whole_with_their_ids(asked: Path, env: Env) -
         "bob:4.0: bob hands in a plan",
         "    First this,",
         "    then that.",
-        "answer with: deskmate answer bob:4.0 yes or no WORDS",
+        "answer with: deskmate answer bob:4.0 yes, always (yes, and accept edits) or no WORDS",
     ]
     shown = json.loads(at(asked, "answer", "--json", env=env).stdout)
     assert [(one["id"], one["kind"]) for one in shown["questions"]] == [
@@ -91,7 +91,6 @@ def test_without_an_id_the_only_open_question_is_meant(asked: Path, env: Env) ->
     [
         (["alice:9.0"], "deskmate answer [ID] yes|always|no [WORDS]"),
         (["alice:9.0", "maybe"], "deskmate answer [ID] yes|always|no [WORDS]"),
-        (["bob:4.0", "always"], "answer yes or no"),
         (["nope", "yes"], "question 'nope' is not open"),
         (["yes", "--json"], "--json lists questions"),
     ],
@@ -101,6 +100,23 @@ def test_what_is_no_answer_changes_nothing(asked: Path, env: Env, args: list[str
     assert (ended.code, ended.stdout) == (2, "")
     assert told in ended.stderr
     assert answers_to(asked, "alice") == answers_to(asked, "bob") == []
+
+
+def test_always_to_a_plan_accepts_its_edits(asked: Path, env: Env) -> None:
+    ended = at(asked, "answer", "bob:4.0", "always", env=env)
+    assert ended == Ended(0, f"yes, and accept edits, to bob@main: a plan: First this, then that.{LATER}", "")
+    assert answers_to(asked, "bob") == [PlanResponse(request_id="bob:4.0", approve=True, accept_edits=True)]
+
+
+def test_always_is_refused_if_the_question_names_no_rule(place: Path, env: Env) -> None:
+    async def ask_without_a_rule(hands: Hands) -> None:
+        await hands.mailbox("alice").send("user", RUN.model_copy(update={"rule": None}))
+
+    in_team(place, ask_without_a_rule)
+    ended = at(place, "answer", "alice:9.0", "always", env=env)
+    assert (ended.code, ended.stdout) == (2, "")
+    assert "answer yes or no" in ended.stderr
+    assert answers_to(place, "alice") == []
 
 
 def test_a_question_of_a_team_that_is_played_is_answered_from_another_shell(shared: Place, tmp_path: Path) -> None:

@@ -20,10 +20,8 @@ from tests.faces.teams import LOOKS, Hands, at, in_team, obeyed, played, put_asi
         (["board", "ad", "x"], "Did you mean 'add'?"),
         (["board", "main", "other"], "There is no command 'main'"),
         (["board", "--xml"], "No such option"),
-        (["inbox"], "Missing argument 'NAME'"),
         (["inbox", "zed"], "'zed' was never on team 'main'; here are lead, alice, bob, user"),
         (["inbox", "alice", "nope"], "there is no team 'nope'"),
-        (["tail"], "Missing argument 'NAME'"),
         (
             ["tail", "alise"],
             "'alise' was never on team 'main'; did you mean 'alice'? here are lead, alice, bob, user\n",

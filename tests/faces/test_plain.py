@@ -261,7 +261,12 @@ def test_the_last_team_is_gone_on_with_where_that_is_wanted_and_else_a_new_one_f
 def test_flags_above_the_settings_hold_for_the_conversation(place: Place) -> None:
     flags = ("--permission-mode", "plan", "--model", "anthropic:claude-opus-4-5", "--no-sandbox")
     end = place.piped("/mode\n/model\n", *flags)
-    assert end.stderr.splitlines()[:3] == ["mode: plan", "commands: no sandbox", "anthropic:claude-opus-4-5 is asked"]
+    assert end.stderr.splitlines()[:4] == [
+        "mode: plan",
+        "commands: no sandbox",
+        "in plan mode: lead",
+        "anthropic:claude-opus-4-5 is asked",
+    ]
 
 
 @pytest.mark.behaviour("cli")

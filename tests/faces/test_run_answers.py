@@ -26,7 +26,7 @@ def reports_first(asked: Asked) -> Say:
         return Say("I looked.")
     if step(asked) == 0:
         return Say("I get help.", [BOB])
-    if hears(asked, "bob is left"):
+    if hears(asked, "bob left"):
         return Say("All teammates have left.")
     if hears(asked, "I looked"):
         return Say("", [STOP])

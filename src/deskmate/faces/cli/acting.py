@@ -21,7 +21,7 @@ from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.listings import numbers, state_of
 from deskmate.faces.cli.tables import note, put, sheet_for
 from deskmate.faces.cli.texts import one_line
-from deskmate.faces.talk.asking import asker, shell_lines, subject
+from deskmate.faces.talk.asking import answered_line, shell_lines
 
 EXIT_CODES = {"left": 0, "refused": 1, "waiting": 1}
 
@@ -65,10 +65,7 @@ def answer(folder: Path | None, team: str | None, id_: str | None, word: Answer,
     """Answer a question of a member."""
     seen = _wait_for(partial(give_answer, folder, team, id_, word, words))
     (question,) = seen.questions
-    rule = f"; from now on: {one_line(question.rule or '')}" if word == "always" else ""
-    return put(
-        [f"{word} to {asker(question)}@{seen.team}: {subject(question)}{rule}{_later(seen.team, live=seen.live)}"]
-    )
+    return put([f"{answered_line(question, word, seen.team)}{_later(seen.team, live=seen.live)}"])
 
 
 def _later(team: str, *, live: bool) -> str:

@@ -264,8 +264,8 @@ def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_j
     Members ask for permission, and hand in plans. Without anything, all that is open is listed.
 
     [ID] yes|always|no [WORDS] answers a question. ID names it; without it, the only open one is meant. yes allows it,
-    always also allows all like it from now on, no refuses it, with WORDS as the reason. The first answer counts,
-    whoever gives it. It works from any shell, also while nobody plays the team.
+    always also allows all like it from now on, or accepts the edits of a plan. no refuses it, with WORDS as the reason.
+    The first answer counts. It works from any shell, also while nobody plays the team.
     """
     id_, word, rest = _answer(words)
     if words and word is None:

@@ -41,11 +41,11 @@ def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLin
     what = " hands in a plan" if question.shake == "plan" else f" asks: may I use {exact(question.tool)}?"
     name = Cell(asker(question), colours.get(sender_of(question.member)))
     id_ = exact(question.id)
-    always = f"yes, always (adds the rule: {exact(question.rule)})" if question.rule is not None else "yes"
+    always = f", always ({means})" if (means := _always(question)) else ""
     return [
         (Cell(f"{id_}: "), name, Cell(what)),
         *((Cell(f"    {line}".rstrip()),) for line in _details(question)),
-        (Cell(f"answer with: deskmate answer {id_} {always} or no WORDS"),),
+        (Cell(f"answer with: deskmate answer {id_} yes{always} or no WORDS"),),
     ]
 
 
@@ -91,10 +91,25 @@ def _exact_lines(text: str) -> list[str]:
 
 def _answers(numbers: str, question: Question) -> str:
     all_ = "answer all of them" if "," in numbers else "answer"
-    if question.shake == "plan":
-        return f"{all_} with y {numbers}, a {numbers} (yes, and accept edits) or n {numbers} WORDS"
-    always = f", a {numbers} (adds the rule: {exact(question.rule)})" if question.rule is not None else ""
+    always = f", a {numbers} ({means})" if (means := _always(question)) else ""
     return f"{all_} with y {numbers}{always} or n {numbers} WORDS"
+
+
+def _always(question: Question) -> str:
+    """Return what `always` does beyond a yes, or nothing if it is no answer to this question."""
+    if question.shake == "plan":
+        return "yes, and accept edits"
+    return f"adds the rule: {exact(question.rule)}" if question.rule is not None else ""
+
+
+def answered_line(question: Question, answer: "Answer", team: str = "") -> str:
+    """Return the line that confirms an answer."""
+    whom = f"{asker(question)}@{team}" if team else asker(question)
+    if question.shake == "plan":
+        word = "yes, and accept edits," if answer == "always" else answer
+        return f"{word} to {whom}: {subject(question)}"
+    rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
+    return f"{answer} to {whom}: {subject(question)}{rule}"
 
 
 # What a person types to answer, as they would in any shell.

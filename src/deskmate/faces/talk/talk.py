@@ -27,7 +27,7 @@ from deskmate.faces.cli.listings import (
 )
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
-from deskmate.faces.talk.asking import NUMBERS, asker, content_of, question_lines, short_answer, subject
+from deskmate.faces.talk.asking import NUMBERS, answered_line, content_of, question_lines, short_answer
 from deskmate.faces.talk.budget import budget_lines, parked_line, set_cap
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
 
@@ -192,11 +192,7 @@ class Talk:
         # The rule that another's answer added may have let it go.
         if answer != "always" or question in self._session.questions:
             await self._session.answer(question, answer, words)
-        if question.shake == "plan":
-            word = "yes, and accept edits," if answer == "always" else answer
-            return _plain(f"{word} to {asker(question)}: {subject(question)}")
-        rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
-        return _plain(f"{answer} to {asker(question)}: {subject(question)}{rule}")
+        return _plain(answered_line(question, answer))
 
     async def _answer_short(self, answer: "Answer", rest: str, to: str) -> "Lines | None":
         """Answer by words to somebody alone; None if they name no open question and nobody they are said to asks."""
@@ -227,7 +223,7 @@ class Talk:
             return []
         numbers = ", ".join(str(self.number(one)) for one in asked)
         which = f"question {numbers} is" if len(asked) == 1 else f"questions {numbers} are"
-        always = ", a" if any(one.rule is not None for one in asked) else ""
+        always = ", a" if any(one.rule is not None or one.shake == "plan" for one in asked) else ""
         return _plain(f"{which} still open: y{always} or n")
 
     @property
