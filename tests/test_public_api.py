@@ -4,11 +4,13 @@ import subprocess
 import sys
 
 import deskmate
+from deskmate import testing
 
 NAMES = """
 Board Broadcast Clock Conflict Damaged DeskmateError Envelope Held Joined JsonlStore Mailbox MemoryStore Pen Plain
 PolicySet Record Refused Roster Seat Store StoreError SystemClock Transcript leave
 """
+TESTING = "Asked FakeClock FakeProvider LiteralAgent Say ScriptedModel Speak Stuck Use"
 
 
 def test_the_public_names_are_these() -> None:
@@ -27,3 +29,8 @@ def test_importing_the_package_imports_nothing_else_of_ours_or_others() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["deskmate"]
+
+
+def test_the_names_for_tests_are_these_and_can_be_imported() -> None:
+    assert testing.__all__ == TESTING.split()
+    assert [getattr(testing, name).__name__ for name in testing.__all__] == testing.__all__

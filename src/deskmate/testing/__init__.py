@@ -4,7 +4,16 @@ clocks           FakeClock: time as a test input
 fake_provider    FakeProvider: a provider on this machine, in both wire formats
 scripts          what it says: Say, Use, and what it was Asked
 faults           what goes wrong on its wire
+http_server      the server under it
+anthropic_wire   Anthropic's format: requests read, answers written
+anthropic_rules  what that format asks of a conversation
+openai_wire      the format of chat completions
+openai_rules     what that one asks
+shapes           what both ask
 conversations    what is wrong with a conversation that a provider is sent
+literal          LiteralAgent: a model that knows nothing but its prompt
+literal_reading  what it reads in a prompt
+literal_requests what it understands of requests and tasks
 knowledge        what a model must be told, checked at each call
 truth            what the logs say then
 team_logs        the same, from files
@@ -27,18 +36,21 @@ if TYPE_CHECKING:
     from deskmate.models.scripted import Speak
     from deskmate.testing.clocks import FakeClock
     from deskmate.testing.fake_provider import FakeProvider
+    from deskmate.testing.literal import LiteralAgent, Stuck
     from deskmate.testing.scripted import ScriptedModel
     from deskmate.testing.scripts import Asked, Say, Use
 
-__all__ = ["Asked", "FakeClock", "FakeProvider", "Say", "ScriptedModel", "Speak", "Use"]
+__all__ = ["Asked", "FakeClock", "FakeProvider", "LiteralAgent", "Say", "ScriptedModel", "Speak", "Stuck", "Use"]
 
 _WHERE = {
     "Asked": "deskmate.testing.scripts",
     "FakeClock": "deskmate.testing.clocks",
     "FakeProvider": "deskmate.testing.fake_provider",
+    "LiteralAgent": "deskmate.testing.literal",
     "Say": "deskmate.testing.scripts",
     "ScriptedModel": "deskmate.testing.scripted",
     "Speak": "deskmate.models.scripted",
+    "Stuck": "deskmate.testing.literal",
     "Use": "deskmate.testing.scripts",
 }
 
