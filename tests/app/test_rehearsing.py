@@ -72,7 +72,7 @@ async def test_a_namesake_in_the_next_team_who_asks_under_the_same_id_is_answere
     rehearsed = await rehearse(room, play, person := Person("yes"))
     assert [one.arguments["command"] for one in person.asked] == ["touch first", "touch second"]
     assert (len({one.id for one in person.asked}), person.heard) == (1, 2 * [("yes", True)])
-    assert (rehearsed.outcome.text, (room.place / "second").exists()) == ("Done.", True)
+    assert (rehearsed.outcome.text, (room.place / "second").exists()) == ("I wait.\n\nDone.", True)
 
 
 @pytest.mark.behaviour("permission")

@@ -93,7 +93,7 @@ async def test_what_a_namesake_left_unanswered_does_not_stand_in_for_what_is_ask
         with pytest.raises(Refused, match="'alice' asked is not open any more"):
             await sat.session.answer(old, "yes")
         home = sat.session.home
-    async with sitting(room, play, None, team=home) as sat:
+    async with sitting(room, play, None, team=home, continues=True) as sat:
         assert commands(sat.session) == ["touch second"]
 
 
