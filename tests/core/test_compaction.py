@@ -268,6 +268,13 @@ def test_first_and_latest_request_survive() -> None:
 
 
 @pytest.mark.behaviour("compact-auto", "C3")
+def test_a_shutdown_that_cannot_be_refused_survives_without_a_call_that_refuses_it() -> None:
+    entries = numbered(START, heard(1, ShutdownRequest(request_id="stop1", force=True), LEAD), Said(text="ok"))
+    text = summary_text("so far", remembered(entries), entries, NO_TASKS, team_of("bob"))
+    assert ("approve=true" in text, "approve=false" in text) == (True, False)
+
+
+@pytest.mark.behaviour("compact-auto", "C3")
 def test_open_requests_survive_and_answered_ones_do_not() -> None:
     entries = (
         START,

@@ -60,6 +60,7 @@ def test_an_always_accepts_edits_as_well(place: Place) -> None:
 def test_a_no_with_words_is_followed_by_another_plan(place: Place) -> None:
     end = place.piped("change it\n/no tests first\n", "--permission-mode", "plan")
     assert "    # A better plan" in end.stderr.splitlines()
+    assert "deskmate: lead hands in a plan: # A better plan; nobody is here to answer" in end.stderr.splitlines()
     assert not (place.folder / "out.txt").exists()
     assert end.code == 1
 

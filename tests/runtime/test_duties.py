@@ -111,7 +111,7 @@ async def test_a_no_gives_the_model_its_reason_and_the_next_call_is_asked_about_
         await floor.answer("lead:7.0", approve=False)
         await until(lambda: agent.last_words == "I give up.")
     assert [(ok, text) for _, ok, text in await floor.results()] == [
-        (False, "not in this folder"),
+        (False, "The user refused this call: not in this folder"),
         (False, "The user refused this call. Do not try it again in another form."),
     ]
     assert floor.bench.asked == []
@@ -198,7 +198,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_read() -> None:
 
 NOTES = {"a": b"one\ntwo\ntwo\n"}
 EDITS = [
-    (uses("edit_file", path="a", old_text="three", new_text="3"), "old_text does not occur in the 4 lines of a"),
+    (uses("edit_file", path="a", old_text="three", new_text="3"), "old_text does not occur in the 3 lines of a"),
     (uses("edit_file", path="a", old_text="two", new_text="2"), "old_text occurs 2 times in a"),
     (uses("edit_file", path="b", old_text="two", new_text="2"), "b"),
 ]

@@ -18,9 +18,11 @@ def call_text(tool: str, **arguments: object) -> str:
     return f"{tool}({', '.join(values)})"
 
 
-def ways_to_leave(request_id: str) -> str:
-    """Return how a teammate answers a shutdown request."""
+def ways_to_leave(request_id: str, *, forced: bool = False) -> str:
+    """Return how a teammate answers a shutdown request. `forced`: it cannot refuse."""
     agree = call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=True)
+    if forced:
+        return f"To leave: {agree}."
     refuse = call_text("SendMessage", type="shutdown_response", request_id=request_id, approve=False, content=WHY)
     return f"To leave: {agree}. To stay: {refuse}."
 

@@ -227,6 +227,11 @@ class Reported(Fact):
     task: int
     epoch: int
 
+    @property
+    def shown(self) -> str:
+        """It in words for people."""
+        return f"rests on task #{self.task}; the lead was told" if self.task else "handed in no plan"
+
 
 class Agreed(Fact):
     """The runtime agreed to a shutdown in this agent's name: it was free."""

@@ -71,8 +71,8 @@ def message_text(envelope: Envelope) -> str | None:
 def _next_step(envelope: Envelope) -> str:
     """Return how to answer a request, or what an answer to one's own request allows: calls exactly as they work."""
     match envelope.message:
-        case ShutdownRequest(request_id=id_):
-            return f"Answer this request. {ways_to_leave(id_)}"
+        case ShutdownRequest(request_id=id_, force=force):
+            return f"Answer this request. {ways_to_leave(id_, forced=bool(force))}"
         case PlanRequest(request_id=id_):
             return f"Answer this plan. {ways_to_answer(envelope.sender, id_)}"
         case PlanResponse(approve=True):

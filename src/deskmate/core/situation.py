@@ -68,7 +68,8 @@ def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:
         f"{request.shake} request {request.id}, waiting for {request.asked}" for request in memory.requests.values()
     ]
     demands = [
-        f"shutdown request {id_} from {sender}, waiting for your answer. {ways_to_leave(id_)}"
+        f"shutdown request {id_} from {sender}, waiting for your answer. "
+        f"{ways_to_leave(id_, forced=id_ in memory.forced)}"
         for id_, sender in memory.demands.items()
     ]
     plans = [

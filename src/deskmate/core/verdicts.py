@@ -64,8 +64,10 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     )
     if call.allowed is None or verdict.effect is Effect.DENY:
         return verdict
-    why = call.why or "The user refused this call. Do not try it again in another form."
-    return Verdict(Effect.ALLOW if call.allowed else Effect.DENY, why)
+    if call.allowed:
+        return Verdict(Effect.ALLOW, call.why)
+    words = f": {call.why}" if call.why else ". Do not try it again in another form."
+    return Verdict(Effect.DENY, f"The user refused this call{words}")
 
 
 def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:

@@ -19,8 +19,8 @@ DELEGATING = (
     "teammates and background work, and no others. Do not edit files or run commands yourself, whatever is said above: "
     "put the work on the board and spawn teammates for it."
 )
-DELEGATING_OVER = "You no longer delegate. You have all your tools again."
-PLANNING_OVER = "Plan mode is over for you. You have all your tools again."
+DELEGATING_OVER = "You no longer delegate."
+PLANNING_OVER = "Plan mode is over for you."
 ATTENDED = "The user is here now and can answer you."
 UNATTENDED = "Nobody attends this run now: decide by yourself and ask no questions."
 
@@ -102,15 +102,24 @@ def _changes(name: str, told: WorkMode, now: WorkMode) -> Iterator[str]:
     if told.attended is not None and told.attended != now.attended:
         yield _attendance(now)
     if told.planning != now.planning:
-        yield planning_text(name, attended=bool(now.attended)) if now.planning else PLANNING_OVER
+        yield planning_text(name, attended=bool(now.attended)) if now.planning else _over(PLANNING_OVER, told, now)
     if told.delegating != now.delegating:
-        yield DELEGATING if now.delegating else DELEGATING_OVER
+        yield DELEGATING if now.delegating else _over(DELEGATING_OVER, told, now)
     # In plan mode other tools are gone anyway.
     if told.barred is not None and told.barred != now.barred and not now.planning:
         if freed := [tool for tool in told.barred if tool not in (now.barred or ())]:
             yield f"You can use {_listed(freed)} now."
         if now.barred:
             yield barred_text(now.barred, attended=bool(now.attended))
+
+
+def _over(words: str, told: WorkMode, now: WorkMode) -> str:
+    """Return that a mode is over, and what that leaves: its tools are back unless something else takes them."""
+    if now.planning:
+        return f"{words} You are in plan mode as before." if told.planning else words
+    if now.delegating:
+        return f"{words} You delegate as before." if told.delegating else words
+    return words if now.barred else f"{words} You have all your tools again."
 
 
 def _attendance(work_mode: WorkMode) -> str:

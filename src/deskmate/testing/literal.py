@@ -46,7 +46,7 @@ class LiteralAgent:
         request = page.open_shutdown
         if request is None:
             return None
-        if self.patient and page.task is not None:
+        if self.patient and page.task is not None and request.refuse is not None:
             return _make(page, request.refuse, WHY=f"task #{page.task.number} is not done yet")
         return _make(page, request.agree)
 

@@ -53,10 +53,10 @@ class Printed:
 
 @dataclass(frozen=True)
 class Shutdown:
-    """A request to leave."""
+    """A request to leave. `refuse`: None if it cannot be refused."""
 
     agree: Printed
-    refuse: Printed
+    refuse: Printed | None
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,8 @@ def _labelled(calls: list[Printed], label: str) -> Printed:
 
 
 def _shutdown(calls: list[Printed]) -> Shutdown:
-    return Shutdown(_labelled(calls, "To leave"), _labelled(calls, "To stay"))
+    refuse = next((call for call in calls if call.label.endswith("To stay")), None)
+    return Shutdown(_labelled(calls, "To leave"), refuse)
 
 
 def _plan(text: str, calls: list[Printed]) -> Plan:

@@ -102,7 +102,9 @@ def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
     line = _close(text, plain, old) if len(plain) <= _MAX_HINT_CHARS else None
     if line:
         return f"Line {line} of {path} differs from old_text only in whitespace. Copy it exactly as it is in the file."
-    lines = counted(text.line(plain, len(plain)), "line")
+    if not plain:
+        return f"old_text does not occur in {path}, which is empty. Use write_file."
+    lines = counted(text.line(plain, len(plain) - 1), "line")
     return f"old_text does not occur in the {lines} of {path}. Read the file again, and copy from it exactly."
 
 

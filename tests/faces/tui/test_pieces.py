@@ -149,6 +149,7 @@ def test_what_was_heard_is_known_by_its_id() -> None:
         (Nudged(task=1, epoch=1, text="#1 is open"), "was reminded: #1 is open", ""),
         (Noticed(text="bob left"), "was told: bob left", ""),
         (Reported(task=3, epoch=1), "rests on task #3; the lead was told", ""),
+        (Reported(task=0, epoch=1), "handed in no plan", ""),
         (Parked(reason="no money"), "parked: no money", ""),
         (Ended(background="b1", status="exit 0", text="a\nb"), "b1 ended: exit 0", "a\nb"),
         (Agreed(request_id="r"), "agreed to leave", ""),

@@ -79,7 +79,7 @@ def _options(command: Command) -> Command:
         click.option(
             "--sandbox/--no-sandbox",
             default=None,
-            help="Confine commands to the workspace, as far as this machine can; unless said otherwise, they are.",
+            help="Run commands in a sandbox limited to the workspace (default).",
         ),
         click.option(
             "--launcher",

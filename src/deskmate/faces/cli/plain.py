@@ -178,7 +178,8 @@ class _Conversation:
     def _end(self, session: Session) -> int:
         """Tell what could not be brought to an end, now that nobody can say anything any more."""
         for question in session.questions:
-            what = one_line(f"{asker(question)} asks for {subject(question)}")
+            does = "hands in" if question.shake == "plan" else "asks for"
+            what = one_line(f"{asker(question)} {does} {subject(question)}")
             self._progress.note(f"deskmate: {what}; nobody is here to answer")
         lead = next(member for member in session.members if member.name == LEAD)
         if lead.word == "parked":

@@ -99,7 +99,7 @@ def _of_others(entry: Entry) -> Iterator[str]:
     elif entry.type == "nudged" or entry.type == "noticed":
         yield from _under("was reminded" if entry.type == "nudged" else "was told", entry.text)
     elif entry.type == "reported":
-        yield f"rests on task #{entry.task}; the lead was told"
+        yield entry.shown
     elif entry.type == "parked":
         yield f"parked: {one_line(entry.reason)}"
     elif entry.type == "ended":

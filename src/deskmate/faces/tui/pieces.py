@@ -214,7 +214,7 @@ def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
     elif entry.type == "nudged" or entry.type == "noticed":
         yield _told(key, "was reminded" if entry.type == "nudged" else "was told", entry.text)
     elif entry.type == "reported":
-        yield _told(key, f"rests on task #{entry.task}; the lead was told")
+        yield _told(key, entry.shown)
     elif entry.type == "parked":
         yield replace(_told(key, f"parked: {entry.reason}"), state=State.FAILED)
     elif entry.type == "ended":
