@@ -107,7 +107,7 @@ async def test_nothing_typed_says_nothing(room: Room, line: str) -> None:
         ("/mode plan bob", "'bob' is not on this team; here are lead, user"),
         ("/mode drop allow bash", "there is no rule 'allow bash' to drop; there is none"),
         ("/compact", "the lead has said nothing yet that could be summarised"),
-        ("/quit now", "usage: /quit (leave; the team can be gone on with)"),
+        ("/quit now", "usage: /quit (leave; you can continue the team later)"),
         ("x" * 300_000, None),
     ],
 )

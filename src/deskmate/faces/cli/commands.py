@@ -52,7 +52,7 @@ Environment, over the settings file (deskmate/settings.toml in ~/.config):
 EXIT_CODES_EPILOG = """
 \b
 Exit codes:
-  0    answered
+  0    answered, or handed in a plan in plan mode
   1    the agent could not go on; the reason and how to resume are on stderr
   2    wrong usage or settings
   3    the store, workspace or output cannot be used, or Deskmate itself erred
@@ -74,7 +74,7 @@ def _options(command: Command) -> Command:
         click.option(
             "--delegate/--no-delegate",
             default=None,
-            help="Let the lead leave the work itself to teammates: it has no tools for files and commands then.",
+            help="Let the lead only lead: files and commands are for its teammates.",
         ),
         click.option(
             "--sandbox/--no-sandbox",
@@ -86,12 +86,12 @@ def _options(command: Command) -> Command:
             type=click.Choice(LAUNCHERS),
             help="Play new teammates inline, in this process, or each in a process of its own.",
         ),
-        click.option("--max-steps", type=click.IntRange(min=1), help="Stop after so many steps of a turn."),
-        click.option("--max-calls", type=click.IntRange(min=1), help="Ask models at most so many things at once."),
-        click.option("--max-members", type=click.IntRange(min=0), help="Have at most so many teammates."),
-        click.option("--max-time", metavar="SECONDS", type=float, help="Stop when so much time has passed."),
-        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when so many tokens are used."),
-        click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when so much is spent."),
+        click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
+        click.option("--max-members", type=click.IntRange(min=0), help="Have at most this many teammates."),
+        click.option("--max-time", metavar="SECONDS", type=float, help="Stop after this time."),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
+        click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when this much is spent."),
         click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
         click.option(
             "--trust",
@@ -114,7 +114,7 @@ def _headless_options(command: Command) -> Command:
     output = click.option(
         "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."
     )
-    return _options(_mode_option("Nobody is asked here: what would ask is denied.")(output(command)))
+    return _options(_mode_option("Nobody is asked: a call that would ask is denied.")(output(command)))
 
 
 @click.group(
@@ -132,11 +132,11 @@ def _headless_options(command: Command) -> Command:
     type=completing.Folder(exists=True, file_okay=False, path_type=Path),
     help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
 )
-@click.option("--plain", is_flag=True, help="Converse line by line. Also chosen where there is no terminal.")
+@click.option("--plain", is_flag=True, help="Talk line by line. The default if there is no terminal.")
 @click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Continue this team.")
 @click.option("--new-team", metavar="NAME", help="Begin a team with this name. Default: main, main-2, ...")
 @click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team that something was said to.")
-@_mode_option("You are asked where that is left to you.")
+@_mode_option("You may be asked.")
 @_options
 @click.pass_context
 def deskmate(
@@ -152,8 +152,8 @@ def deskmate(
 ) -> int:
     """Coding agents at the desks around you: talk to them, or give them a goal; they work in your folder.
 
-    Without a command you talk to the lead of a new team, in the terminal UI; WORDS are said to it first. They are one
-    text in quotes, or all behind --. All options but -C are those of that conversation; commands have their own.
+    Without a command you talk to the lead of a new team, in the terminal UI. WORDS are your first message: one text in
+    quotes, or everything after --. All options but -C are for this conversation; commands have their own.
     """
     ctx.meta["workspace"] = workspace
     if ctx.invoked_subcommand is not None:
@@ -240,7 +240,7 @@ def resume(
 ) -> int:
     """Go on with what a TEAM left open, and print the answer.
 
-    Without TEAM, the one that was last at work here. TEXT is said to it first; with - it is read from stdin.
+    Without TEAM, the last one that something was said to. TEXT is said to it first; with - it is read from stdin.
     """
     words = from_stdin() if text == "-" else text
     with importing():

@@ -43,7 +43,7 @@ COMMANDS: dict[str, Command] = {
         Command("cost", "/cost", "what the team has used and spent"),
         Command("budget", "/budget [CAP NUMBER]", "the caps and what is used of them; set one", most=2),
         Command("help", "/help", "this"),
-        Command("quit", "/quit", "leave; the team can be gone on with"),
+        Command("quit", "/quit", "leave; you can continue the team later"),
     )
 }
 
