@@ -122,7 +122,7 @@ def test_an_answer_that_came_before_they_left_still_counts() -> None:
     world.record(Asked(call=call, request_id=call))
     world.mail(USER, PermissionResponse(request_id=call, approve=False, content="not now"))
     world.note(members.PolicySet(by=USER, at=0, attended=False))
-    assert decide(world.view) == Settle((call,), "not now")
+    assert decide(world.view) == Settle((call,), "The user refused this call: not now")
 
 
 @pytest.mark.behaviour("compact-auto")

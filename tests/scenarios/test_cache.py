@@ -6,11 +6,10 @@ from itertools import pairwise
 import pytest
 
 from deskmate.core.prompts import Usage
-from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.testing.caches import LEAST, UNIT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use
-from deskmate.tools import tools_for
 from tests.scenarios.playing import FORMATS, Room
 
 pytestmark = pytest.mark.anyio
@@ -87,8 +86,7 @@ async def test_the_first_requests_are_small_with_all_that_a_lead_and_a_teammate_
     assert (outcome.end, provider.complaints) == ("answered", [])
     lead = provider.requests[0]
     teammate = next(asked for asked in provider.requests if not leads(asked))
-    made = tuple(tool.name for tool in tools_for(Kind.LEAD, TOOLS))
-    assert set(lead.tools) == set(made)
+    assert set(lead.tools) == set(tools_of(Kind.LEAD, AgentType.GENERAL))
     assert set(teammate.tools) == set(tools_of(Kind.TEAMMATE, AgentType.GENERAL))
     assert int(lead.headers["content-length"]) <= LARGEST_FIRST_OF_LEAD
     assert int(teammate.headers["content-length"]) <= LARGEST_FIRST_OF_TEAMMATE

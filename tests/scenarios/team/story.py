@@ -72,6 +72,7 @@ LETTERS: Mapping[str, list[tuple[str, str]]] = {
 }
 OWNERS = {1: "analyst", 2: "backend", 3: "frontend", 4: "analyst"}
 FINAL = "The service speaks GraphQL: schema and pages are in place, and every field was checked."
+ANSWER = f"The team is at work.\n\nThey are leaving.\n\n{FINAL}"
 
 
 # -- the lead -------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ async def test_of_many_who_claim_one_task_at_once_one_has_it_and_the_others_are_
     def part(asked: Asked) -> Say:
         if hears(asked, "Now!"):
             return Say(calls=[update(1, status="in_progress")])
-        if taken := re.search("owned by '([^']+)'", str(asked.results)):
+        if taken := re.search("belongs to '([^']+)'", str(asked.results)):
             return Say(calls=[mail(taken[1], YOURS)])
         # It stays in progress until everybody has tried.
         all_told = sum(YOURS in text for text in told(asked)) == len(crowd) - 1

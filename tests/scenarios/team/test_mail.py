@@ -139,7 +139,7 @@ async def test_a_shutdown_request_skips_what_has_not_begun_and_is_answered_befor
 
     played = await stage.play({"lead": lead, "alice": alice, "bob": bob})
     assert [ok for ok, _ in played.results("alice")] == [True, False, False, True]
-    assert played.results("alice")[1][1].startswith("skipped: ")
+    assert played.results("alice")[1][1].startswith("Skipped: ")
     assert not (stage.place / "late.txt").exists()
     assert len(played.calls("alice")) == 2
     assert played.everyone_left

@@ -22,6 +22,7 @@ from tests.scenarios.team.stage import GOAL, SOON, Stage
 
 pytestmark = pytest.mark.anyio
 FINAL = "The web team wrote page.html, and is closed."
+ANSWER = f"I wait for wendy.\n\n{FINAL}"
 
 
 def told(asked: Asked) -> str:
@@ -95,7 +96,7 @@ def check(stage: Stage) -> None:
 @pytest.mark.behaviour("team-create", "team-delete", "config")
 async def test_a_lead_founds_a_team_works_with_it_and_closes_it(stage: Stage) -> None:
     played = await stage.play(script)
-    assert (played.outcome.team, played.outcome.end, played.outcome.text) == ("main", "answered", FINAL)
+    assert (played.outcome.team, played.outcome.end, played.outcome.text) == ("main", "answered", ANSWER)
     check(stage)
     spent = [*lines(stage, ".teams/main/spend.jsonl")]
     (archived,) = (stage.place / ".teams/.archive").iterdir()
@@ -155,5 +156,5 @@ async def test_killed_while_the_team_is_open_either_name_or_none_brings_back_bot
         settings = load(os.environ, {"sandbox": False, "launcher": stage.launcher})
         with anyio.fail_after(SOON):
             outcome = await resume(Wanted(stage.place, None, name, settings), Feed())
-    assert (outcome.team, outcome.text, provider.complaints) == ("main", FINAL, [])
+    assert (outcome.team, outcome.text, provider.complaints) == ("main", ANSWER, [])
     check(stage)

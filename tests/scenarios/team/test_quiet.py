@@ -154,7 +154,9 @@ async def test_a_team_at_its_cap_ends_with_what_it_could_not_begin_still_free(st
 async def test_a_planner_that_hands_in_no_plan_waits_for_one_and_the_team_is_quiet(stage: Stage) -> None:
     lead = in_turn(Say(calls=[task("one"), spawn("alice", plan_mode_required=True)]))
     played = await stage.play({"lead": lead, "alice": in_turn()})
-    assert any(hears(asked, "alice is waiting (plan)") for asked in played.calls(LEAD))
+    assert any(
+        hears(asked, "I am in plan mode and ended two turns without handing in a plan") for asked in played.calls(LEAD)
+    )
     assert not any(request_in(asked, "plan_approval_request") for asked in played.calls(LEAD))
     assert played.board.tasks[1].status is Status.PENDING
     assert (played.outcome.end, played.everyone_left) == ("answered", True)

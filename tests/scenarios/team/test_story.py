@@ -27,7 +27,7 @@ async def test_the_work_is_done_by_whom_it_fits_in_its_order_and_the_lead_pays_t
     set_stage: Stage, rounds: int
 ) -> None:
     played = await set_stage.play(story.slowly(rounds), team=story.TEAM)
-    assert (played.outcome.end, played.outcome.text) == ("answered", story.FINAL)
+    assert (played.outcome.end, played.outcome.text) == ("answered", story.ANSWER)
     assert {path: set_stage.file(path) for path in story.AFTER} == story.AFTER
     assert_the_board_tells_the_story(played)
     assert {name: sorted(played.letters(name)) for name in story.LETTERS} == {

@@ -261,7 +261,7 @@ async def test_each_is_offered_the_tools_of_its_kind(stage: Stage) -> None:
     reading = {"read_file", "glob", "grep"}
     assert tools["alice"] == {*shared, *reading, "bash", "write_file", "edit_file"}
     assert tools["bob"] == {*shared, *reading}
-    assert tools["carol"] == {*tools["alice"], "ExitPlanMode"}
+    assert tools["carol"] == {*reading, "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
     assert tools[LEAD] > {*tools["alice"], "Task", "TaskOutput", "TaskStop"}
 
 
