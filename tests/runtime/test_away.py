@@ -223,7 +223,7 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
             tasks.start_soon(dismiss, floor.office, trip.mailbox, "lead:1.0")
             await floor.passing_until(lambda: not roster.state.here("bob"))
             tasks.cancel_scope.cancel()
-    assert any("request 'lead:1.0/bob' cannot be refused" in told for told in said)
+    assert any("Request 'lead:1.0/bob' cannot be refused" in told for told in said)
     assert roster.state.members["bob"].status.detail == "forced: no answer to a shutdown request in 30 s"
 
 

@@ -200,7 +200,7 @@ async def test_a_skill_stands_in_the_prompt_as_a_line_and_its_body_comes_as_a_re
     first, second = floor.scripted.prompts
     assert "- tidy: tidies up" in first.system
     assert "Sweep first." not in first.system
-    assert last_told(second) == ["skill tidy, its files are in /skills/tidy\n\nSweep first."]
+    assert last_told(second) == ["Skill tidy. Its files are in /skills/tidy.\n\nSweep first."]
 
 
 # -- making room ------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def summarising(steps: list[Step]) -> Callable[[Prompt], Step]:
 @pytest.mark.behaviour("compact-auto", "C3")
 async def test_where_clearing_frees_too_little_the_model_sums_up_and_goes_on_from_there() -> None:
     workspace, steps = reading(3, 9_000)
-    model = ScriptedModel(summarising([*steps, "All read."]), limits=Limits(36_000, 4_000))
+    model = ScriptedModel(summarising([*steps, "All read.", "I have the task."]), limits=Limits(36_000, 4_000))
     floor = await Floor.opened(model, workspace=workspace)
     await floor.office.board.create(LEAD, "read everything", owner=LEAD)
     assert await floor.turn("read them all") == Rest()
@@ -240,7 +240,8 @@ async def test_where_clearing_frees_too_little_the_model_sums_up_and_goes_on_fro
     assert isinstance(compacted, Compacted)
     for kept in (SUMMARY, "from user: read them all", "read everything", "f2"):
         assert kept in compacted.summary
-    before, after = model.prompts[-2:]
+    # The last prompt tells the lead of the task that was given to it.
+    before, after = model.prompts[-3:-1]
     assert is_summary(before)
     assert after.system == before.system
     assert len(after.passages) < len(before.passages)

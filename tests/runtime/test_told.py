@@ -52,7 +52,7 @@ async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> N
     ((_, ok, told),) = await floor.results()
     assert ok
     assert told == (
-        'created #1 [role "tester"] test it\nNobody here has role "tester". Roles here: "Backend". '
+        'Created #1 [role "tester"] test it\nNobody here has role "tester". Roles here: "Backend". '
         "Spawn a teammate with that role, or change the task with TaskUpdate."
     )
 
