@@ -4,12 +4,13 @@ import json
 import os
 import re
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from deskmate import Plain
-from deskmate.core.members import Idle, Working
+from deskmate.core.members import Idle, Waiting, Working
 from deskmate.faces.cli.listings import teams_lines
 from deskmate.faces.cli.tables import Sheet
 from deskmate.stores.archive import archive
@@ -113,6 +114,22 @@ def test_a_team_that_is_played_says_what_it_does_and_its_process_is_a_number(pla
         assert team_of(place, env)["state"] == "idle"
         in_team(place, work)
         assert team_of(place, env)["state"] == "working"
+
+
+def test_a_plan_of_the_lead_waits_for_you_and_one_of_a_teammate_first_for_the_lead(place: Path, env: Env) -> None:
+    def waiting(name: str) -> Callable[[Hands], Awaitable[None]]:
+        async def wait(hands: Hands) -> None:
+            for one in ("alice", "bob"):
+                await hands.roster.status(Idle(name=one, at=1.0))
+            await hands.roster.status(Waiting(name=name, on="plan", at=1.0))
+
+        return wait
+
+    with played(place):
+        in_team(place, waiting("alice"))
+        assert team_of(place, env)["state"] == "idle"
+        in_team(place, waiting("lead"))
+        assert team_of(place, env)["state"] == "asks you"
 
 
 def test_a_home_whose_lead_is_away_says_where_it_is(place: Path, env: Env) -> None:

@@ -36,6 +36,12 @@ class SeenMember:
     spent: Sum
     words: str
 
+    @property
+    def waits_for_user(self) -> bool:
+        """Tell whether only the user can let it go on. A plan of a teammate can be answered by the lead, too."""
+        on_user = ("permission", "plan") if self.name == LEAD else ("permission",)
+        return self.word == "waiting" and self.detail in on_user
+
 
 @dataclass(frozen=True, slots=True)
 class SeenTeam:
@@ -66,7 +72,7 @@ class SeenTeam:
     def state(self) -> str:
         """What the team does, in a word or two. One that nobody plays does nothing, whatever its records say last."""
         words = {member.word for member in self.members}
-        asks = any((member.word, member.detail) == ("waiting", "permission") for member in self.members)
+        asks = any(member.waits_for_user for member in self.members)
         lead = next((member.word for member in self.members if member.name == LEAD), "")
         if self.live is None:
             return "unknown"

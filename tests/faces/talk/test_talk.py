@@ -265,8 +265,9 @@ async def test_a_short_word_to_somebody_who_asks_nothing_is_said(room: Room) -> 
         await typist.types("@alice ls")
         await typist.until(lambda session: len(session.questions) == 1)
         await typist.types("/questions")
-        assert await typist.types("y") == []
+        assert await typist.types("y") == ["said to lead; still open: question 1 of alice. To answer it: y 1"]
         assert (await typist.mail(LEAD))[-1] == ("user", "message", "y")
+        assert await typist.types("Any news?") == []
         assert await typist.types("@alice y") == ["yes to alice: bash ls"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.app import CallDelta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.core.entries import Said
+from deskmate.core.entries import Compacted, Said
 from deskmate.faces.tui.live import Live
 
 pytestmark = pytest.mark.behaviour("tui")
@@ -34,6 +34,13 @@ def test_calls_are_seen_by_their_tools() -> None:
     live.hear(CallDelta("bash"))
     live.hear(CallDelta("glob"))
     assert seen(live) == ["I look.▍", "bash", "glob"]
+
+
+def test_a_summary_that_is_recorded_is_no_longer_being_said() -> None:
+    live = Live()
+    live.hear(TextDelta("We planned."))
+    live.show(7, Compacted(upto=6, summary="We planned.\n\nYour mode:\n- attended"))
+    assert seen(live) == []
 
 
 def test_an_answer_that_is_asked_for_again_is_void() -> None:

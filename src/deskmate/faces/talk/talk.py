@@ -27,7 +27,7 @@ from deskmate.faces.cli.listings import (
 )
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet
 from deskmate.faces.cli.texts import clean, one_line
-from deskmate.faces.talk.asking import NUMBERS, answered_line, content_of, question_lines, short_answer
+from deskmate.faces.talk.asking import NUMBERS, answered_line, asker, content_of, question_lines, short_answer
 from deskmate.faces.talk.budget import budget_lines, parked_line, set_cap
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
 
@@ -123,6 +123,8 @@ class Talk:
             return answered
         await self._session.say(words, to=to)
         said: Lines = [] if to == LEAD else [(Cell("said to "), Cell(to, self._colours.get(to)))]
+        if short and (unanswered := self._unanswered(to)):
+            said = unanswered
         return [*said, *self._still_open(to), *self._capped(to)]
 
     async def _command(self, text: str) -> Lines:
@@ -225,6 +227,14 @@ class Talk:
         which = f"question {numbers} is" if len(asked) == 1 else f"questions {numbers} are"
         always = ", a" if any(one.rule is not None or one.shake == "plan" for one in asked) else ""
         return _plain(f"{which} still open: y{always} or n")
+
+    def _unanswered(self, name: str) -> Lines:
+        """Return a line that says that a short answer was said to somebody who asks nothing, while others do."""
+        asked = [f"question {number} of {asker(one)}" for number, one in self._open.items()]
+        which = "it" if len(asked) == 1 else "one"
+        number = next(iter(self._open), 0)
+        line = f"said to {name}; still open: {', '.join(asked)}. To answer {which}: y {number}"
+        return _plain(line) if asked else []
 
     @property
     def _open(self) -> dict[int, "Question"]:

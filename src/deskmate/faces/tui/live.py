@@ -40,7 +40,8 @@ class Live:
         self._shown = number
         self._recorded = [one for one in self._recorded if one[0] > number]
         # Of a teammate in a process of its own it may never be told that its words were recorded.
-        if entry.type == "said" and self._words.strip() in entry.text:
+        words = entry.text if entry.type == "said" else entry.summary if entry.type == "compacted" else None
+        if words is not None and self._words.strip() in words:
             self._begin()
 
     @property

@@ -40,7 +40,7 @@ class Watching:
             case Streamed(member, delta) if member == self.chosen:
                 self._live.hear(delta)
                 self._wake()
-            case Recorded(member, number, entry) if member == self.chosen and entry.type == "said":
+            case Recorded(member, number, entry) if member == self.chosen and entry.type in ("said", "compacted"):
                 self._live.record(number)
 
     async def follow(self) -> None:
