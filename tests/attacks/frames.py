@@ -11,6 +11,13 @@ from dataclasses import dataclass, field
 MAIL, NEWS = "teammate-message", "task-notification"
 TASK, NOTE = "deskmate-task", "deskmate-note"
 TAGS = (MAIL, NEWS, TASK, NOTE)
+EXAMPLES = (
+    f'<{MAIL} sender="NAME" type="message">',
+    f'<{TASK} id="N" created_by="NAME" edited_by="NAME">',
+    f'<{TASK} created_by="NAME" edited_by="NAME">',
+    f'<{NOTE} by="NAME">',
+    f'<{NEWS} id="ID" status="completed">',
+)
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#x27": "'"}
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Mn"})
 _ATTRIBUTE = "abcdefghijklmnopqrstuvwxyz_"
@@ -112,15 +119,20 @@ class Sent:
 
     def frames(self) -> list[Frame]:
         """Return the frames that the model is given; raise Forged if another part of the request poses as one."""
-        for text in (*self.system, *self.results):
-            for named in (f"<{MAIL} sender=...>", f"<{TASK} created_by=... edited_by=...>"):
-                text = text.replace(named, "", 1)
+        for text in (*map(without_examples, self.system), *self.results):
             if left := posing(text):
                 raise Forged(f"{left!a} where there is no frame")
         read = [frame for text in self.read for frame in frames_in(text)]
         if wrong := [frame.tag for frame in read if frame.tag not in (TASK, NOTE)]:
             raise Forged(f"{wrong} in a result of TaskGet")
         return [*(frame for text in self.told for frame in frames_in(text)), *read]
+
+
+def without_examples(system: str) -> str:
+    """Return a system prompt without the frames that it shows as examples, each once."""
+    for example in EXAMPLES:
+        system = system.replace(example, "", 1)
+    return system
 
 
 def read_anthropic(body: bytes) -> Sent:

@@ -17,7 +17,17 @@ from deskmate.errors import Refused
 from deskmate.models import anthropic_wire, openai_wire
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from tests.attacks.frames import MAIL, NOTE, TASK, Frame, Sent, apart, read_anthropic, read_openai
+from tests.attacks.frames import (
+    MAIL,
+    NOTE,
+    TASK,
+    Frame,
+    Sent,
+    apart,
+    read_anthropic,
+    read_openai,
+    without_examples,
+)
 from tests.runtime import until
 from tests.runtime.desks import Floor, turns
 from tests.runtime.scenes import Scene, plays, scene
@@ -78,9 +88,8 @@ def told_in(prompts: list[Prompt]) -> list[str]:
 def frames_of(prompt: Prompt) -> list[Frame]:
     one, other = requests(prompt)
     assert one.frames() == other.frames()
-    for text in (*one.told, *one.read, *one.system):
-        around = text.replace(f"<{MAIL} sender=...>", "").replace(f"<{TASK} created_by=... edited_by=...>", "")
-        assert MARK not in apart(around)[1], text
+    for text in (*one.told, *one.read, *map(without_examples, one.system)):
+        assert MARK not in apart(text)[1], text
     return one.frames()
 
 

@@ -148,7 +148,7 @@ async def test_a_folder_of_git_by_another_name_is_not_written_either(tmp_path: P
         (root / ".git").symlink_to("store")
     workspace, before = LocalWorkspace(root, "main", "lead"), state(root)
     for path in ("store/hooks/post-commit", "store/config", "store/new/x", ".git/hooks/post-commit"):
-        with pytest.raises(ToolError, match="git or agents obey"):
+        with pytest.raises(ToolError, match="controls git or agents"):
             await workspace.write(path, HOOK.encode(), known=None)
     assert state(root) == before
 
@@ -184,7 +184,7 @@ async def test_definitions_that_are_links_are_not_written_where_they_lead(tmp_pa
     for path in ("conf/settings.toml", "conf/agents/x.md", "servers.json", ".mcp.json"):
         if (root / path).exists():
             await desk.use("read_file", path=path)
-        with pytest.raises(ToolError, match="git or agents obey"):
+        with pytest.raises(ToolError, match="controls git or agents"):
             await desk.use("write_file", path=path, content=HOOK)
     assert state(root) == before
 
