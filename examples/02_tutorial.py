@@ -7,7 +7,6 @@ Each part reads its conversation and nothing else. So it goes on where it was, a
 
 from deskmate.demo.parts import REQUEST, Line, Part, Use, play
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import Speak
 from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.scripts import Use as Called
 
@@ -121,7 +120,7 @@ def lead(gone: bool) -> Part:
                 after=(CHECKED,),
                 then="They are leaving.",
             ),
-            Line("convert.py knows kelvin now; the checker tested it.", after=("coder is left", "checker is left")),
+            Line("convert.py knows kelvin now; the checker tested it.", after=("coder left (", "checker left (")),
         )
     )
 
@@ -135,13 +134,13 @@ SCOUT = Part(
 )
 CODER = Part(
     (
+        # A planner that ends its turn without a plan and without a message is reminded.
         Line(
-            "This is how.",
-            (("ExitPlanMode", {"plan": PLAN}),),
-            after=(FOUND,),
-            then="The lead has my plan.",
-            meanwhile=Speak("I plan once scout has told me what is there."),
+            "I cannot plan yet.",
+            (mail("lead", "I plan once scout has told me what is there."),),
+            then="I wait for scout.",
         ),
+        Line("This is how.", (("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."),
         Line("I may begin.", (update(2, "in_progress"), read("convert.py")), after=('approve="yes"',)),
         Line("One more function.", (edit("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
         Line("I try it.", (("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)),
@@ -181,7 +180,7 @@ def SCRIPT(asked: Asked) -> Say:  # noqa: N802, a script's name is a constant, w
     """Say what comes next for whoever asks."""
     everything = str(asked.prompt.passages)
     check: Use = ("check", {}) if "check" in asked.tools else ("bash", {"command": "sh check.sh"})
-    first = lead("scout is left" in everything) if "as a team" in everything else alone(check)
+    first = lead("scout left (" in everything) if "as a team" in everything else alone(check)
     try:
         spoken = play({"lead": first, "scout": SCOUT, "coder": CODER, "checker": CHECKER}, asked.prompt)
     except ModelRejected as error:
