@@ -58,19 +58,19 @@ def test_rules_that_are_handed_on_take_the_place_of_the_files(home: dict[str, st
         ("[permission]\ndeny = ['bash', 3]", "rule 2 of 'permission.deny' in {file}: it must be a text"),
         (
             "[permission]\ndeny = ['bash(']",
-            "rule 1 of 'permission.deny' in {file}: 'bash(' is no rule; write a tool, as",
+            "rule 1 of 'permission.deny' in {file}: 'bash(' is not a rule. Write a tool, such as",
         ),
         (
             "[permission]\nask = ['bash()']",
-            "rule 1 of 'permission.ask' in {file}: 'bash()' is no rule; write a tool, as",
+            "rule 1 of 'permission.ask' in {file}: 'bash()' is not a rule. Write a tool, such as",
         ),
         (
             "[permission]\nallow = ['bash', 'bsh(git diff *)']",
-            "rule 2 of 'permission.allow' in {file}: 'bsh' is no tool; did you mean 'bash'?",
+            "rule 2 of 'permission.allow' in {file}: 'bsh' is not a tool. Did you mean 'bash'?",
         ),
         (
             "[permission]\ndeny = ['allow bash']",
-            "rule 1 of 'permission.deny' in {file}: 'allow bash' is no rule; write a tool, as",
+            "rule 1 of 'permission.deny' in {file}: 'allow bash' is not a rule. Write a tool, such as",
         ),
     ],
 )

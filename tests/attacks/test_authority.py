@@ -318,7 +318,7 @@ async def test_a_path_that_leads_elsewhere_once_it_is_allowed_is_judged_again(
         await until(lambda: agent.last_words == "Done.")
     ((_, ok, text),) = await floor.results()
     assert (ok, list((tmp_path / "secrets").iterdir())) == (not rules, [] if rules else [tmp_path / "secrets" / "x"])
-    assert not rules or "denies this call" in text
+    assert not rules or "Denied by the rule" in text
 
 
 @pytest.mark.anyio

@@ -329,7 +329,7 @@ async def test_a_reminder_and_a_report_repeat_no_word_of_a_task() -> None:
         await until(lambda: any("You stopped while task #1" in text for text in told_in(one.floor.scripted.prompts)))
         await one.played.until("idle")
         (letter,) = await one.floor.letters(LEAD)
-        assert letter.message.content == "I rest with task #1 unfinished."  # type: ignore[union-attr]
+        assert letter.message.content == "I am idle, and my task #1 is unfinished."  # type: ignore[union-attr]
         assert authors(frames_of(one.floor.scripted.prompts[-1])) == [(TASK, "ann", "")]
 
 

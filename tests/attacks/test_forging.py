@@ -146,6 +146,6 @@ async def test_nobody_new_is_called_so_that_blobs_could_be_taken_for_anothers(tm
     path = await LocalWorkspace(tmp_path, TEAM, "lead-3-4").keep("lead-3-4-7-0.txt", b"")
     # The subagent of lead:3.4 keeps its own there.
     assert await LocalWorkspace(tmp_path, TEAM, "lead").keep("lead-3-4-7-0.txt", b"") == path
-    with pytest.raises(BadName, match="ends as the id of a call does"):
+    with pytest.raises(BadName, match="ends like the id of a call"):
         new_name("lead-3-4")
     assert [new_name("bob-2"), new_name("v2-bob-13"), new_name("release-2026-11", "team")]

@@ -14,7 +14,7 @@ from deskmate.testing.scripts import Asked, Say, Use
 GOAL = "Mend add(), release it, and tell me what you did."
 GO_ON = "Please go on."
 LAST_WORDS = "add() adds now; it is released, built and counted."
-INTERRUPTED = "interrupted; outcome unknown"
+INTERRUPTED = "Interrupted. Its outcome is unknown."
 SKIPPED = "skipped: "
 LEDGER = "ran.log"
 # While a file of this name stands there, or one with the sign of a call behind it, commands wait.

@@ -204,7 +204,7 @@ def test_a_command_that_outlives_its_agent_is_ended_and_told_as_interrupted(
     assert {*left}.isdisjoint(processes(workspace))
     told = [found.body["text"] for found in evidence.transcripts["lead"] if found.body.get("ok") is False]
     assert told == [
-        "interrupted; outcome unknown: look before you do it again",
+        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
         "release.log does not exist. Look for it with glob.",
     ]
 
@@ -279,7 +279,7 @@ def rewritten(type_: str, **fields: object) -> Callable[[list[Found]], list[Foun
             id="ended by another",
         ),
         pytest.param(
-            rewritten("did", ok=False, text="interrupted; outcome unknown"),
+            rewritten("did", ok=False, text="Interrupted. Its outcome is unknown."),
             ["lead:14.0 is told as interrupted by the process that ran it"],
             id="interrupted by nobody",
         ),

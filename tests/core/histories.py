@@ -149,7 +149,7 @@ class Life:
         """Die while all calls run, and come back: they are settled, not run again."""
         self.record(Began(calls=tuple(self.open)))
         while self.open:
-            self.record(Did(call=self.open.pop(), text="interrupted; outcome unknown", ok=False))
+            self.record(Did(call=self.open.pop(), text="Interrupted. Its outcome is unknown.", ok=False))
 
     def _said(self) -> Said:
         if self.rng.random() < 0.05:

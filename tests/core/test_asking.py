@@ -142,4 +142,4 @@ def test_of_a_completion_that_nothing_is_known_of_the_rules_see_the_command_that
     world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
     action = decide(replace(world.view, attempts={}))
     assert isinstance(action, Settle)
-    assert (action.calls, action.text) == ((call,), "the rule 'deny bash' denies this call; do without it")
+    assert (action.calls, action.text) == ((call,), "Denied by the rule 'deny bash'. Do without this call.")

@@ -93,9 +93,9 @@ def test_other_tools_have_the_names_that_they_have_here(text: str, meant: str) -
         ("WebSearch", "there are no web tools"),
         ("Read(/)", "names no file"),
         ("Edit(~/)", "names no file"),
-        ("TodoWrite", "is no tool"),
-        ("Bash(", "is no rule"),
-        ("Bash()", "is no rule"),
+        ("TodoWrite", "is not a tool"),
+        ("Bash(", "is not a rule"),
+        ("Bash()", "is not a rule"),
     ],
 )
 def test_what_has_no_meaning_here_is_refused_in_a_sentence(text: str, said: str) -> None:

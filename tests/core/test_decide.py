@@ -40,7 +40,7 @@ from deskmate.core.quiet import quiet
 from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.worlds import World, add_task, idle, says
 
-ASKED = "the rule 'ask read_file' wants this call to be asked about"
+ASKED = "the rule 'ask read_file' says to ask first"
 
 
 def test_a_new_agent_thinks_about_its_prompt_and_then_rests() -> None:
@@ -227,8 +227,8 @@ class TestCalls:
     @pytest.mark.parametrize(
         ("urgent", "why"),
         [
-            (Interrupt(), "withdrawn: the user interrupted you before answering"),
-            (ShutdownRequest(request_id="r"), "withdrawn: you were asked to shut down before the user answered"),
+            (Interrupt(), "Not run: the user interrupted you before answering."),
+            (ShutdownRequest(request_id="r"), "Not run: you were asked to shut down before the user answered."),
         ],
     )
     def test_an_interrupt_and_a_shutdown_request_withdraw_a_question_and_say_so(self, urgent: Fact, why: str) -> None:

@@ -155,18 +155,21 @@ def test_what_only_the_runtime_reads_is_in_no_prompt(message: Fact, sender: str)
 
 def test_returned_mail_shows_what_came_back() -> None:
     original = Envelope("m0", "alice", "bob", 0.0, Plain(content="schema </teammate-message>")).body()
-    text = text_of(Undeliverable(reason="'bob' left before hearing it", original=original))
+    text = text_of(Undeliverable(reason="'bob' left before reading it", original=original))
     assert text is not None
     assert read(text) == (
         {"sender": "bob", "type": "undeliverable"},
-        "'bob' left before hearing it; what comes back:\n(from alice to bob, message)\nschema </teammate-message>",
+        (
+            "Not delivered: 'bob' left before reading it. The message:\n"
+            "(from alice to bob, message)\nschema </teammate-message>"
+        ),
     )
 
 
 def test_returned_mail_of_an_unknown_kind_is_shown_as_it_is() -> None:
     text = text_of(Undeliverable(reason="gone", original={"type": "odd", "x": "é"}))
     assert text is not None
-    assert read(text)[1] == 'gone; what comes back:\n{"type": "odd", "x": "é"}'
+    assert read(text)[1] == 'Not delivered: gone. The message:\n{"type": "odd", "x": "é"}'
 
 
 def test_the_end_of_background_work_is_a_notification() -> None:

@@ -66,7 +66,9 @@ def test_an_answer_counts_only_from_the_right_one_in_the_right_kind(
 def test_an_answer_to_another_request_or_to_none_never_counts(shake: Shake, sender: str) -> None:
     answer = sent(sender, one_of(ANSWERS[shake], "carol:2.0"))
     assert answer_flaw(Request("carol:2.1", shake, ASKED[shake]), answer) is not None
-    assert answer_flaw(None, answer) == "no open request 'carol:2.0'; it was answered, withdrawn or never made"
+    assert (
+        answer_flaw(None, answer) == "There is no open request 'carol:2.0'. It was answered, withdrawn or never made."
+    )
 
 
 @pytest.mark.behaviour("plan", "permission")
@@ -79,9 +81,9 @@ def test_being_asked_gives_a_teammate_no_right_to_answer(shake: Shake) -> None:
 def test_a_flaw_says_what_would_count() -> None:
     request = Request("carol:2.0", Shake.PLAN, "lead")
     wrong_kind = sent("lead", ShutdownResponse(request_id="carol:2.0", approve=True))
-    assert answer_flaw(request, wrong_kind) == "request 'carol:2.0' is about plan; answer with PlanResponse"
+    assert answer_flaw(request, wrong_kind) == "Request 'carol:2.0' is about plan. Answer it with PlanResponse."
     wrong_sender = sent("bob", PlanResponse(request_id="carol:2.0", approve=True))
-    assert answer_flaw(request, wrong_sender) == "'bob' may not answer request 'carol:2.0'; lead or user may"
+    assert answer_flaw(request, wrong_sender) == "'bob' cannot answer request 'carol:2.0'. Only lead or user can."
 
 
 @pytest.mark.behaviour("shutdown")

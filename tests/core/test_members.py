@@ -126,13 +126,13 @@ def test_a_repeated_join_adds_nobody() -> None:
 @pytest.mark.parametrize(
     ("team", "name", "words"),
     [
-        (TEAM, "lead", "the member name 'lead' is reserved"),
-        (TEAM, "user", "the member name 'user' is reserved"),
-        (TEAM, "everyone", "the member name 'everyone' is reserved"),
-        (TEAM, "alice", "the name 'alice' was used in this team before and is never used twice; try 'alice-2'"),
-        (then(TEAM, Left(name="alice", at=3.0)), "alice", "the name 'alice' was used in this team before"),
-        (then(TEAM, joined("alice-2")), "alice", "try 'alice-3'"),
-        (then(TEAM, joined("alice-2")), "alice-2", "try 'alice-2-2'"),
+        (TEAM, "lead", "The member name 'lead' is reserved"),
+        (TEAM, "user", "The member name 'user' is reserved"),
+        (TEAM, "everyone", "The member name 'everyone' is reserved"),
+        (TEAM, "alice", "The name 'alice' was used in this team before, and no name is used twice. Try 'alice-2'."),
+        (then(TEAM, Left(name="alice", at=3.0)), "alice", "The name 'alice' was used in this team before"),
+        (then(TEAM, joined("alice-2")), "alice", "Try 'alice-3'"),
+        (then(TEAM, joined("alice-2")), "alice-2", "Try 'alice-2-2'"),
         (TEAM, "carol", None),
     ],
 )
@@ -145,14 +145,14 @@ def test_a_name_is_never_used_twice_and_another_is_proposed(team: Roster, name: 
 def test_the_name_that_is_proposed_may_be_used(length: int) -> None:
     team = then(TEAM, joined("a" * length))
     for _ in range(12):
-        proposed = str(refusal(team, joined("a" * length))).rpartition("try '")[2].rstrip("'")
+        proposed = str(refusal(team, joined("a" * length))).rpartition("Try '")[2].rstrip("'.")
         team = then(team, joined(proposed))
     assert len(team.teammates) == 15
 
 
 def test_a_second_founding_is_refused_and_drops_nobody() -> None:
     second = Founded(team="other", at=9.0)
-    assert refusal(TEAM, second) == "team 'demo' was founded before; go on with it or choose another name"
+    assert refusal(TEAM, second) == "Team 'demo' already exists. Continue with it, or choose another name."
     assert fold(TEAM, records(second, after=3)).members == TEAM.members
 
 
@@ -222,7 +222,7 @@ STATUSES: list[Event] = [
 @pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
 def test_nothing_more_is_recorded_of_one_who_left(event: Event) -> None:
     gone = then(TEAM, Left(name="alice", reason="forced", heard=3, at=4.0))
-    why = "'alice' has left; nothing more is recorded of it"
+    why = "'alice' has left. Nothing more is recorded about it."
     assert refusal(gone, event) == why
     assert fold(gone, records(event, after=4)) == replace(gone, number=5, skipped=(f"record 5: {why}",))
 
@@ -230,7 +230,7 @@ def test_nothing_more_is_recorded_of_one_who_left(event: Event) -> None:
 @pytest.mark.parametrize("event", STATUSES, ids=lambda event: type(event).__name__)
 def test_nothing_is_recorded_of_one_who_never_joined(event: Event) -> None:
     stranger = event.model_copy(update={"name": "mallory"})
-    assert refusal(TEAM, stranger) == "'mallory' is not on the roster; only members have a status"
+    assert refusal(TEAM, stranger) == "'mallory' is not on the roster. Only members have a status."
 
 
 # -- who can be written to ------------------------------------------------------------------------
@@ -238,7 +238,7 @@ def test_nothing_is_recorded_of_one_who_never_joined(event: Event) -> None:
 
 def test_whoever_is_here_can_be_written_to_and_the_user_always() -> None:
     team = then(TEAM, Left(name="alice", at=4.0))
-    assert who_is_here(team) == "here are lead, bob, user"
+    assert who_is_here(team) == "On the team: lead, bob, user."
     assert {name: team.here(name) for name in ("lead", "alice", "bob", "user", "mallory")} == {
         "lead": True,
         "alice": False,
@@ -248,8 +248,8 @@ def test_whoever_is_here_can_be_written_to_and_the_user_always() -> None:
     }
     assert recipient_refusal(team, "bob") is None
     assert recipient_refusal(team, "user") is None
-    assert recipient_refusal(team, "alice") == "'alice' has left; here are lead, bob, user"
-    assert recipient_refusal(team, "mallory") == "'mallory' is not on this team; here are lead, bob, user"
+    assert recipient_refusal(team, "alice") == "'alice' has left. On the team: lead, bob, user."
+    assert recipient_refusal(team, "mallory") == "'mallory' is not on this team. On the team: lead, bob, user."
 
 
 # -- policy ---------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ def policy(by: str = "user", **fields: object) -> PolicySet:
 def test_only_lead_and_user_change_what_is_permitted(by: str) -> None:
     event = policy(by, mode="bypass", add_rules=["allow bash"], attended=True)
     after = fold(TEAM, records(event, after=3))
-    note = f"record 4: '{by}' may not change what is permitted; ask the lead"
+    note = f"record 4: '{by}' cannot change permissions. Ask the lead."
     assert after == replace(TEAM, number=4, skipped=(note,))
 
 
@@ -319,7 +319,7 @@ def test_a_rule_is_an_effect_and_a_tool(text: str, rule: Rule) -> None:
     ],
 )
 def test_a_text_that_is_no_rule_is_refused_and_its_policy_is_kept_as_foreign(text: str) -> None:
-    with pytest.raises(BadInput, match="is no rule"):
+    with pytest.raises(BadInput, match="is not a rule"):
         parse_rule(text)
     body = {"type": "policy_set", "by": "user", "at": 4.0, "mode": "bypass", "add_rules": ["allow bash", text]}
     assert isinstance(read_event(body), Foreign)
@@ -336,14 +336,17 @@ def test_a_lost_record_is_tracked_until_a_person_accepts_it() -> None:
     assert broken == replace(TEAM, number=6, damaged=frozenset({4, 6}))
     mended = fold(broken, records(Accepted(number=4, at=5.0), after=6))
     assert mended == replace(TEAM, number=7, damaged=frozenset({6}))
-    assert refusal(mended, Accepted(number=4, at=5.0)) == "record 4 of the roster is not damaged"
+    assert (
+        refusal(mended, Accepted(number=4, at=5.0))
+        == "Record 4 of the roster is not damaged. There is nothing to accept."
+    )
 
 
 @pytest.mark.parametrize("by", ["lead", "alice", "system"])
 def test_only_a_person_accepts_that_a_record_is_lost(by: str) -> None:
     broken = fold(TEAM, [lost(4)])
     event = Accepted(by=by, number=4, at=5.0)
-    assert refusal(broken, event) == "only a person may accept the damage at record 4; ask the user"
+    assert refusal(broken, event) == "Only a person can accept the damage at record 4. Ask the user."
     assert fold(broken, records(event, after=4)).damaged == {4}
 
 

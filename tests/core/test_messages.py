@@ -132,12 +132,12 @@ BODY = in_envelope(PLAIN).body()
         ({"timestamp": -(10**400)}, "an envelope without a timestamp"),
         ({"timestamp": float("inf")}, "an envelope without a timestamp"),
         ({"timestamp": float("nan")}, "an envelope without a timestamp"),
-        ({"sender": "Lead"}, "'Lead' is no member name"),
-        ({"sender": "lead\n"}, "'lead\\n' is no member name"),
+        ({"sender": "Lead"}, "'Lead' is not a member name"),
+        ({"sender": "lead\n"}, "'lead\\n' is not a member name"),
         ({"sender": None}, "an envelope without a sender"),
         ({"sender": 5}, "an envelope without a sender"),
         ({"sender": ["lead"]}, "an envelope without a sender"),
-        ({"recipient": "../x"}, "'../x' is no member name"),
+        ({"recipient": "../x"}, "'../x' is not a member name"),
         ({"recipient": 5}, "an envelope without a recipient"),
         ({"recipient": {}}, "an envelope without a recipient"),
     ],
@@ -178,12 +178,12 @@ def test_a_message_may_reach_its_cap_as_encoded_and_no_further(sign: str) -> Non
     width = len(encode({**in_envelope(Plain(content=sign)).body(), "run": "-", "ord": 0})) - empty
     count, rest = divmod(BODY_CAP - empty, width)
     check_size(in_envelope(Plain(content=sign * count + "x" * rest)))
-    with pytest.raises(TooLarge, match=f"this message has {BODY_CAP + 1} bytes.*write it to a file"):
+    with pytest.raises(TooLarge, match=f"This message has {BODY_CAP + 1} bytes.*Write the text to a file"):
         check_size(in_envelope(Plain(content=sign * count + "x" * (rest + 1))))
 
 
 def test_a_message_above_the_cap_of_a_record_is_refused_as_a_message() -> None:
-    with pytest.raises(TooLarge, match="a message has at most"):
+    with pytest.raises(TooLarge, match="A message has at most"):
         check_size(in_envelope(Plain(content="x" * 3 * BODY_CAP)))
 
 

@@ -104,14 +104,14 @@ def test_a_mode_settles_what_no_rule_settles_and_unattended_asks_nobody(
 def test_a_call_denied_for_want_of_a_person_names_the_flag() -> None:
     assert judged(RUNNING, attended=False) == Verdict(
         DENY,
-        "bash runs a command outside a sandbox, and nobody is here to answer; "
-        "do without it, or have the user start again with another --permission-mode",
+        "Denied: bash runs a command outside a sandbox, and nobody is here to answer. Do without this call. "
+        "The user can allow more by starting again with another --permission-mode.",
     )
 
 
 def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
     assert judged(RUNNING, rule("deny bash(git *)"), attended=False) == Verdict(
-        DENY, "the rule 'deny bash(git *)' denies this call; do without it"
+        DENY, "Denied by the rule 'deny bash(git *)'. Do without this call."
     )
     assert judged(WRITING, mode=Mode.PLAN, attended=False) == Verdict(
         DENY,
@@ -119,7 +119,9 @@ def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
         "when it is approved, you have all your tools.",
     )
     assert judged(FOREIGN, mode=Mode.DONT_ASK) == Verdict(
-        DENY, "mcp__web__fetch is not one of Deskmate's own tools, and mode dontAsk never asks; do without it"
+        DENY,
+        "Denied: mcp__web__fetch is not one of Deskmate's own tools, and mode dontAsk never asks. "
+        "Do without this call.",
     )
 
 

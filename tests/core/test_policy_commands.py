@@ -300,11 +300,11 @@ def test_a_rule_for_a_tool_that_there_is_or_may_be_is_known(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("bsh(rm *)", "'bsh' is no tool; did you mean 'bash'?"),
-        ("Bash(rm *)", "'Bash' is no tool; did you mean 'bash'?"),
-        ("write(src/**)", "'write' is no tool; did you mean 'write_file'?"),
-        ("curl_*", "'curl_*' is no tool; there are bash, read_file, write_file"),
-        ("bash(a\0)", "is no rule; write a tool"),
+        ("bsh(rm *)", "'bsh' is not a tool. Did you mean 'bash'?"),
+        ("Bash(rm *)", "'Bash' is not a tool. Did you mean 'bash'?"),
+        ("write(src/**)", "'write' is not a tool. Did you mean 'write_file'?"),
+        ("curl_*", "'curl_*' is not a tool. There are bash, read_file, write_file"),
+        ("bash(a\0)", "is not a rule. Write a tool"),
     ],
 )
 def test_a_rule_for_no_tool_is_refused_naming_the_nearest(text: str, why: str) -> None:

@@ -291,7 +291,7 @@ def test_every_history_becomes_a_well_formed_prompt() -> None:
         met.update({block.text for block in found[-1].blocks if isinstance(block, TextBlock)})
     for kind in (*(kind.__name__ for kind in (Said, Heard, Compacted, Cleared, Ended, Parked)), NO_RESULT, CLEARED):
         assert met[kind] > HISTORIES // 100, f"{kind} is hardly met"
-    for line in (GO_ON, GO_ON_WHERE_CUT, CUT_TO_NOTHING, "interrupted; outcome unknown", EMPTY_RESULT):
+    for line in (GO_ON, GO_ON_WHERE_CUT, CUT_TO_NOTHING, "Interrupted. Its outcome is unknown.", EMPTY_RESULT):
         assert met[line] > HISTORIES // 500, f"{line} is hardly met"
 
 

@@ -135,9 +135,9 @@ def test_the_cap_of_a_member_is_not_reached_by_what_others_spend() -> None:
     [
         (None, 1000, None),
         (2, 1, None),
-        (0, 0, "budget: --max-members allows no teammates; do the work yourself, or send subagents"),
-        (1, 1, "budget: 1 teammate is here, and --max-members allows no more; give the work to"),
-        (2, 3, "budget: 3 teammates are here, and --max-members allows no more; give the work to"),
+        (0, 0, "budget: --max-members allows no teammates. Do the work yourself, or use subagents."),
+        (1, 1, "budget: 1 teammate is here, and --max-members allows no more. Give the work to"),
+        (2, 3, "budget: 3 teammates are here, and --max-members allows no more. Give the work to"),
     ],
 )
 def test_a_team_with_as_many_teammates_as_it_may_have_is_said_to_be_full(

@@ -20,11 +20,11 @@ from tests.faces.teams import LOOKS, Hands, at, in_team, obeyed, played, put_asi
         (["board", "ad", "x"], "Did you mean 'add'?"),
         (["board", "main", "other"], "There is no command 'main'"),
         (["board", "--xml"], "No such option"),
-        (["inbox", "zed"], "'zed' was never on team 'main'; here are lead, alice, bob, user"),
+        (["inbox", "zed"], "'zed' was never on team 'main'. On the team: lead, alice, bob, user."),
         (["inbox", "alice", "nope"], "there is no team 'nope'"),
         (
             ["tail", "alise"],
-            "'alise' was never on team 'main'; did you mean 'alice'? here are lead, alice, bob, user\n",
+            "'alise' was never on team 'main'. Did you mean 'alice'? On the team: lead, alice, bob, user.\n",
         ),
         (["tail", "user"], "deskmate inbox user"),
         (["tail", "../../x"], "was never on team 'main'"),
@@ -48,7 +48,7 @@ def test_who_has_left_is_named_with_those_who_are_here(place: Path, env: Env) ->
 
     in_team(place, leave)
     ended = at(place, "tail", "bop", env=env)
-    said = "'bop' was never on team 'main'; did you mean 'bob'? here are lead, alice, user, and before bob"
+    said = "'bop' was never on team 'main'. Did you mean 'bob'? On the team: lead, alice, user. Left before: bob."
     assert (ended.code, ended.stderr) == (2, f"deskmate: {said}\n")
 
 

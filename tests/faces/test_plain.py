@@ -353,4 +353,4 @@ def test_rules_in_the_words_of_claude_code_hold(place: Place, rule: str) -> None
     settings.write_text(f'sandbox = false\n[permission]\ndeny = ["{rule}"]\n')
     end = place.piped("ls\n")
     assert (end.code, end.stdout) == (0, "I ls.\nDone.\n")
-    assert "the rule 'deny bash(ls*)' denies this call" in end.stderr
+    assert "Denied by the rule 'deny bash(ls*)'" in end.stderr

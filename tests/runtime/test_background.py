@@ -145,7 +145,7 @@ async def test_the_end_of_one_that_printed_much_says_where_all_of_it_is() -> Non
     assert floor.bench.blobs[str(end.blob)] == b"a" * 30_000 + b"z"
     told = last_told(floor.scripted.prompts[-1])[-1]
     assert f'output=".teams/main/blobs/lead-{end.background}.txt"' in told
-    assert "28,001 characters more" in told
+    assert "28,001 more characters" in told
 
 
 @pytest.mark.behaviour("background")
@@ -190,7 +190,7 @@ async def test_what_it_has_printed_can_be_seen_while_it_runs_and_stays_when_it_i
     await floor.turn("serve")
     told = [text.partition(" ")[2] for _, _, text in await floor.results()]
     printed = "It has printed so far:\nlistening on 3000"
-    assert told[1:] == [f"is still running. {printed}", "is stopped", f"was stopped. {printed}"]
+    assert told[1:] == [f"is still running. {printed}", "is stopped.", f"was stopped. {printed}"]
     assert [text.partition(" ")[2] for _, text in await ended(floor)] == [f"was stopped. {printed}"]
 
 
@@ -224,8 +224,8 @@ async def test_its_output_can_be_looked_at_without_waiting_or_waited_for() -> No
     await floor.turn("build")
     (id_,) = {known_id(prompt) for prompt in floor.scripted.prompts[1:]}
     assert [(ok, text) for _, ok, text in await floor.results()][1:] == [
-        (True, f"{id_} is still running and has printed nothing yet"),
-        (True, f"{id_} is still running and has printed nothing yet"),
+        (True, f"{id_} is still running. It has printed nothing yet."),
+        (True, f"{id_} is still running. It has printed nothing yet."),
         (True, "built"),
     ]
     assert await ended(floor) == [("completed", "built")]
@@ -237,8 +237,8 @@ async def test_stopping_it_leaves_nothing_running() -> None:
     floor = await Floor.opened(script, workspace=Bench(commands={"hang": for_ever}))
     await floor.turn("go")
     (_, stopped, again) = await floor.results()
-    assert (stopped[1], stopped[2].endswith("is stopped")) == (True, True)
-    assert (again[1], "has ended already" in again[2]) == (False, True)
+    assert (stopped[1], stopped[2].endswith("is stopped.")) == (True, True)
+    assert (again[1], "has already ended" in again[2]) == (False, True)
     assert floor.bench.running == []
     ((status, _),) = await ended(floor)
     assert status == "stopped"
@@ -250,7 +250,7 @@ async def test_an_unknown_id_is_refused_with_those_there_are(tool: str) -> None:
     floor = await Floor.opened([uses(tool, task_id="b000000"), "I see."])
     await floor.turn("go")
     assert await floor.results() == [
-        ("lead:3.0", False, "nothing in the background is called 'b000000'; there is none")
+        ("lead:3.0", False, "There is no background work 'b000000'. You have started nothing.")
     ]
 
 

@@ -10,11 +10,11 @@ from deskmate.core.actions import Rest
 from deskmate.core.entries import Began, Call, Did, Heard, Said
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD
+from deskmate.core.open_calls import INTERRUPTED
 from deskmate.core.prompts import CallBlock, Reply, ResultBlock
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.calls import RESULT_CAP
-from deskmate.runtime.transcript import CUT
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.workspaces.local import LocalWorkspace
 from tests.runtime import until
@@ -109,8 +109,8 @@ async def crash() -> Ran:
     ("step", "words"),
     [
         pytest.param(uses("fly"), ["'fly'", "Use one of those you were given"], id="no such tool"),
-        pytest.param(uses("Skill", skill="release"), ["'Skill'", "there are bash, read_file"], id="not here"),
-        pytest.param(uses("read_file"), ["path: Field required", "it takes path, offset, limit"], id="missing"),
+        pytest.param(uses("Skill", skill="release"), ["'Skill'", "There are bash, read_file"], id="not here"),
+        pytest.param(uses("read_file"), ["path: Field required", "It takes path, offset, limit"], id="missing"),
         pytest.param(uses("bash", command="ls", cmd="ls"), ["cmd: Extra inputs"], id="unknown argument"),
         pytest.param(
             Reply((CallBlock("x", "bash", {}, flaw="the arguments are no JSON"),)), ["are no JSON"], id="unreadable"
@@ -153,7 +153,7 @@ async def test_a_result_above_the_cap_goes_to_a_blob_and_the_model_reads_both_en
     await floor.turn("go")
     ((_, ok, text),) = await floor.results()
     assert (ok, text.startswith("aaa"), text.endswith("aaz"), len(text) < 5_000) == (True, True, True, True)
-    assert "46,001 characters more, all of it in .teams/main/blobs/lead-3-0.txt" in text
+    assert "46,001 more characters. The whole text is in .teams/main/blobs/lead-3-0.txt" in text
     assert floor.bench.blobs == {".teams/main/blobs/lead-3-0.txt": whole.encode()}
 
 
@@ -170,7 +170,7 @@ async def test_a_result_that_cannot_be_kept_is_told_as_far_as_it_can_be() -> Non
     assert await floor.turn("go") == Rest()
     ((_, ok, text),) = await floor.results()
     assert (ok, text.startswith("xxx"), len(text) < 5_000) == (True, True, True)
-    assert "46,001 characters more, which could not be kept: no space left on device" in text
+    assert "46,001 more characters. They could not be saved: no space left on device" in text
 
 
 # -- cut short --------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ async def test_an_interrupt_cuts_a_running_tool_and_the_agent_rests_until_the_us
         await floor.until_status("idle")
         assert floor.bench.running == []
         assert await floor.results() == [
-            ("lead:3.0", False, CUT),
+            ("lead:3.0", False, INTERRUPTED),
             ("lead:3.1", False, "Skipped: something more urgent came. Read it first."),
         ]
         assert len(floor.scripted.prompts) == 1
@@ -205,7 +205,7 @@ async def test_what_an_interrupt_cuts_leaves_no_process_behind(tmp_path: Path) -
         await until(lambda: (tmp_path / "shell").exists() and (tmp_path / "shell").read_text().endswith("\n"))
         await floor.interrupt()
         await floor.until_status("idle")
-        assert await floor.results() == [("lead:3.0", False, CUT)]
+        assert await floor.results() == [("lead:3.0", False, INTERRUPTED)]
     pids = [int((tmp_path / name).read_text()) for name in ("child", "shell")]
     assert [pid for pid in pids if _lives(pid)] == []
     store.close()
@@ -279,7 +279,7 @@ async def test_an_interrupted_command_keeps_what_it_had_printed() -> None:
         await until(lambda: floor.bench.running)
         await floor.interrupt()
         await floor.until_status("idle")
-    cut = "interrupted; outcome unknown: look before you do it again"
+    cut = "Interrupted. Its outcome is unknown. Check what it did before you repeat it."
     assert await floor.results() == [("lead:3.0", False, f"{cut}\nIt had printed:\ntick\ntick")]
 
 
@@ -297,7 +297,7 @@ async def test_what_a_crash_cut_off_is_run_again_only_where_that_is_safe() -> No
     assert await again.turn() == Rest()
     assert [text for _, _, text in await again.results()] == [
         "1\t1",
-        "interrupted; outcome unknown: look before you do it again",
+        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
     ]
     assert [type(entry) for entry in await again.entries()][-3:] == [Began, Did, Said]
 

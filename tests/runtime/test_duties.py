@@ -26,7 +26,10 @@ pytestmark = pytest.mark.anyio
 CALL = "lead:3.0"
 LS = uses("bash", command="ls -l")
 WRITE = uses("write_file", path="new.txt", content="hello")
-NOBODY = "nobody is here to answer; do without it, or have the user start again with another --permission-mode"
+NOBODY = (
+    "nobody is here to answer. Do without this call. "
+    "The user can allow more by starting again with another --permission-mode."
+)
 
 
 # -- nobody attends ---------------------------------------------------------------------------------
@@ -40,7 +43,7 @@ NOBODY = "nobody is here to answer; do without it, or have the user start again 
 async def test_in_the_default_mode_nobody_there_means_no_in_words_that_name_the_flag(step: Speak, reason: str) -> None:
     floor = await Floor.opened([step, "I may not."], mode=Mode.DEFAULT)
     assert await floor.turn("go") == Rest()
-    assert await floor.results() == [(CALL, False, f"{reason}, and {NOBODY}")]
+    assert await floor.results() == [(CALL, False, f"Denied: {reason}, and {NOBODY}")]
     assert (floor.bench.asked, floor.bench.files, await floor.letters()) == ([], {}, [])
 
 
@@ -184,7 +187,7 @@ async def test_what_is_too_large_to_be_asked_about_is_refused() -> None:
     floor = await Floor.opened([large, "Smaller, then."], mode=Mode.DEFAULT, attended=True)
     assert await floor.turn("go") == Rest()
     ((_, ok, text),) = await floor.results()
-    assert (ok, "could not be asked about" in text, floor.bench.files) == (False, True, {})
+    assert (ok, "the user could not be asked" in text, floor.bench.files) == (False, True, {})
     assert [entry for entry in await floor.entries() if isinstance(entry, Parked | Began)] == []
 
 
@@ -375,7 +378,9 @@ async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(al
     await alice.do(Report(1))
     letters = await alice.floor.letters(LEAD)
     assert {letter.id for letter in letters} == {f"rests/1.{nudged.epoch}"}
-    assert letters[0].message == Plain(content="I rest with task #1 unfinished.", summary="rests with #1 unfinished")
+    assert letters[0].message == Plain(
+        content="I am idle, and my task #1 is unfinished.", summary="idle, #1 unfinished"
+    )
 
 
 async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> None:

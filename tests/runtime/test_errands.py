@@ -6,6 +6,7 @@ from deskmate.core.actions import Rest
 from deskmate.core.entries import Began, Did, Parked, Said, Started
 from deskmate.core.messages import PermissionRequest, PermissionResponse, Plain
 from deskmate.core.names import LEAD, USER
+from deskmate.core.open_calls import INTERRUPTED
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import Prompt, TextBlock
 from deskmate.errors import ModelRejected, UnknownRecipient
@@ -13,7 +14,6 @@ from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.feed import Changed, Recorded, Streamed
 from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.transcript import CUT
 from tests.runtime import until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, cast, for_ever, is_errand, last_told, uses
@@ -111,14 +111,14 @@ async def test_several_go_at_once_each_under_its_own_call() -> None:
 async def test_one_that_ends_without_a_word_says_so() -> None:
     floor = await Floor.opened(cast([sent(), "Hm."], [""]))
     await floor.turn("go")
-    assert await floor.results() == [(CALL, True, "(the subagent ended without a word)")]
+    assert await floor.results() == [(CALL, True, "(the subagent ended without an answer)")]
 
 
 @pytest.mark.behaviour("subagent", "P6")
 async def test_one_that_is_parked_is_a_failed_call_and_the_sender_goes_on() -> None:
     floor = await Floor.opened(cast([sent(), "By myself, then."], [ModelRejected("no such model")]))
     assert await floor.turn("go") == Rest()
-    assert await floor.results() == [(CALL, False, "the subagent could not go on: no such model")]
+    assert await floor.results() == [(CALL, False, "The subagent could not continue: no such model")]
     assert [type(entry) for entry in await floor.entries(CALL)] == [Started, Parked]
     assert await floor.statuses() == ["working", "idle"]
 
@@ -135,7 +135,7 @@ async def test_after_a_restart_it_goes_on_where_it_was(open_store: Open) -> None
     assert await again.turn() == Rest()
     first = again.scripted.prompts[0]
     assert is_errand(first)
-    assert last_told(first) == ["interrupted; outcome unknown: look before you do it again"]
+    assert last_told(first) == ["Interrupted. Its outcome is unknown. Check what it did before you repeat it."]
     assert first.system == next(prompt.system for prompt in floor.scripted.prompts if is_errand(prompt))
     assert await again.results() == [(CALL, True, "I looked, then was cut.")]
     assert len([entry for entry in await again.entries(CALL) if isinstance(entry, Started)]) == 1
@@ -161,7 +161,7 @@ async def test_an_interrupt_of_the_sender_cuts_its_subagent_and_what_that_one_ru
         await floor.interrupt()
         await floor.until_status("idle")
         assert floor.bench.running == []
-        assert await floor.results() == [(CALL, False, CUT)]
+        assert await floor.results() == [(CALL, False, INTERRUPTED)]
 
 
 async def test_what_it_does_is_told_under_its_own_name_and_not_on_the_roster() -> None:

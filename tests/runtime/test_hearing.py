@@ -160,12 +160,12 @@ async def test_what_is_no_mail_for_the_hearer_is_told_and_the_rest_is_heard(team
     await send(team, "after")
     (heard,) = await batches(team)
     assert contents(envelopes(heard)) == ["before", "after"]
-    rule = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
+    rule = "Use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit."
     assert heard.damage == (
         "record 2: unknown kind 'hologram'",
         "record 3: mail for 'carol' in the mailbox of 'bob'",
         "record 4: a malformed Plain: content: Field required",
-        f"record 5: 'Bob the Builder' is no member name; {rule}",
+        f"record 5: 'Bob the Builder' is not a member name. {rule}",
     )
 
 

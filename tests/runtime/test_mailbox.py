@@ -31,7 +31,7 @@ TRIES = len(RETRY_SECONDS) + 1
 
 
 def returned(envelope: Envelope, to: str, *, at: float = 1_700_000_000.0) -> Envelope:
-    message = Undeliverable(reason=f"'{envelope.recipient}' left before hearing it", original=envelope.body())
+    message = Undeliverable(reason=f"'{envelope.recipient}' left before reading it", original=envelope.body())
     return Envelope(f"undeliverable/{envelope.id}", envelope.recipient, to, at, message)
 
 
@@ -58,7 +58,7 @@ async def test_no_field_of_a_message_can_pose_as_its_sender(team: Process) -> No
 async def test_a_message_to_nobody_is_refused_naming_who_is_here(team: Process, name: str) -> None:
     with pytest.raises(UnknownRecipient) as refused:
         await team.mailbox("alice").send(name, Plain(content="hello?"))
-    assert str(refused.value) == f"'{name[:80]}' is not on this team; here are lead, alice, bob, user"
+    assert str(refused.value) == f"'{name[:80]}' is not on this team. On the team: lead, alice, bob, user."
 
 
 @pytest.mark.behaviour("send")
@@ -76,7 +76,7 @@ async def test_a_message_to_someone_who_left_is_refused_naming_who_is_here(team:
     await team.leave("bob")
     with pytest.raises(UnknownRecipient) as refused:
         await other.mailbox("alice").send("bob", Plain(content="too late"))
-    assert str(refused.value) == "'bob' has left; here are lead, alice, user"
+    assert str(refused.value) == "'bob' has left. On the team: lead, alice, user."
 
 
 async def test_someone_who_joined_a_moment_ago_in_another_process_can_be_written_to(team: Process) -> None:
@@ -248,7 +248,7 @@ async def test_what_cannot_be_read_of_unheard_mail_is_told_to_the_lead_once(
     process = team_on_disk.another()
     assert [await process.leave_and_give_back("bob"), await process.mailbox("bob").give_back()] == [2, 2]
     assert await process.hear("alice") == [returned(envelope, "alice") for envelope in (sent[0], sent[2])]
-    reason = f"some mail that 'bob' had not heard cannot be read: {inbox}:2: no record, or its checksum does not hold"
+    reason = f"some mail that 'bob' had not read is damaged: {inbox}:2: no record, or its checksum does not hold"
     told = Envelope(
         "undeliverable/mail/bob", "bob", "lead", process.clock.timestamp(), Undeliverable(reason=reason, original={})
     )
@@ -367,13 +367,13 @@ async def test_of_answers_given_at_once_by_two_processes_one_counts_and_the_othe
         for approve in (True, False, True):
             tasks.start_soon(answer, approve)
     assert len(refused) == 2
-    assert all("request 'bob:1.0' before; the first answer counts" in str(error) for error in refused)
+    assert all("request 'bob:1.0'. The first answer counts." in str(error) for error in refused)
     assert len(await team.hear("bob")) == 1
 
 
 async def test_a_plan_that_the_lead_answered_is_not_answered_again_by_the_user(team: Process) -> None:
     await team.mailbox("lead").send("bob", PlanResponse(request_id="bob:2.0", approve=False, content="no"))
-    with pytest.raises(Refused, match=r"lead refused plan 'bob:2.0' before"):
+    with pytest.raises(Refused, match=r"lead has already refused plan 'bob:2.0'"):
         await team.mailbox("user").answer("bob", PlanResponse(request_id="bob:2.0", approve=True))
     # A word that looks like an answer and is none of theirs does not keep the user from answering.
     await team.mailbox("alice").send("bob", PlanResponse(request_id="bob:3.0", approve=True))

@@ -19,11 +19,11 @@ async def test_an_owner_that_is_unknown_or_has_left_is_refused_and_who_is_here_i
     for owner, reason in why.items():
         with pytest.raises(TaskRefused) as refused:
             await team.board.assign(by, 1, owner)
-        assert str(refused.value) == f"{reason}; here are lead, alice, user"
+        assert str(refused.value) == f"{reason}. On the team: lead, alice, user."
     for owner in ("zoe", "bob"):
         with pytest.raises(TaskRefused) as refused:
             await team.board.create(by, "print", owner=owner)
-        assert str(refused.value) == f"{why[owner]}; here are lead, alice, user"
+        assert str(refused.value) == f"{why[owner]}. On the team: lead, alice, user."
     assert [task.owner for task in (await team.another().board.refresh()).tasks.values()] == [None]
 
 

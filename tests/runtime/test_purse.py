@@ -138,7 +138,7 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
     floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(cost=3.0))
     end = await floor.turn("go")
     assert end == Rest("parked", reason := floor.office.purse.over(LEAD, 0) or "")
-    assert await floor.results() == [("lead:3.0", False, f"the subagent could not go on: {reason}")]
+    assert await floor.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
     spending = await floor.office.purse.refresh()
     assert {name: total.cost for name, total in spending.members.items()} == {LEAD: 1.0, "lead:3.0": 2.0}
 
@@ -172,7 +172,7 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
     floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(member_cost=3.0))
     reason = "budget: 'lead' has spent $3.00 of its $3.00; raise max_member_cost in settings.toml"
     assert await floor.turn("go") == Rest("parked", reason)
-    assert await floor.results() == [("lead:3.0", False, f"the subagent could not go on: {reason}")]
+    assert await floor.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
 
 
 @pytest.mark.behaviour("budget")
@@ -198,7 +198,7 @@ async def test_a_teammate_too_many_is_refused_in_words_and_the_lead_goes_on() ->
         await floor.until_status("idle")
     results = await floor.results()
     assert [ok for _, ok, _ in results] == [True, True, False]
-    assert results[-1][2].startswith("budget: 2 teammates are here, and --max-members allows no more; give the work")
+    assert results[-1][2].startswith("budget: 2 teammates are here, and --max-members allows no more. Give the work")
     assert [member.name for member in floor.office.roster.state.teammates] == ["alice", "bob"]
 
 
@@ -252,7 +252,7 @@ async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_cal
     assert busy.asked == 2
     assert sorted(text for _, _, text in await floor.results()) == [
         "I said: seen.",
-        *[f"the subagent could not go on: {reason}"] * 2,
+        *[f"The subagent could not continue: {reason}"] * 2,
     ]
 
 

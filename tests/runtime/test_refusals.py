@@ -65,18 +65,18 @@ async def test_the_deepest_message_under_the_longest_id_is_heard_also_when_it_co
 async def test_who_is_not_on_the_roster_cannot_leave_or_give_back(team: Process) -> None:
     with pytest.raises(Refused) as refused:
         await leave(await team.transcript("ghost"), team.pen, team.roster, team.board, reason="gone")
-    assert str(refused.value) == "'ghost' is not on the roster; only members have a status"
+    assert str(refused.value) == "'ghost' is not on the roster. Only members have a status."
     with pytest.raises(Refused) as refused:
         await team.mailbox("user").give_back()
-    assert str(refused.value) == "'user' is not on the roster; here are lead, alice, bob, user"
+    assert str(refused.value) == "'user' is not on the roster. On the team: lead, alice, bob, user."
 
 
 @pytest.mark.parametrize(
     ("deed", "words"),
     [
-        pytest.param(lambda team: team.roster.found("Bad Team"), "'Bad Team' is no team name; ", id="found"),
-        pytest.param(lambda team: team.join("../x"), "'../x' is no member name; ", id="join"),
-        pytest.param(lambda team: team.board.create("No Such", "x"), "'No Such' is no member name; ", id="create"),
+        pytest.param(lambda team: team.roster.found("Bad Team"), "'Bad Team' is not a team name. ", id="found"),
+        pytest.param(lambda team: team.join("../x"), "'../x' is not a member name. ", id="join"),
+        pytest.param(lambda team: team.board.create("No Such", "x"), "'No Such' is not a member name. ", id="create"),
     ],
 )
 async def test_a_bad_name_is_named_with_what_it_should_have_been(

@@ -41,7 +41,7 @@ async def test_a_team_is_founded_once_with_its_lead(team: Process) -> None:
         ("bob", Kind.TEAMMATE),
     ]
     assert await refused(team.another().roster.found("other")) == (
-        "team 'team' was founded before; go on with it or choose another name"
+        "Team 'team' already exists. Continue with it, or choose another name."
     )
 
 
@@ -68,7 +68,7 @@ async def test_a_name_is_never_used_twice_and_another_is_proposed(team: Process,
     if leaves:
         await team.leave("bob")
     assert await refused(team.another().join("bob")) == (
-        "the name 'bob' was used in this team before and is never used twice; try 'bob-3'"
+        "The name 'bob' was used in this team before, and no name is used twice. Try 'bob-3'."
     )
 
 
@@ -86,7 +86,7 @@ async def test_nobody_joins_under_a_name_that_can_be_read_as_anothers(
     team: Process, name: str, like: str, free: str
 ) -> None:
     assert await refused(team.join(name)) == (
-        f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
+        f"The name '{name}' looks like '{like}' and could be mistaken for it. Choose another, such as '{free}'."
     )
     await team.leave("bob")
     assert "looks like" in await refused(team.another().join(name))
@@ -98,12 +98,12 @@ async def test_who_joined_under_such_a_name_before_the_rule_is_still_there(team:
     joined = Joined(name="b0b", at=0.0)
     await team.pen.append("roster", joined.body())
     assert "b0b" in (await team.another().roster.refresh()).members
-    assert "try 'bob-2'" in await refused(team.join("bob"))
+    assert "Try 'bob-2'" in await refused(team.join("bob"))
 
 
 async def test_a_proposed_name_is_no_look_alike_of_one_that_is_there(team: Process) -> None:
     await team.join("bob_2")
-    assert "try 'bob-3'" in await refused(team.join("bob"))
+    assert "Try 'bob-3'" in await refused(team.join("bob"))
 
 
 async def test_a_proposed_name_can_be_used_however_long_the_first_was(team: Process) -> None:
@@ -131,7 +131,7 @@ async def test_of_two_who_join_under_one_name_at_once_one_does(team: Process) ->
     async with anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(join, team.another())
-    assert reasons == ["the name 'carol' was used in this team before and is never used twice; try 'carol-2'"] * 3
+    assert reasons == ["The name 'carol' was used in this team before, and no name is used twice. Try 'carol-2'."] * 3
     assert [*(await team.roster.refresh()).members] == ["lead", "alice", "bob", "carol"]
 
 
@@ -202,13 +202,16 @@ async def test_who_left_stays_left_whatever_a_late_record_says(team: Process) ->
     bob = (await late.roster.refresh()).members["bob"]
     assert bob == roster.members["bob"]
     assert (bob.here, bob.agreed, bob.status.word, bob.status.heard) == (False, True, "left", 7)
-    assert late.roster.state.skipped == ("record 5: 'bob' has left; nothing more is recorded of it",)
-    assert await refused(late.roster.leave("bob", "again", heard=9)) == "'bob' has left; nothing more is recorded of it"
+    assert late.roster.state.skipped == ("record 5: 'bob' has left. Nothing more is recorded about it.",)
+    assert (
+        await refused(late.roster.leave("bob", "again", heard=9))
+        == "'bob' has left. Nothing more is recorded about it."
+    )
 
 
 async def test_nobody_leaves_who_never_came(team: Process) -> None:
     assert await refused(team.roster.leave("carol", "", heard=0)) == (
-        "'carol' is not on the roster; only members have a status"
+        "'carol' is not on the roster. Only members have a status."
     )
 
 
@@ -219,7 +222,7 @@ async def test_nobody_leaves_who_never_came(team: Process) -> None:
 async def test_only_lead_and_user_change_what_is_permitted(team: Process, by: str) -> None:
     before = await team.roster.refresh()
     assert await refused(team.roster.permit(PolicySet(by=by, mode=Mode.BYPASS, at=1.0))) == (
-        f"'{by}' may not change what is permitted; ask the lead"
+        f"'{by}' cannot change permissions. Ask the lead."
     )
     forged = PolicySet(by=by, mode=Mode.BYPASS, add_rules=("allow bash",), attended=True, at=1.0)
     await team.pen.append("roster", forged.body())
@@ -296,6 +299,8 @@ async def test_a_damaged_record_is_named_until_a_person_accepts_its_loss(team_on
     roster = await process.roster.refresh()
     assert ([*roster.members], roster.damaged) == (["lead", "bob"], frozenset({2}))
     (damaged,) = [item for item in await process.store.read("roster") if isinstance(item, Damaged)]
-    assert await refused(process.roster.accept(3)) == "record 3 of the roster is not damaged"
+    assert (
+        await refused(process.roster.accept(3)) == "Record 3 of the roster is not damaged. There is nothing to accept."
+    )
     assert (await process.roster.accept(damaged.number)).damaged == frozenset()
     assert (await team_on_disk.another().roster.refresh()).damaged == frozenset()

@@ -96,7 +96,7 @@ async def test_after_a_restart_a_call_that_began_and_held_a_secret_is_told_as_in
     (result,) = await again.results()
     assert result[:2] == ("lead:3.0", False)
     assert result[2].startswith(
-        "interrupted; outcome unknown: look before you do it again. Its arguments held a secret"
+        "Interrupted. Its outcome is unknown. Check what it did before you repeat it. Its arguments contained a secret"
     )
     assert bench.reading == 1
 
@@ -121,7 +121,7 @@ async def test_after_a_restart_a_call_that_had_not_begun_is_not_run_with_what_is
     await again.turn()
 
     texts = [text for _, _, text in await again.results()]
-    assert texts[1].startswith("not run: its arguments held a secret, which is written nowhere")
+    assert texts[1].startswith("Not run: its arguments contained a secret, which is never written to disk")
     assert again.bench.running == []
 
 
@@ -162,7 +162,7 @@ async def test_what_fails_with_a_secret_in_its_words_is_told_without() -> None:
     await floor.turn("go")
 
     assert last_told(floor.scripted.prompts[1]) == [
-        f"bash itself failed (ValueError: no such key: {NAMED}); try another way"
+        f"bash failed by an error in Deskmate (ValueError: no such key: {NAMED}). Try another way."
     ]
 
 

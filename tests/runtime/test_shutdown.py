@@ -179,7 +179,10 @@ async def test_a_call_without_an_end_is_cut_after_150_seconds_and_told_as_cut() 
         await she.pass_by(1.0)
         await she.over.wait()
     assert (she.end, bench.running) == (AGREED, [])
-    assert await outcomes(she.floor) == ["interrupted; outcome unknown: look before you do it again", True]
+    assert await outcomes(she.floor) == [
+        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
+        True,
+    ]
 
 
 async def test_a_call_begun_after_hearing_it_is_cut_at_the_deadline() -> None:
@@ -209,7 +212,10 @@ async def test_a_command_that_ignores_being_terminated_is_killed(tmp_path: Path)
         assert she.end == AGREED
         with pytest.raises(ProcessLookupError):
             os.killpg(group, 0)
-    assert await outcomes(she.floor) == ["interrupted; outcome unknown: look before you do it again", True]
+    assert await outcomes(she.floor) == [
+        "Interrupted. Its outcome is unknown. Check what it did before you repeat it.",
+        True,
+    ]
 
 
 @pytest.mark.behaviour("permission")
@@ -219,7 +225,7 @@ async def test_waiting_for_a_person_the_question_is_withdrawn_and_she_answers() 
         await she.ask()
         await she.over.wait()
     assert (she.end, she.calls, she.floor.bench.asked) == (AGREED, 2, [])
-    assert await outcomes(she.floor) == ["withdrawn: you were asked to shut down before the user answered", True]
+    assert await outcomes(she.floor) == ["Not run: you were asked to shut down before the user answered.", True]
 
 
 @pytest.mark.behaviour("plan")
@@ -240,7 +246,7 @@ async def test_dead_she_leaves_at_once_in_her_own_name() -> None:
         await until(lambda: she.alice.status.word == "parked")
         await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await she.over.wait()
-    assert she.end == ("left", "forced: asked to stop while nobody could play it", False)
+    assert she.end == ("left", "forced: asked to shut down while it could not run", False)
 
 
 async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
@@ -251,7 +257,7 @@ async def test_deaf_she_is_ended_by_her_supervisor_in_185_seconds() -> None:
         assert not she.over.is_set()
         await she.pass_by(1.0)
         await she.over.wait()
-    assert she.end == ("left", "forced: no end 185 s after a shutdown request", False)
+    assert she.end == ("left", "forced: still running 185 s after a shutdown request", False)
 
 
 # -- asked more than once ---------------------------------------------------------------------------

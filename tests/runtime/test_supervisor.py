@@ -24,7 +24,7 @@ from tests.runtime.scenes import Part, Stage, fails
 pytestmark = pytest.mark.anyio
 
 STOP = ShutdownRequest(request_id="lead:9.0")
-WHY = "failed 4 times within a minute, at last with RuntimeError: boom"
+WHY = "failed 4 times within a minute, the last time with RuntimeError: boom"
 
 
 @pytest.fixture
@@ -381,7 +381,7 @@ async def test_asked_to_stop_while_nobody_can_play_it_it_leaves_and_its_mail_com
         await over.wait()
     alice = floor.office.roster.state.members["alice"]
     assert (alice.status.word, alice.agreed) == ("left", False)
-    assert alice.status.detail == "forced: asked to stop while nobody could play it"
+    assert alice.status.detail == "forced: asked to shut down while it could not run"
     (letter,) = await floor.letters("bob")
     assert isinstance(letter.message, Undeliverable)
     assert letter.message.original["content"] == "the schema is final"
@@ -392,7 +392,7 @@ async def test_asked_to_stop_before_it_died_it_leaves_all_the_same(floor: Floor)
     await floor.send(STOP, sender=LEAD, to="alice")
     async with kept(floor, Stage(*[fails] * 4)) as over:
         await over.wait()
-    assert status(floor).detail == "forced: asked to stop while nobody could play it"
+    assert status(floor).detail == "forced: asked to shut down while it could not run"
 
 
 @pytest.mark.behaviour("shutdown")
@@ -433,7 +433,7 @@ async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(f
         floor.clock.advance(0.2)
         await over.wait()
     alice = floor.office.roster.state.members[name]
-    assert (alice.status.detail, alice.agreed) == ("forced: no end 185 s after a shutdown request", False)
+    assert (alice.status.detail, alice.agreed) == ("forced: still running 185 s after a shutdown request", False)
     assert (stage.started, stage.playing) == ([name], [])
     assert (await floor.office.board.refresh()).tasks[1].owner is None
     async with store.hold(name, "whoever comes next"):

@@ -37,7 +37,7 @@ async def test_completing_a_task_runs_no_command_where_bash_is_denied(verify: st
     await floor.turn("go")
 
     (_, made, _), (_, completed, why) = await floor.results()
-    assert (made, completed, why) == (True, False, "the rule 'deny bash' denies this call; do without it")
+    assert (made, completed, why) == (True, False, "Denied by the rule 'deny bash'. Do without this call.")
     assert floor.bench.asked == []
 
 
@@ -184,7 +184,7 @@ async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_del
     await floor.turn()
 
     ((_, ok, why),) = await floor.results()
-    assert (ok, why.startswith("interrupted"), floor.bench.asked) == (False, True, [])
+    assert (ok, why.startswith("Interrupted"), floor.bench.asked) == (False, True, [])
 
 
 @pytest.mark.behaviour("permission", "complete")

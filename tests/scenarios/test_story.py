@@ -188,7 +188,7 @@ async def test_a_call_cut_off_with_its_process_is_told_as_interrupted_when_the_t
         outcome = await room.resume(provider, format_)
     assert (outcome.end, outcome.steps, provider.complaints) == ("answered", 1, [])
     assert "I was told: " in outcome.text
-    assert "interrupted; outcome unknown" in outcome.text
+    assert "Interrupted. Its outcome is unknown." in outcome.text
     assert [entry.ok for entry in await room.entries() if isinstance(entry, Did)] == [False]
     assert processes_in(room.place) == []
 

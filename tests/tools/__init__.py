@@ -101,7 +101,7 @@ class Jobs:
     async def stop(self, id_: str) -> Result:
         self._known(id_)
         del self.work[id_]
-        return Result(f"{id_} is stopped")
+        return Result(f"{id_} is stopped.")
 
     def _known(self, id_: str) -> Callable[[str], Awaitable[Result]]:
         if id_ not in self.work:

@@ -165,7 +165,7 @@ async def test_looking_waits_for_the_end_only_if_told_to_and_then_half_a_minute(
 @pytest.mark.behaviour("background")
 async def test_what_was_stopped_is_gone(desk: PlainDesk) -> None:
     await desk.use("Task", prompt="count", run_in_background=True)
-    assert await desk.use("TaskStop", task_id="a000000") == Result("a000000 is stopped")
+    assert await desk.use("TaskStop", task_id="a000000") == Result("a000000 is stopped.")
     with pytest.raises(ToolError):
         await desk.use("TaskStop", task_id="a000000")
 

@@ -49,7 +49,7 @@ async def test_the_user_can_be_written_to(team: Colleagues) -> None:
 @pytest.mark.behaviour("send")
 @pytest.mark.parametrize("address", ["carol", "B0b", "bob:3.0", "mail/bob", "../bob", "x" * 5_000])
 async def test_a_message_to_nobody_is_refused_and_names_who_is_here(team: Colleagues, address: str) -> None:
-    with pytest.raises(UnknownRecipient, match="here are lead, alice, bob, user"):
+    with pytest.raises(UnknownRecipient, match="On the team: lead, alice, bob, user"):
         await (await team.desk("alice")).send(recipient=address, content="Hello.")
 
 

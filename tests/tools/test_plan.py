@@ -72,7 +72,7 @@ async def test_only_the_first_answer_to_a_plan_counts(team: Colleagues, planner:
     await answer(team, first, approve=False, content="No.")
     with pytest.raises(ToolError, match=r"^bob has no open plan 'bob:2\.0'\. Open: none\.$"):
         await answer(team, first, approve=True)
-    with pytest.raises(Refused, match=r"lead refused plan 'bob:2\.0' before"):
+    with pytest.raises(Refused, match=r"lead has already refused plan 'bob:2\.0'"):
         await team.process.mailbox(USER).answer("bob", PlanResponse(request_id=first, approve=True))
     # Nor is an answer heard that came about in another way.
     await team.process.mailbox(USER).send("bob", PlanResponse(request_id=first, approve=True))
@@ -84,7 +84,7 @@ async def test_only_the_first_answer_to_a_plan_counts(team: Colleagues, planner:
 async def test_a_plan_that_the_user_answered_is_refused_to_the_lead(team: Colleagues, planner: LetterDesk) -> None:
     await planner.use("ExitPlanMode", plan="Rename.")
     await team.process.mailbox(USER).answer("bob", PlanResponse(request_id=planner.call, approve=True))
-    with pytest.raises(Refused, match=r"user approved plan 'bob:2\.0' before; the first answer counts"):
+    with pytest.raises(Refused, match=r"user has already approved plan 'bob:2\.0'. The first answer counts"):
         await answer(team, planner.call, approve=False, content="No.")
     assert await team.hear("bob") == [(USER, PlanResponse(request_id="bob:2.0", approve=True))]
     assert not planner.memory.owes_plan

@@ -90,7 +90,7 @@ async def test_a_teammate_that_must_plan_joins_to_plan_and_has_the_mode_of_the_t
 async def test_a_name_is_never_used_twice(team: Colleagues, lead: LetterDesk) -> None:
     await lead.use("Task", prompt="First.", name="backend")
     await team.process.leave("backend")
-    with pytest.raises(Refused, match="try 'backend-2'"):
+    with pytest.raises(Refused, match="Try 'backend-2'"):
         await lead.use("Task", prompt="Second.", name="backend")
     assert joined(lead, "backend")["prompt"] == "First."
 

@@ -127,8 +127,8 @@ async def test_an_owner_must_be_here(desks: Desks) -> None:
     await add(desks, "parse")
     await desks.roster.leave("bob", "done", heard=0)
     before = await desks.events()
-    unknown = refused("'zoe' is not on this team; here are lead, alice, user")
-    gone = refused("'bob' has left; here are lead, alice, user")
+    unknown = refused("'zoe' is not on this team. On the team: lead, alice, user.")
+    gone = refused("'bob' has left. On the team: lead, alice, user.")
     assert await desks["lead"].use("TaskCreate", subject="a", owner="zoe") == unknown
     assert await desks["lead"].use("TaskCreate", subject="a", owner="bob") == gone
     assert await desks["lead"].use("TaskUpdate", taskId=1, owner="zoe") == unknown

@@ -100,14 +100,14 @@ async def test_no_team_is_founded_while_there_are_teammates_at_home() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"team_name": ""}, "'' is no team name; use 1 to 64 of"),
+        ({"team_name": ""}, "'' is not a team name. Use 1 to 64 of"),
         ({"team_name": "taken"}, "there is a team 'taken' already; choose another name"),
-        ({"team_name": "Web"}, "'Web' is no team name; use 1 to 64 of"),
-        ({"team_name": "../x"}, "is no team name"),
-        ({"team_name": ".archive"}, "is no team name"),
-        ({"team_name": "x" * 65}, "is no team name"),
-        ({"name": "lead"}, "the team name 'lead' is reserved"),
-        ({"name": "everyone"}, "the team name 'everyone' is reserved"),
+        ({"team_name": "Web"}, "'Web' is not a team name. Use 1 to 64 of"),
+        ({"team_name": "../x"}, "is not a team name"),
+        ({"team_name": ".archive"}, "is not a team name"),
+        ({"team_name": "x" * 65}, "is not a team name"),
+        ({"name": "lead"}, "The team name 'lead' is reserved"),
+        ({"name": "everyone"}, "The team name 'everyone' is reserved"),
     ],
 )
 async def test_what_cannot_be_a_team_is_refused_with_the_reason(arguments: dict[str, str], why: str) -> None:

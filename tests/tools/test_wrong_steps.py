@@ -11,17 +11,17 @@ from tests.tools.asking import Asking
 
 pytestmark = pytest.mark.anyio
 HUGE = "x" * 300_000
-HERE = "here are lead, alice, bob, user"
-CREATE = "it takes subject, description, activeForm, blockedBy, owner, role, verify"
+HERE = "On the team: lead, alice, bob, user."
+CREATE = "It takes subject, description, activeForm, blockedBy, owner, role, verify."
 UPDATE = (
-    "it takes taskId, status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy"
+    "It takes taskId, status, owner, subject, description, activeForm, role, addBlocks, addBlockedBy, removeBlockedBy."
 )
-SEND = "it takes type, recipient, content, summary, request_id, approve"
+SEND = "It takes type, recipient, content, summary, request_id, approve."
 LETTERS = "'message', 'broadcast', 'shutdown_request', 'shutdown_response' or 'plan_approval_response'"
 TEXTS = "recipient: Input should be a valid string; content: Input should be a valid string"
-SPAWN = "it takes description, prompt, subagent_type, run_in_background, name, role, model, mode, plan_mode_required"
+SPAWN = "It takes description, prompt, subagent_type, run_in_background, name, role, model, mode, plan_mode_required."
 ID = 'is not a task number: write 3, "3" or "#3"'
-NAME = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
+NAME = "Use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit."
 STREAMS = (BOARD, ROSTER, *(mail(name) for name in (LEAD, USER, "alice", "bob", "carol", "dora")))
 
 
@@ -56,61 +56,61 @@ async def refusal(team: Asking, who: str, tool: str, arguments: dict[str, Any]) 
 @pytest.mark.parametrize(
     ("tool", "arguments", "why"),
     [
-        ("TaskCreate", {}, f"subject: Field required; {CREATE}"),
-        ("TaskCreate", {"subject": 3}, f"subject: Input should be a valid string; {CREATE}"),
-        ("TaskCreate", {"subject": ""}, f"subject: String should have at least 1 character; {CREATE}"),
-        ("TaskCreate", {"subject": "a", "blockedBy": "1"}, f"blockedBy: Input should be a valid list; {CREATE}"),
-        ("TaskCreate", {"subject": "a", "blockedBy": ["one", 2]}, f"blockedBy.0: 'one' {ID}; {CREATE}"),
-        ("TaskCreate", {"subject": "a", "colour": "red"}, f"colour: Extra inputs are not permitted; {CREATE}"),
-        ("TaskGet", {}, "taskId: Field required; it takes taskId"),
-        ("TaskGet", {"taskId": None}, f"taskId: None {ID}; it takes taskId"),
-        ("TaskGet", {"taskId": "\x00"}, f"taskId: '\\x00' {ID}; it takes taskId"),
-        ("TaskGet", {"taskId": HUGE}, f"taskId: '{'x' * 79} {ID}; it takes taskId"),
-        ("TaskGet", {"taskId": 1, "\x00\n": 1}, "\\x00\\n: Extra inputs are not permitted; it takes taskId"),
-        ("TaskGet", {"taskId": 1, HUGE: 1}, f"{'x' * 80}: Extra inputs are not permitted; it takes taskId"),
-        ("TaskList", {"status": "pending"}, "status: Extra inputs are not permitted; it takes no arguments"),
-        ("TaskUpdate", {"status": "completed"}, f"taskId: Field required; {UPDATE}"),
+        ("TaskCreate", {}, f"subject: Field required. {CREATE}"),
+        ("TaskCreate", {"subject": 3}, f"subject: Input should be a valid string. {CREATE}"),
+        ("TaskCreate", {"subject": ""}, f"subject: String should have at least 1 character. {CREATE}"),
+        ("TaskCreate", {"subject": "a", "blockedBy": "1"}, f"blockedBy: Input should be a valid list. {CREATE}"),
+        ("TaskCreate", {"subject": "a", "blockedBy": ["one", 2]}, f"blockedBy.0: 'one' {ID}. {CREATE}"),
+        ("TaskCreate", {"subject": "a", "colour": "red"}, f"colour: Extra inputs are not permitted. {CREATE}"),
+        ("TaskGet", {}, "taskId: Field required. It takes taskId."),
+        ("TaskGet", {"taskId": None}, f"taskId: None {ID}. It takes taskId."),
+        ("TaskGet", {"taskId": "\x00"}, f"taskId: '\\x00' {ID}. It takes taskId."),
+        ("TaskGet", {"taskId": HUGE}, f"taskId: '{'x' * 79} {ID}. It takes taskId."),
+        ("TaskGet", {"taskId": 1, "\x00\n": 1}, "\\x00\\n: Extra inputs are not permitted. It takes taskId."),
+        ("TaskGet", {"taskId": 1, HUGE: 1}, f"{'x' * 80}: Extra inputs are not permitted. It takes taskId."),
+        ("TaskList", {"status": "pending"}, "status: Extra inputs are not permitted. It takes no arguments."),
+        ("TaskUpdate", {"status": "completed"}, f"taskId: Field required. {UPDATE}"),
         (
             "TaskUpdate",
             {"taskId": 1, "status": "done"},
-            f"status: Input should be 'pending', 'in_progress', 'completed' or 'deleted'; {UPDATE}",
+            f"status: Input should be 'pending', 'in_progress', 'completed' or 'deleted'. {UPDATE}",
         ),
-        ("TaskUpdate", {"taskId": 1, "epoch": 7}, f"epoch: Extra inputs are not permitted; {UPDATE}"),
-        ("TaskUpdate", {"taskId": 1, "addBlocks": [[2]]}, f"addBlocks.0: [2] {ID}; {UPDATE}"),
+        ("TaskUpdate", {"taskId": 1, "epoch": 7}, f"epoch: Extra inputs are not permitted. {UPDATE}"),
+        ("TaskUpdate", {"taskId": 1, "addBlocks": [[2]]}, f"addBlocks.0: [2] {ID}. {UPDATE}"),
         (
             "SendMessage",
             {"type": "interrupt", "recipient": ["bob"], "content": {"text": "hi"}, "approve": "perhaps"},
-            f"type: Input should be {LETTERS}; {TEXTS}; {SEND}",
+            f"type: Input should be {LETTERS}; {TEXTS}. {SEND}",
         ),
         (
             "SendMessage",
             {"type": "shutdown_response", "request_id": "a", "approve": "perhaps"},
-            f"approve: Input should be a valid boolean, unable to interpret input; {SEND}",
+            f"approve: Input should be a valid boolean, unable to interpret input. {SEND}",
         ),
         (
             "SendMessage",
             {"recipient": "bob", "content": "hi", "sender": "user"},
-            f"sender: Extra inputs are not permitted; {SEND}",
+            f"sender: Extra inputs are not permitted. {SEND}",
         ),
-        ("ExitPlanMode", {}, "plan: Field required; it takes plan"),
-        ("ExitPlanMode", {"plan": ["one", "two"]}, "plan: Input should be a valid string; it takes plan"),
-        ("Task", {"name": "dora"}, f"prompt: Field required; {SPAWN}"),
+        ("ExitPlanMode", {}, "plan: Field required. It takes plan."),
+        ("ExitPlanMode", {"plan": ["one", "two"]}, "plan: Input should be a valid string. It takes plan."),
+        ("Task", {"name": "dora"}, f"prompt: Field required. {SPAWN}"),
         (
             "Task",
             {"prompt": "a", "name": "dora", "mode": "root"},
-            f"mode: Input should be 'default', 'acceptEdits', 'plan', 'dontAsk' or 'bypass'; {SPAWN}",
+            f"mode: Input should be 'default', 'acceptEdits', 'plan', 'dontAsk' or 'bypass'. {SPAWN}",
         ),
         (
             "Task",
             {"prompt": "a", "name": "dora", "role": HUGE},
-            f"role: String should have at most 120 characters; {SPAWN}",
+            f"role: String should have at most 120 characters. {SPAWN}",
         ),
     ],
 )
 async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
     team: Asking, tool: str, arguments: dict[str, Any], why: str
 ) -> None:
-    assert await refusal(team, LEAD, tool, arguments) == f"{tool} does not take that: {why}"
+    assert await refusal(team, LEAD, tool, arguments) == f"{tool} was not run. {why}"
 
 
 # -- the board --------------------------------------------------------------------------------------
@@ -128,18 +128,18 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
         (LEAD, {"taskId": 2, "addBlocks": [1]}, "Task #2 would wait for itself: #2 -> #1 -> #2. Remove one of …"),
         (LEAD, {"taskId": 1, "addBlocks": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
         (LEAD, {"taskId": 1, "removeBlockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
-        (LEAD, {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
-        (LEAD, {"taskId": 1, "owner": "carol"}, f"'carol' has left; {HERE}"),
-        (LEAD, {"taskId": 1, "owner": "all"}, f"'all' is not on this team; {HERE}"),
-        (LEAD, {"taskId": 1, "owner": ""}, f"'' is not on this team; {HERE}"),
-        (LEAD, {"taskId": 1, "owner": HUGE}, f"'{'x' * 80}' is not on this team; {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "carol"}, f"'carol' has left. {HERE}"),
+        (LEAD, {"taskId": 1, "owner": "all"}, f"'all' is not on this team. {HERE}"),
+        (LEAD, {"taskId": 1, "owner": ""}, f"'' is not on this team. {HERE}"),
+        (LEAD, {"taskId": 1, "owner": HUGE}, f"'{'x' * 80}' is not on this team. {HERE}"),
         (LEAD, {"taskId": 1, "owner": "bob", "team_name": "api"}, "Your team is 'web', not 'api'. You can only use …"),
         (
             "bob",
             {"taskId": 1, "owner": "alice"},
             "Only lead and user can assign tasks. Ask the lead to give #1 to 'alice'.",
         ),
-        ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
+        ("bob", {"taskId": 1, "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
         ("bob", {"taskId": 1, "status": "completed"}, "Task #1 is not yours. Take it first, with status in_progress."),
         ("bob", {"taskId": 2, "status": "in_progress"}, "Task #2 is blocked by #1. Wait until nothing blocks it, …"),
         ("bob", {"taskId": 3, "status": "completed"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
@@ -147,7 +147,7 @@ async def test_arguments_that_do_not_fit_are_named_with_those_that_do(
         ("bob", {"taskId": 3, "status": "deleted"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
         ("bob", {"taskId": 3, "owner": "bob"}, "Task #3 belongs to 'alice'. Ask alice, or choose another task."),
         ("alice", {"taskId": 1, "status": "in_progress"}, "'alice' has #3 in progress. Complete it or give it back …"),
-        ("alice", {"taskId": 1, "owner": "alice\x00"}, f"'alice\x00' is not on this team; {HERE}"),
+        ("alice", {"taskId": 1, "owner": "alice\x00"}, f"'alice\x00' is not on this team. {HERE}"),
     ],
 )
 async def test_a_change_that_the_board_does_not_allow_is_refused_with_the_reason(
@@ -161,8 +161,8 @@ async def test_a_change_that_the_board_does_not_allow_is_refused_with_the_reason
     ("who", "arguments", "why"),
     [
         (LEAD, {"subject": "\t"}, "The subject is blank. Say in a few words what to do."),
-        (LEAD, {"subject": "a", "owner": "zoe"}, f"'zoe' is not on this team; {HERE}"),
-        (LEAD, {"subject": "a", "owner": "carol"}, f"'carol' has left; {HERE}"),
+        (LEAD, {"subject": "a", "owner": "zoe"}, f"'zoe' is not on this team. {HERE}"),
+        (LEAD, {"subject": "a", "owner": "carol"}, f"'carol' has left. {HERE}"),
         (LEAD, {"subject": "a", "blockedBy": [9]}, "There is no task #9. The board has #1 to #3: look at the list."),
         (LEAD, {"subject": "a", "blockedBy": [4]}, "Task #4 cannot block itself. Leave #4 out."),
         (LEAD, {"subject": "a", "team_name": HUGE}, f"Your team is 'web', not '{'x' * 78}…"),
@@ -210,18 +210,18 @@ NOBODY = "is not a member. Name one member, or send a broadcast to reach every o
 @pytest.mark.parametrize(
     ("recipient", "why"),
     [
-        ("zoe", f"'zoe' is not on this team; {HERE}"),
-        ("B0b", f"'B0b' is not on this team; {HERE}"),
-        ("carol", f"'carol' has left; {HERE}"),
+        ("zoe", f"'zoe' is not on this team. {HERE}"),
+        ("B0b", f"'B0b' is not on this team. {HERE}"),
+        ("carol", f"'carol' has left. {HERE}"),
         ("lead", "'lead' is you. Write to another member."),
         ("Lead@Web", "'lead' is you. Write to another member."),
         ("all", f"'all' {NOBODY}"),
         ("everyone", f"'everyone' {NOBODY}"),
         ("anyone@web", f"'anyone' {NOBODY}"),
-        ("bob@api", "'bob@api' is not in team 'web'; write to members of your own team, by name"),
-        (f"bob@{HUGE}", f"'bob@{'x' * 75} is not in team 'web'; write to members of your own team, by name"),
-        ("\x00", f"'\x00' is not on this team; {HERE}"),
-        (HUGE, f"'{'x' * 80}' is not on this team; {HERE}"),
+        ("bob@api", "'bob@api' is not in team 'web'. Write to members of your own team by name."),
+        (f"bob@{HUGE}", f"'bob@{'x' * 75} is not in team 'web'. Write to members of your own team by name."),
+        ("\x00", f"'\x00' is not on this team. {HERE}"),
+        (HUGE, f"'{'x' * 80}' is not on this team. {HERE}"),
     ],
 )
 async def test_a_letter_to_nobody_is_refused(team: Asking, kind: str, recipient: str, why: str) -> None:
@@ -241,7 +241,8 @@ async def test_what_no_mailbox_holds_is_refused_before_anybody_has_it(team: Aski
 
 
 def is_too_large(text: str) -> bool:
-    advice = f"this message has 300[0-9]{{3}} bytes, a message at most {BODY_CAP}; write it to a file and send its path"
+    size = f"This message has 300[0-9]{{3}} bytes, and at most {BODY_CAP} fit."
+    advice = rf"{size} Write the text to a file and send its path\."
     return re.fullmatch(advice, text) is not None
 
 
@@ -371,11 +372,14 @@ async def test_a_handshake_in_the_name_of_another_counts_for_nothing(team: Askin
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ({"name": "alice"}, "the name 'alice' was used in this team before and is never used twice; try 'alice-2'"),
-        ({"name": "carol"}, "the name 'carol' was used in this team before and is never used twice; try 'carol-2'"),
-        ({"name": "all"}, "the member name 'all' is reserved; choose another than all, anyone, everyone, lead, …"),
-        ({"name": "\x00"}, f"'\\x00' is no member name; {NAME}"),
-        ({"name": HUGE}, f"'{'x' * 79} is no member name; {NAME}"),
+        ({"name": "alice"}, "The name 'alice' was used in this team before, and no name is used twice. Try 'alice-2'."),
+        ({"name": "carol"}, "The name 'carol' was used in this team before, and no name is used twice. Try 'carol-2'."),
+        (
+            {"name": "all"},
+            "The member name 'all' is reserved. Choose another, and none of all, anyone, everyone, lead, …",
+        ),
+        ({"name": "\x00"}, f"'\\x00' is not a member name. {NAME}"),
+        ({"name": HUGE}, f"'{'x' * 79} is not a member name. {NAME}"),
         (
             {"name": "dora", "team_name": "api"},
             "You cannot add to team 'api'. Your team is 'web': leave team_name out.",

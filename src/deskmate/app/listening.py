@@ -120,7 +120,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
     if name in roster.members or name == USER:
         return reading, roster, name
     if not reading.damage:
-        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'; {_who_was_here(roster, name)}")
+        raise Refused(f"'{name[:80]}' was never on team '{reading.team}'. {_who_was_here(roster, name)}")
     # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
     if not reading.has_files_of(known_name(name)):
         raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
@@ -130,11 +130,11 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
 def _who_was_here(roster: Roster, name: str) -> str:
     """Return who is or was on a team, the one first that may have been meant."""
     if not roster.members:
-        return "nobody is there"
+        return "Nobody is on it."
     near = difflib.get_close_matches(name, [*roster.members, USER], n=1)
     left = [member.name for member in roster.members.values() if not member.here]
-    meant = f"did you mean '{near[0]}'? " if near else ""
-    gone = f", and before {', '.join(left)}" if left else ""
+    meant = f"Did you mean '{near[0]}'? " if near else ""
+    gone = f" Left before: {', '.join(left)}." if left else ""
     return f"{meant}{who_is_here(roster)}{gone}"
 
 

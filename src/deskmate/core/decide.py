@@ -27,7 +27,7 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake, plans_among
 from deskmate.core.members import Member, mode_approved
 from deskmate.core.news import changes_text, comings, is_news_for_lead
-from deskmate.core.open_calls import CALLS_CAP, OpenCall
+from deskmate.core.open_calls import CALLS_CAP, INTERRUPTED, OpenCall
 from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
@@ -80,7 +80,7 @@ def _run_again(view: View) -> Action | None:
 
 def _cut_off(view: View) -> Action | None:
     cut = tuple(call.id for call in view.memory.calls.values() if call.began)
-    return Settle(cut, "interrupted; outcome unknown: look before you do it again") if cut else None
+    return Settle(cut, INTERRUPTED) if cut else None
 
 
 def _leave(view: View) -> Action | None:
@@ -180,9 +180,8 @@ def _withdraw(view: View) -> Action | None:
     if not waiting or not view.memory.halted:
         return None
     asked = "you were asked to shut down before the user answered"
-    return Settle(
-        waiting, f"withdrawn: {asked if view.memory.demanded else 'the user interrupted you before answering'}"
-    )
+    why = asked if view.memory.demanded else "the user interrupted you before answering"
+    return Settle(waiting, f"Not run: {why}.")
 
 
 def _await_verdict(view: View) -> Action | None:

@@ -103,7 +103,7 @@ def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
             # That someone left is news of the roster; only a refusal has to be answered.
             return None if approve else (content, {"request_id": id_, "approve": _yes_or_no(approve)})
         case Undeliverable(reason=reason, original=original):
-            return f"{reason}; what comes back:\n{_returned(original)}", {}
+            return f"Not delivered: {reason}. The message:\n{_returned(original)}", {}
         case PermissionRequest() | PermissionResponse() | Interrupt():
             return None
         case unreachable:

@@ -98,11 +98,12 @@ def answer_flaw(request: Request | None, envelope: Envelope) -> str | None:
     """Return why a response does not count, or nothing if it does."""
     message = envelope.message
     if request is None:
-        return f"no open request '{getattr(message, 'request_id', '')}'; it was answered, withdrawn or never made"
+        id_ = getattr(message, "request_id", "")
+        return f"There is no open request '{id_}'. It was answered, withdrawn or never made."
     row = TABLE[request.shake]
     if not isinstance(message, row.response) or message.request_id != request.id:
-        return f"request '{request.id}' is about {request.shake}; answer with {row.response.__name__}"
+        return f"Request '{request.id}' is about {request.shake}. Answer it with {row.response.__name__}."
     allowed = row.answered_by or {request.asked}
     if envelope.sender not in allowed:
-        return f"'{envelope.sender}' may not answer request '{request.id}'; {' or '.join(sorted(allowed))} may"
+        return f"'{envelope.sender}' cannot answer request '{request.id}'. Only {' or '.join(sorted(allowed))} can."
     return None

@@ -26,7 +26,7 @@ def parse_rule(text: str) -> Rule:
     """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
     effect, _, rest = text.partition(" ")
     if effect not in set(Effect):
-        raise BadInput(f"{ascii(text)[:80]} is no rule; write allow, ask or deny, then a tool, as allow bash(ls *)")
+        raise BadInput(f"{ascii(text)[:80]} is not a rule. Write allow, ask or deny, then a tool: allow bash(ls *)")
     return Rule.parse(Effect(effect), rest)
 
 
@@ -309,14 +309,14 @@ def refusal(roster: Roster, event: Event) -> str | None:
     """Return why the roster does not allow an event, or nothing if it does."""
     match event:
         case Founded():
-            founded = f"team '{roster.team}' was founded before; go on with it or choose another name"
+            founded = f"Team '{roster.team}' already exists. Continue with it, or choose another name."
             return founded if roster.team else None
         case Joined(name=name):
             return _join_refusal(roster, name)
         case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
             return _status_refusal(roster, name)
         case PolicySet(by=by):
-            return None if by in IN_CHARGE else f"'{by}' may not change what is permitted; ask the lead"
+            return None if by in IN_CHARGE else f"'{by}' cannot change permissions. Ask the lead."
         case Accepted(by=by, number=number):
             return _accept_refusal(roster, by, number)
 
@@ -331,26 +331,30 @@ def _join_refusal(roster: Roster, name: str) -> str | None:
     # Cut, so that a number still fits after the longest of names.
     others = (f"{name[:56]}-{n}" for n in range(2, 100))
     free = (other for other in others if other not in roster.members and not confusion(other, roster.members))
-    advice = next((f"try '{other}'" for other in free), "choose another")
-    return f"the name '{name}' was used in this team before and is never used twice; {advice}"
+    advice = next((f"Try '{other}'." for other in free), "Choose another.")
+    return f"The name '{name}' was used in this team before, and no name is used twice. {advice}"
 
 
 def _status_refusal(roster: Roster, name: str) -> str | None:
     if name not in roster.members:
-        return f"'{name}' is not on the roster; only members have a status"
-    return None if roster.members[name].here else f"'{name}' has left; nothing more is recorded of it"
+        return f"'{name}' is not on the roster. Only members have a status."
+    return None if roster.members[name].here else f"'{name}' has left. Nothing more is recorded about it."
 
 
 def _accept_refusal(roster: Roster, by: str, number: int) -> str | None:
     if by != USER:
-        return f"only a person may accept the damage at record {number}; ask the user"
-    return None if number in roster.damaged else f"record {number} of the roster is not damaged"
+        return f"Only a person can accept the damage at record {number}. Ask the user."
+    return (
+        None
+        if number in roster.damaged
+        else f"Record {number} of the roster is not damaged. There is nothing to accept."
+    )
 
 
 def who_is_here(roster: Roster) -> str:
     """Return a sentence naming everyone who can be written to."""
     here = [member.name for member in roster.members.values() if member.here]
-    return f"here are {', '.join([*here, USER])}"
+    return f"On the team: {', '.join([*here, USER])}."
 
 
 def recipient_refusal(roster: Roster, name: str) -> str | None:
@@ -358,4 +362,4 @@ def recipient_refusal(roster: Roster, name: str) -> str | None:
     if roster.here(name):
         return None
     what = "has left" if name in roster.members else "is not on this team"
-    return f"'{name[:80]}' {what}; {who_is_here(roster)}"
+    return f"'{name[:80]}' {what}. {who_is_here(roster)}"

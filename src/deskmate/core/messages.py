@@ -237,10 +237,12 @@ def check_size(envelope: Envelope) -> None:
     try:
         size = len(encode({**envelope.body(), "run": "-", "ord": 0}))
     except TooLarge as error:
-        raise TooLarge(f"a message has at most {BODY_CAP} bytes; write it to a file and send its path") from error
+        raise TooLarge(
+            f"A message has at most {BODY_CAP} bytes. Write the text to a file and send its path."
+        ) from error
     if size > BODY_CAP:
         raise TooLarge(
-            f"this message has {size} bytes, a message at most {BODY_CAP}; write it to a file and send its path"
+            f"This message has {size} bytes, and at most {BODY_CAP} fit. Write the text to a file and send its path."
         )
 
 

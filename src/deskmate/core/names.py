@@ -29,8 +29,8 @@ _NUMBER = re.compile(r"[_-][0-9]+\Z")
 _RUN_TOGETHER = (("rn", "m"), ("vv", "w"))
 # A common first name. It looks like "all", but no message comes from "all".
 _ALLOWED = frozenset({"ali"})
-_RULE = "use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit"
-_MEMBER_RULE = "use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit"
+_RULE = "Use 1 to 64 of a-z, 0-9, '_' and '-', starting with a letter or digit."
+_MEMBER_RULE = "Use 1 to 64 letters, digits, '_' and '-', starting with a letter or digit."
 _MOST = 64
 # With the longest suffix, a file name of this many bytes fits into the 255 that file systems allow.
 _MOST_BYTES = 192
@@ -41,14 +41,14 @@ def new_name(name: str, what: str = "member") -> str:
     if what == "member":
         name = unicodedata.normalize("NFKC", name)
     if name in RESERVED:
-        raise BadName(f"the {what} name '{name}' is reserved; choose another than {', '.join(sorted(RESERVED))}")
+        raise BadName(
+            f"The {what} name '{name}' is reserved. Choose another, and none of {', '.join(sorted(RESERVED))}."
+        )
     if what == "member" and _LIKE_A_CALL.fullmatch(name):
         # Its blobs could then bear the names of another's.
-        raise BadName(
-            f"{ascii(name)[:80]} ends as the id of a call does; choose a name that ends in one number at most"
-        )
+        raise BadName(f"{ascii(name)[:80]} ends like the id of a call. Choose a name that ends in at most one number.")
     if what == "member" and is_mixed(name) and _fault(name) is None:
-        raise BadName(f"the name '{name}' mixes letters of several scripts; write it in one")
+        raise BadName(f"The name '{name}' mixes letters of several scripts. Use letters of one script.")
     return known_name(name, what)
 
 
@@ -62,10 +62,10 @@ def confusion(name: str, members: Iterable[str]) -> str | None:
     if like in (None, name) or (name.casefold() in _ALLOWED and like in RESERVED):
         return None
     if same_name(name, str(like)):
-        return f"the name '{name}' differs from '{like}' by case alone; choose a different one"
+        return f"The name '{name}' differs from '{like}' only by case. Choose a different one."
     stem = "teammate" if like in RESERVED else like
     free = next(other for n in count(2) if _as_seen(other := f"{stem[:56]}-{n}") not in taken)
-    return f"the name '{name}' looks like '{like}' and could be taken for it; choose a different one, such as '{free}'"
+    return f"The name '{name}' looks like '{like}' and could be mistaken for it. Choose another, such as '{free}'."
 
 
 def _as_seen(name: str) -> str:
@@ -98,9 +98,9 @@ def known_name(name: str, what: str = "member") -> str:
     if _NAME.fullmatch(name):
         return name
     if what not in ("member", "seat"):
-        raise BadName(f"{ascii(name)[:80]} is no {what} name; {_RULE}")
+        raise BadName(f"{ascii(name)[:80]} is not a {what} name. {_RULE}")
     if fault := _fault(name):
-        raise BadName(f"{ascii(name)[:80]} is no {what} name; {fault}")
+        raise BadName(f"{ascii(name)[:80]} is not a {what} name. {fault}")
     return name
 
 
@@ -111,11 +111,11 @@ def _fault(name: str) -> str | None:
     if not all(one in "_-" or is_letter(one) or is_mark(one) for one in name):
         return _MEMBER_RULE
     if len(name.encode()) > _MOST_BYTES:
-        return f"it is too long in these letters; use at most {_MOST_BYTES // 4}"
+        return f"It is too long in these letters. Use at most {_MOST_BYTES // 4}."
     if name != unicodedata.normalize("NFKC", name):
-        return "write it in its normal form (Unicode NFKC)"
+        return "Write it in its normal form (Unicode NFKC)."
     if (reserved := _folded(name)) in RESERVED and name != reserved:
-        return f"it differs from '{reserved}' by case alone; choose another"
+        return f"It differs from '{reserved}' only by case. Choose another."
     return None
 
 
@@ -154,7 +154,7 @@ def local_name(address: str, team: str) -> str:
     """Return the member's name in `name` or `name@team`; raise BadName for another team's member."""
     name, at, other = address.partition("@")
     if at and other.lower() != team:
-        raise BadName(f"{ascii(address)[:80]} is not in team '{team}'; write to members of your own team, by name")
+        raise BadName(f"{ascii(address)[:80]} is not in team '{team}'. Write to members of your own team by name.")
     return name
 
 
@@ -188,7 +188,7 @@ def split_stream(stream: str) -> tuple[str, str]:
         return kind, ""
     if slash and kind in ("mail", "log") and (_is_member(owner) or is_call(owner)):
         return kind, owner
-    raise BadName(f"{ascii(stream)[:80]} is no stream; there are roster, board, spend, mail/<name> and log/<name>")
+    raise BadName(f"{ascii(stream)[:80]} is not a stream. There are roster, board, spend, mail/<name> and log/<name>.")
 
 
 def split_seat(seat: str) -> tuple[str, str]:
@@ -198,4 +198,4 @@ def split_seat(seat: str) -> tuple[str, str]:
         return "", known_name(seat, "seat")
     if where == "calls" and re.fullmatch(r"0|[1-9][0-9]{0,3}", slot):
         return where, slot
-    raise BadName(f"{ascii(seat)[:80]} is no seat; there are <member> and calls/<number>")
+    raise BadName(f"{ascii(seat)[:80]} is not a seat. There are <member> and calls/<number>.")

@@ -10,6 +10,10 @@ from deskmate.core.names import call_id
 # At most this many calls of one answer run.
 CALLS_CAP = 128
 
+# What a model is told of a call that began and did not end.
+OUTCOME_UNKNOWN = "Its outcome is unknown. Check what it did before you repeat it."
+INTERRUPTED = f"Interrupted. {OUTCOME_UNKNOWN}"
+
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:

@@ -44,11 +44,6 @@ _OFFERED_CHARS = 200
 # Completing a task runs the command that verifies it, where there is one: no trait of the tool says so.
 _RUNS_AT_TIMES = frozenset({"TaskUpdate"})
 _STRENGTH = {effect: strength for strength, effect in enumerate(Effect)}
-_SAYS = {
-    Effect.ALLOW: "allows this call",
-    Effect.ASK: "wants this call to be asked about",
-    Effect.DENY: "denies this call; do without it",
-}
 _TOOL = re.compile(r"[A-Za-z0-9_.*-]+")
 _RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
@@ -68,8 +63,8 @@ class Rule:
     def __post_init__(self) -> None:
         if not _TOOL.fullmatch(self.tool) or self.pattern == "" or HOLE in (self.pattern or ""):
             raise BadInput(
-                f"{ascii(str(self))[:80]} is no rule; write a tool, as bash or mcp__server__*, "
-                "or a tool with a pattern, as bash(git diff *) or write_file(src/**)"
+                f"{ascii(str(self))[:80]} is not a rule. Write a tool, such as bash or mcp__server__*, "
+                "or a tool with a pattern, such as bash(git diff *) or write_file(src/**)"
             )
 
     @classmethod
@@ -97,8 +92,8 @@ def known_rule(effect: Effect, text: str) -> Rule:
     if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
         return rule
     near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(TOOLS)}, and mcp__server__tool"
-    raise BadInput(f"'{rule.tool[:80]}' is no tool; {hint}")
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)} and mcp__server__tool"
+    raise BadInput(f"'{rule.tool[:80]}' is not a tool. {hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +145,17 @@ def judge(
     `confined`: commands run in a sandbox. `attended`: a person can answer; otherwise nothing is ever asked.
     """
     if attempt.flawed:
-        return Verdict(Effect.ALLOW, "run, it only gets its error")
+        return Verdict(Effect.ALLOW, "it does nothing but return its error")
     verdict = _judge(attempt, mode, rules, traits.get(attempt.tool), confined)
     if verdict.effect is not Effect.ASK:
         return verdict
     if mode is Mode.DONT_ASK:
-        return Verdict(Effect.DENY, f"{verdict.reason}, and mode dontAsk never asks; do without it")
+        return Verdict(Effect.DENY, f"Denied: {verdict.reason}, and mode dontAsk never asks. Do without this call.")
     if not attended:
         return Verdict(
             Effect.DENY,
-            f"{verdict.reason}, and nobody is here to answer; "
-            "do without it, or have the user start again with another --permission-mode",
+            f"Denied: {verdict.reason}, and nobody is here to answer. Do without this call. "
+            "The user can allow more by starting again with another --permission-mode.",
         )
     return verdict
 
@@ -300,9 +295,11 @@ def _limit(rule: Rule, seen: tuple[str, ...], is_path: bool, *, untold: bool) ->
     name = f"the rule '{rule.effect} {rule!s:.120}'"
     fits = path_matches if is_path else names
     if rule.pattern is None or any(fits(rule.pattern, one) for one in seen):
-        return Verdict(rule.effect, f"{name} {_SAYS[rule.effect]}")
+        if rule.effect is Effect.DENY:
+            return Verdict(Effect.DENY, f"Denied by {name}. Do without this call.")
+        return Verdict(Effect.ASK, f"{name} says to ask first")
     if untold:
-        return Verdict(Effect.ASK, f"{name} may apply, for what this call touches cannot be told")
+        return Verdict(Effect.ASK, f"{name} may apply, and what this call touches is not known")
     if not is_path and any(may_name(rule.pattern, one) for one in seen):
         return Verdict(Effect.ASK, f"{name} may apply to this call")
     return None
@@ -317,7 +314,7 @@ def _allowance(rules: Iterable[Rule], told: tuple[str, ...] | None, is_path: boo
         rule = _fitting(allowing, subject, is_path)
         if rule is None:
             return None
-    return Verdict(Effect.ALLOW, f"the rule '{rule.effect} {rule!s:.120}' {_SAYS[rule.effect]}") if rule else None
+    return Verdict(Effect.ALLOW, f"the rule '{rule.effect} {rule!s:.120}' allows this call") if rule else None
 
 
 def _fitting(rules: Iterable[Rule], subject: str, is_path: bool) -> Rule | None:

@@ -200,11 +200,11 @@ def crowded(caps: Caps, teammates: int) -> str | None:
     if caps.members is None or teammates < caps.members:
         return None
     if not teammates:
-        return "budget: --max-members allows no teammates; do the work yourself, or send subagents"
+        return "budget: --max-members allows no teammates. Do the work yourself, or use subagents."
     here = f"{teammates} {'teammate is' if teammates == 1 else 'teammates are'} here"
     return (
-        f"budget: {here}, and --max-members allows no more; "
-        "give the work to who is here, or shut down one whose work is done"
+        f"budget: {here}, and --max-members allows no more. "
+        "Give the work to somebody on the team, or shut down a teammate whose work is done."
     )
 
 

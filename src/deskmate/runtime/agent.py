@@ -21,6 +21,7 @@ from deskmate.core.members import Parked as RosterParked
 from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.news import unnoticed_words
+from deskmate.core.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.prompts import ToolSpec
 from deskmate.core.quiet import acts_on
 from deskmate.core.results import Result
@@ -352,7 +353,7 @@ class Agent:
         if parked and parked.caps == str(self._office.purse.caps):
             raise error
         why = f"an error in Deskmate itself, {type(error).__name__}: {error!s:.500}"
-        await self._calls.settle(tuple(self._transcript.memory.calls), f"{why}; outcome unknown")
+        await self._calls.settle(tuple(self._transcript.memory.calls), f"Failed: {why}. {OUTCOME_UNKNOWN}")
         await self._park(why)
 
     async def _park(self, reason: str) -> None:
@@ -381,7 +382,7 @@ class Agent:
 
     def _hire(self, joined: Joined) -> Joined:
         if self._transcript.memory.dismissed:
-            raise Refused("this run ends, and your team was let go; nobody can join any more: give your final answer")
+            raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
         return self._kit.hires(joined)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
@@ -392,5 +393,5 @@ class Agent:
         agent = await Agent.seat(self._office, started, kit, member)
         end = await agent.play(until_rest=True)
         if isinstance(end, Rest) and end.word == "parked":
-            return Result(f"the subagent could not go on: {end.detail}", ok=False)
-        return Result(agent.transcript.answer() or "(the subagent ended without a word)")
+            return Result(f"The subagent could not continue: {end.detail}", ok=False)
+        return Result(agent.transcript.answer() or "(the subagent ended without an answer)")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
+from deskmate.core.call_texts import call_text
 from deskmate.core.entries import Ended
 from deskmate.core.printed import Printed
 from deskmate.core.redaction import Redaction
@@ -20,7 +21,7 @@ from deskmate.ports import Workspace
 from deskmate.runtime.calls import keep, outcome
 
 _TOLD = 2_000
-_CUT = "it was cut off when Deskmate stopped; start it again if it is still needed"
+_CUT = "It was cut off when Deskmate stopped. Start it again if you still need it."
 
 
 @dataclass(slots=True)
@@ -70,32 +71,32 @@ class BackgroundJobs:
             # To wait is not to work: it ends with the time of the run.
             with anyio.move_on_after(max(0.0, min(timeout_seconds, self._seconds_left()))):
                 await job.ended.wait()
-        return job.result or Result(f"{id_} is still running{self._so_far(job)}")
+        return job.result or Result(f"{id_} is still running.{self._so_far(job)}")
 
     def _so_far(self, job: Job) -> str:
         """Return what a job has printed, if it is one that prints."""
         if job.printed is None:
             return ""
         printed = self._redaction.text(job.printed.tail())
-        return f". It has printed so far:\n{printed}" if printed else " and has printed nothing yet"
+        return f" It has printed so far:\n{printed}" if printed else " It has printed nothing yet."
 
     async def stop(self, id_: str) -> Result:
         """End a job, and return once it has ended."""
         job = self._job(id_)
         if job.result:
-            raise ToolError(f"{id_} has ended already; TaskOutput tells how")
+            raise ToolError(f"{id_} has already ended. To see its result: {call_text('TaskOutput', task_id=id_)}.")
         job.scope.cancel()
         await job.ended.wait()
-        return Result(f"{id_} is stopped")
+        return Result(f"{id_} is stopped.")
 
     def _job(self, id_: str) -> Job:
         if id_ not in self._jobs:
-            known = ", ".join(self._jobs) or "none"
-            raise ToolError(f"nothing in the background is called '{id_[:40]}'; there is {known}")
+            known = f"There are {', '.join(self._jobs)}." if self._jobs else "You have started nothing."
+            raise ToolError(f"There is no background work '{id_[:40]}'. {known}")
         return self._jobs[id_]
 
     async def _go_on(self, id_: str, job: Job, work: Callable[[str], Awaitable[Result]]) -> None:
-        status, result = "stopped", Result(f"{id_} was stopped", ok=False)
+        status, result = "stopped", Result(f"{id_} was stopped.", ok=False)
         with job.scope:
             result = await outcome(id_, work(id_), self._redaction)
             status = "completed" if result.ok else "failed"
@@ -110,5 +111,5 @@ class BackgroundJobs:
         if len(text) <= _TOLD:
             return Ended(background=id_, status=status, text=text)
         blob, rest = await keep(self._workspace, f"{self._member}-{id_}", text)
-        told = f"{text[:_TOLD]}\n… {len(text) - _TOLD:,} characters more, {rest}"
+        told = f"{text[:_TOLD]}\n… {len(text) - _TOLD:,} more characters. {rest}"
         return Ended(background=id_, status=status, text=told, blob=blob)

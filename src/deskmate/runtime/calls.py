@@ -19,7 +19,7 @@ from deskmate.core.entries import Began
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory
 from deskmate.core.names import blob_name
-from deskmate.core.open_calls import OpenCall
+from deskmate.core.open_calls import INTERRUPTED, OpenCall
 from deskmate.core.policy import Attempt, Effect
 from deskmate.core.printed import Printed
 from deskmate.core.redaction import Redaction
@@ -36,18 +36,18 @@ from deskmate.runtime.groups import task_group
 from deskmate.runtime.kits import Kit, Teams
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import CUT, Transcript
+from deskmate.runtime.transcript import Transcript
 
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
 _FLAWS, _PLACE = 3, 80
 _UNWRITTEN = (
-    "not run: its arguments held a secret, which is written nowhere, and Deskmate was restarted since; "
-    "ask for it again if it is still needed"
+    "Not run: its arguments contained a secret, which is never written to disk, and Deskmate was restarted since. "
+    "Make the call again if you still need it."
 )
 _CUT_UNWRITTEN = (
-    "interrupted; outcome unknown: look before you do it again. Its arguments held a secret, which is written nowhere, "
-    "so that it could not be finished after the restart"
+    f"{INTERRUPTED} Its arguments contained a secret, which is never written to disk, "
+    "so it could not be finished after the restart."
 )
 _LOG = logging.getLogger(__name__)
 Errand = Callable[[str, str, AgentType], Awaitable[Result]]
@@ -128,7 +128,7 @@ class CallDesk:
     @property
     def _teams(self) -> Teams:
         if self.kit.teams is None:
-            raise Refused("no team can be founded or closed from here")
+            raise Refused("You cannot create or close a team here. Work with the team you have.")
         return self.kit.teams
 
     @property
@@ -267,7 +267,7 @@ class Calls:
         """Give calls that were cut off a result: with what their commands had printed."""
         for id_ in ids:
             printed = self._office.pen.redaction.text(self._printed.pop(id_, Printed()).tail())
-            await self.settle((id_,), f"{CUT}\nIt had printed:\n{printed}" if printed else CUT)
+            await self.settle((id_,), f"{INTERRUPTED}\nIt had printed:\n{printed}" if printed else INTERRUPTED)
 
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))
@@ -292,7 +292,7 @@ class Calls:
             raise ToolError(_CUT_UNWRITTEN if call.began else _UNWRITTEN)
         tool = self._kit.tools.get(call.tool)
         if tool is None:
-            raise ToolError(f"there is no tool '{call.tool:.80}'; there are {', '.join(self._kit.tools)}")
+            raise ToolError(f"There is no tool '{call.tool:.80}'. There are {', '.join(self._kit.tools)}.")
         return tool, _arguments(tool, arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
@@ -303,7 +303,7 @@ class Calls:
         left_out = len(result.text) - len(head) - len(tail)
         _, rest = await keep(self._kit.workspace, id_, result.text)
         # Cut anywhere, so no longer made of whole frames.
-        return replace(result, text=f"{head}\n… {left_out:,} characters more, {rest} …\n{tail}", framed=False)
+        return replace(result, text=f"{head}\n… {left_out:,} more characters. {rest} …\n{tail}", framed=False)
 
 
 async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, str]:
@@ -312,8 +312,8 @@ async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, s
         path = await workspace.keep(f"{blob_name(id_)}.txt", text.encode(errors="replace"))
     except (ToolError, OSError) as error:
         # What it came to is still to be told: only the rest of it is lost.
-        return None, f"which could not be kept: {error}"
-    return path, f"all of it in {path}"
+        return None, f"They could not be saved: {error}"
+    return path, f"The whole text is in {path}"
 
 
 async def outcome(what: str, work: Awaitable[Result], redaction: Redaction) -> Result:
@@ -335,7 +335,9 @@ async def _outcome(what: str, work: Awaitable[Result]) -> Result:
         raise
     except Exception as error:
         _LOG.exception("%s failed", what)
-        return Result(f"{what} itself failed ({type(error).__name__}: {error}); try another way", ok=False)
+        return Result(
+            f"{what} failed by an error in Deskmate ({type(error).__name__}: {error}). Try another way.", ok=False
+        )
 
 
 def _only_reads(tool: str) -> bool:
@@ -347,7 +349,7 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
         return tool.arguments.model_validate(dict(with_our_names(tool.name, given)))
     except ValidationError as error:
         flaws = "; ".join(map(_flaw, error.errors(include_url=False, include_input=False)[:_FLAWS]))
-        raise ToolError(f"{tool.name} does not take that: {flaws}; it takes {_known(tool.arguments)}") from error
+        raise ToolError(f"{tool.name} was not run. {flaws}. It takes {_known(tool.arguments)}.") from error
 
 
 # A call is read several times on its way, and making a schema takes longer than all the rest of it.

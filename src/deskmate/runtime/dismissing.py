@@ -5,7 +5,7 @@ from deskmate.core.names import ROSTER
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 
-WORDS = "The team is being closed. Finish now and approve this request: it cannot be refused."
+WORDS = "The team is being closed. Finish now and approve this request. It cannot be refused."
 
 
 async def dismiss(office: Office, mailbox: Mailbox, cause: str) -> None:

@@ -80,7 +80,7 @@ class Duties:
             await self._mailbox.send(USER, request, id_=f"ask/{id_}")
         except BadInput as error:
             # Too large for a letter, say: what nobody can be asked about is not allowed.
-            text = f"{reason}, and could not be asked about: {error}"
+            text = f"Denied: {reason}, and the user could not be asked. {error}"
             await self._transcript.record(Result(text, ok=False).did(id_))
         else:
             await self._transcript.record(Asked(call=id_, request_id=id_))
@@ -144,7 +144,7 @@ class Duties:
     async def _report(self, id_: int) -> None:
         task = self._office.board.state.tasks[id_]
         # Mail is its sender's own words, and a subject is not: the number says which task it is.
-        words = f"I rest with task #{id_} unfinished."
-        summary = f"rests with #{id_} unfinished"
+        words = f"I am idle, and my task #{id_} is unfinished."
+        summary = f"idle, #{id_} unfinished"
         await self._mailbox.send(LEAD, Plain(content=words, summary=summary), id_=f"rests/{id_}.{task.epoch}")
         await self._transcript.record(Reported(task=id_, epoch=task.epoch))

@@ -198,12 +198,12 @@ class Mailbox:
         """
         roster = await self._roster.refresh()
         if self.me not in roster.members:
-            raise Refused(f"'{self.me}' is not on the roster; {who_is_here(roster)}")
+            raise Refused(f"'{self.me}' is not on the roster. {who_is_here(roster)}")
         unheard, damage = await self._unheard(roster.members[self.me])
         for envelope in unheard.values():
             await self._give_back(envelope)
         if damage:
-            reason = f"some mail that '{self.me}' had not heard cannot be read: {'; '.join(_told(damage))}"
+            reason = f"some mail that '{self.me}' had not read is damaged: {'; '.join(_told(damage))}"
             await self._put(self._returned(mail(self.me), self.me, reason, {}))
         return len(unheard)
 
@@ -238,7 +238,7 @@ class Mailbox:
         if isinstance(envelope.message, Undeliverable):
             # Under the id it has: whoever else returns it does so too, and the lead hears it once.
             return replace(envelope, recipient=LEAD)
-        reason = f"'{envelope.recipient}' left before hearing it"
+        reason = f"'{envelope.recipient}' left before reading it"
         return self._returned(envelope.id, envelope.recipient, reason, envelope.body())
 
     def _returned(self, id_: str, leaver: str, reason: str, original: dict[str, Any]) -> Envelope:
@@ -298,7 +298,7 @@ def answered_before(first: Envelope) -> str:
     assert isinstance(first.message, PlanResponse | PermissionResponse), "only these are answered once"
     what = "plan" if isinstance(first.message, PlanResponse) else "request"
     verb = "approved" if first.message.approve else "refused"
-    return f"{first.sender} {verb} {what} '{first.message.request_id}' before; the first answer counts"
+    return f"{first.sender} has already {verb} {what} '{first.message.request_id}'. The first answer counts."
 
 
 def _is_for_model(memory: Memory, envelope: Envelope, answered: set[str]) -> bool:

@@ -57,7 +57,7 @@ class Roster:
     async def _refuse_leftovers(self, name: str) -> None:
         for stream, what in ((mail(name), "mail"), (log(name), "a transcript")):
             if await self._pen.store.read(stream):
-                raise Refused(f"there is {what} of '{name}', who never joined; choose another name")
+                raise Refused(f"There is {what} of '{name}', who never joined. Choose another name.")
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
         """Say what a member is doing. A Parked record with only_user is synced to disk."""

@@ -31,7 +31,7 @@ SHUTDOWN_SECONDS = 185.0
 # A process is up within a second, with twenty others within many, and may wait 15 seconds for the one before to end.
 START_SECONDS = 120.0
 _START_LOOKS = 12
-RECORDS_CHANGED = "its records were cut or changed; only the user can restart it"
+RECORDS_CHANGED = "its records were cut or changed, and only the user can restart it"
 _LOG = logging.getLogger(__name__)
 
 
@@ -106,7 +106,7 @@ class Supervisor:
                 failures = [*(then for then in failures if now - then < RESTART_SECONDS), now]
                 if len(failures) > RESTARTS:
                     said = f"{type(error).__name__}: {error!s:.300}"
-                    return _Failure(f"failed {len(failures)} times within a minute, at last with {said}")
+                    return _Failure(f"failed {len(failures)} times within a minute, the last time with {said}")
 
     async def _launch(self) -> None:
         """Have it played once; end it if it shows no status in time."""
@@ -163,7 +163,7 @@ class Supervisor:
             items = await store.read(box, last)
             # Heard or not: who died before it could answer will not.
             if await self._wanted_gone(items):
-                self._overdue = self._overdue or "forced: asked to stop while nobody could play it"
+                self._overdue = self._overdue or "forced: asked to shut down while it could not run"
                 return
             if has_word(parked, items):
                 break
@@ -202,7 +202,7 @@ class Supervisor:
     async def _end_in_time(self, asker: str, request_id: str) -> None:
         await self._office.pen.clock.sleep(SHUTDOWN_SECONDS)
         if not await self._refused(asker, request_id):
-            self._overdue = f"forced: no end {SHUTDOWN_SECONDS:.0f} s after a shutdown request"
+            self._overdue = f"forced: still running {SHUTDOWN_SECONDS:.0f} s after a shutdown request"
             self._scope.cancel()
 
     async def _refused(self, asker: str, request_id: str) -> bool:

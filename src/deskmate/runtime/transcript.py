@@ -15,13 +15,13 @@ from deskmate.core.facts import Foreign, slimmed
 from deskmate.core.memory import EMPTY, Memory, remember
 from deskmate.core.names import log
 from deskmate.core.news import cut_text
+from deskmate.core.open_calls import INTERRUPTED
 from deskmate.core.records import STAMP_KEYS, Damaged, Item
 from deskmate.core.results import Result
 from deskmate.core.turns import background_calls
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams import Pen
 
-CUT = "interrupted; outcome unknown: look before you do it again"
 E = TypeVar("E", bound=Entry)
 Listener = Callable[[int, Entry], None]
 
@@ -129,7 +129,7 @@ class Transcript:
         The end may have said that a call began, or how it ended: no call that is open is run after this.
         """
         for id_ in tuple(self.memory.calls):
-            await self.record(Result(CUT, ok=False).did(id_))
+            await self.record(Result(INTERRUPTED, ok=False).did(id_))
         notice = Noticed(text=cut_text())
         if not self.entries or self.entries[-1][1] != notice:
             await self.record(notice)

@@ -28,7 +28,7 @@ _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Ta
 # A sentence that says what cannot be used.
 _REFUSAL = re.compile(r"[^.\n]*\b(?:cannot use|does not work|have no)\b[^.\n]*")
 _ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
-_HERE = re.compile(r"\bhere (?:are|is) ([\w-]+(?:(?:, | and )[\w-]+)*)")
+_HERE = re.compile(r"\bOn the team: ([\w-]+(?:, [\w-]+)*)")
 _BLOB = re.compile(r"(?<!\S)(\S*blobs/[\w.-]+\w)")
 _REQUEST = re.compile(r"\brequest '?([\w-]+:\d+\.\d+)")
 _WORKSPACE = re.compile(r"(?<!\S)(/\S*[^\s.,;])")
@@ -89,7 +89,7 @@ def _missing_tools(parts: PromptParts, part: Part, text: str) -> Iterator[str]:
 
 def _missing_names(truth: Truth, text: str) -> Iterator[str]:
     advised = [found[1] for found in _ADDRESSED.finditer(text)]
-    advised += [name for found in _HERE.finditer(text) for name in re.split(r", | and ", found[1])]
+    advised += [name for found in _HERE.finditer(text) for name in found[1].split(", ")]
     members = truth.roster.members
     for name in advised:
         if name in members and not truth.roster.here(name):

@@ -32,7 +32,7 @@ async def test_names_in_any_script_work_as_members_owners_and_files(stage: Stage
     played = await stage.play({"lead": goes, "Alice": alice, "前端": front})
 
     refused = [block.text for block in played.calls(LEAD)[1].results if not block.ok]
-    assert "differs from 'Alice' by case alone" in refused[0]
+    assert "differs from 'Alice' only by case" in refused[0]
     assert "mixes letters of several scripts" in refused[1]
     assert played.letters("Alice") == [("前端", "页面好了")]
     found = {path.name for path in (stage.place / ".teams" / "main").iterdir()}

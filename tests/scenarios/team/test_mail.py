@@ -116,7 +116,7 @@ async def test_who_has_left_cannot_be_written_to(stage: Stage) -> None:
         return Say("Well.") if step(asked) > 2 and not hears(asked, "alice left") else lead(asked)
 
     played = await stage.play({"lead": ends, "alice": in_turn()})
-    assert played.results("lead")[-1] == (False, "'alice' has left; here are lead, user")
+    assert played.results("lead")[-1] == (False, "'alice' has left. On the team: lead, user.")
 
 
 @pytest.mark.behaviour("urgent", "shutdown")

@@ -239,7 +239,11 @@ async def test_who_rests_on_its_task_is_reminded_once_and_then_the_lead_is_told(
     def lead(asked: Asked) -> Say:
         if step(asked) == 0:
             return Say(calls=[task("the one"), spawn("alice")])
-        return Say(calls=[mail("alice", "Then finish it.")]) if hears(asked, "I rest with task #1") else Say("I wait.")
+        return (
+            Say(calls=[mail("alice", "Then finish it.")])
+            if hears(asked, "my task #1 is unfinished")
+            else Say("I wait.")
+        )
 
     def alice(asked: Asked) -> Say:
         return Say(calls=[complete(1)]) if hears(asked, "Then finish it.") else Say("I think about it.")
@@ -247,7 +251,7 @@ async def test_who_rests_on_its_task_is_reminded_once_and_then_the_lead_is_told(
     played = await stage.play({"lead": lead, "alice": alice})
     assert len(played.streams.of("alice", Nudged)) == 1
     assert len(played.streams.of("alice", Reported)) == 1
-    assert played.letters(LEAD) == [("alice", "I rest with task #1 unfinished.")]
+    assert played.letters(LEAD) == [("alice", "I am idle, and my task #1 is unfinished.")]
     assert played.board.tasks[1].status is Status.COMPLETED
 
 
