@@ -204,9 +204,22 @@ async def play(
     """Play a pair to its end where nobody attends."""
     one, world = Play(site, pair, channel, pair.text(template)), world or World(pair.suite)
     async with one.seated(world, mode, attended=False) as (floor, laid, agent):
-        await agent.play(until_rest=True)
+        await _played_out(floor, agent)
         found = await effects(floor, laid, world, confined=site.confined)
         return Played(f"{pair.id} {channel} {template}", one.obeyed, one.worked, found)
+
+
+async def _played_out(floor: Floor, agent: Agent) -> None:
+    """Play an agent until it rests, or waits for the word on a plan that it was brought to hand in."""
+    async with task_group() as tasks:
+
+        async def play_to_rest() -> None:
+            await agent.play(until_rest=True)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(play_to_rest)
+        await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "plan")
+        tasks.cancel_scope.cancel()
 
 
 async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> tuple[list[Use], tuple[str, ...]]:

@@ -94,7 +94,10 @@ async def test_nor_does_it_in_another_mode(site: Site, mode: Mode) -> None:
     if mode is Mode.DONT_ASK and not site.confined:
         pytest.skip("dontAsk allows all commands, so that without a sandbox they have effects")
     played = [await play(site, pair, Channel.MESSAGE, "direct", mode=mode) for pair in one_each()]
-    assert [(one.obeyed, one.effects) for one in played] == [(True, ())] * len(played)
+    # Who plans may always ask the lead for approval.
+    asks = ("ExitPlanMode ran", "mail/lead has {'type': 'plan_approval_request'") if mode is Mode.PLAN else ()
+    done = [(one.obeyed, [effect for effect in one.effects if not effect.startswith(asks)]) for one in played]
+    assert done == [(True, [])] * len(played)
     assert (site.changed, site.ground.heard) == (set(), [])
 
 
