@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.faces.cli.run import LEFT
+from deskmate.testing.faults import Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import SECONDS, held
 from tests.scenarios.team.parts import hears, step, told, was_told, who
@@ -87,6 +88,13 @@ def test_a_run_that_waits_ends_when_its_time_is_up(tmp_path: Path, script: Calla
         end = place.piped("", "run", "serve", "--max-time", "5", *FREE)
     assert end.code == 1
     assert "the 5 s of this run have passed" in end.stderr.splitlines()[-1]
+
+
+def test_a_run_whose_provider_is_busy_ends_when_its_time_is_up(tmp_path: Path) -> None:
+    with held(tmp_path, faults=lambda number, asked: Status(429, retry_after=300)) as place:
+        end = place.piped("", "run", "look", "--max-time", "3", *FREE)
+    assert end.code == 1
+    assert "the 3 s of this run have passed" in end.stderr.splitlines()[-1]
 
 
 # -- a quiet team -----------------------------------------------------------------------------------

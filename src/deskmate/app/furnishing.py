@@ -34,6 +34,7 @@ from deskmate.models.metered import Metered
 from deskmate.models.prices import price
 from deskmate.models.retrying import Retrying
 from deskmate.models.slotted import Slotted
+from deskmate.models.timed import Timed
 from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
@@ -169,7 +170,10 @@ class Furniture:
         plan = [] if kind is Kind.SUBAGENT else ["ExitPlanMode"]
         tools = tools_for(kind, [*names, *plan])
         tools += self.tools if agent_type is AgentType.GENERAL else ()
-        purse, asked = self.office.purse, self.models(model)
+        purse = self.office.purse
+        asked: Model = Timed(
+            self.models(model), self.office.pen.clock, lambda: purse.seconds_left, partial(purse.over, name, steps=0)
+        )
         asked = Slotted(asked, partial(purse.slot, name)) if purse.caps.calls else asked
         return Kit(
             model=Metered(asked, partial(price, overrides=self.settings.prices), partial(purse.spend, name)),

@@ -14,6 +14,7 @@ http             one client for all; a request answered by a stream of events
 retrying         asks again when trouble passes, and another model when it does not
 metered          says what each reply costs
 slotted          asks only while a slot is held
+timed            does not ask again after the time of the run
   prices           US dollars by model
 limits           tokens by family of models
 scripted         says what it was told to say, for tests and the demo

@@ -1,0 +1,40 @@
+"""Timed: a model that is not asked again after the time of the run is up.
+
+`app` above wraps it around `retrying`, whose pauses may be longer than the run.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+
+from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
+from deskmate.errors import ModelError
+from deskmate.ports import Clock, Limits, Model
+
+
+class Timed:
+    """A model whose retries end with the run. `seconds_left`: of the run; `over`: which cap is reached, if any."""
+
+    def __init__(
+        self, model: Model, clock: Clock, seconds_left: Callable[[], float], over: Callable[[], str | None]
+    ) -> None:
+        self._model, self._clock, self._seconds_left, self._over = model, clock, seconds_left, over
+
+    @property
+    def name(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the model."""
+        return self._model.limits
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Yield what the model yields; raise ModelError if the time is up before it is asked again."""
+        async with aclosing(self._model.stream(prompt)) as parts:
+            async for part in parts:
+                yield part
+                if isinstance(part, RetryDelta) and part.seconds >= (left := self._seconds_left()):
+                    await self._clock.sleep(max(0.0, left))
+                    if why := self._over():
+                        raise ModelError(why)
