@@ -4,6 +4,7 @@ It is told as a careful colleague would act: whatever was cut off is looked at, 
 So the files come out the same, however often the agent was killed. Every command first signs LEDGER for its call.
 """
 
+import re
 from collections.abc import Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ GOAL = "Mend add(), release it, and tell me what you did."
 GO_ON = "Please go on."
 LAST_WORDS = "add() adds now; it is released, built and counted."
 INTERRUPTED = "Interrupted. Its outcome is unknown."
-SKIPPED = "skipped: "
+SKIPPED = "Skipped: "
 LEDGER = "ran.log"
 # While a file of this name stands there, or one with the sign of a call behind it, commands wait.
 HOLD = "hold"
@@ -84,9 +85,8 @@ def _in_background() -> Story:
     """Build in the background; where that was cut off, look and build again."""
     while True:
         started = yield from _carefully(_command("build.log", "built", run_in_background=True), "build.log", "built")
-        if "as b" in started.text:
-            id_ = started.text.partition(" as ")[2].partition(";")[0]
-            yield from _ask(Use("TaskOutput", {"task_id": id_, "timeout": 60}))
+        if found := re.search(r"\bb[0-9a-f]{6}\b", started.text):
+            yield from _ask(Use("TaskOutput", {"task_id": found[0], "block": True, "timeout": 60}))
         (seen,) = yield from _ask(Use("read_file", {"path": "build.log"}))
         if "built" in seen.text:
             return

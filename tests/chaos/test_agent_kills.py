@@ -284,7 +284,7 @@ def rewritten(type_: str, **fields: object) -> Callable[[list[Found]], list[Foun
             id="interrupted by nobody",
         ),
         pytest.param(
-            rewritten("did", ok=False, text="skipped: something more urgent came"),
+            rewritten("did", ok=False, text="Skipped: something more urgent came"),
             ["lead:14.0 was journalled 1 times"],
             id="skipped but run",
         ),
