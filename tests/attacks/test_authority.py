@@ -20,7 +20,9 @@ from deskmate.core.members import Joined, Left, Member, PolicySet, Roster, Statu
 from deskmate.core.memory import EMPTY, OpenCall
 from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.core.names import LEAD, USER, log
+from deskmate.core.open_calls import INTERRUPTED
 from deskmate.core.policy import Attempt, Effect, Mode, judge
+from deskmate.core.prompts import Usage
 from deskmate.core.records import Record
 from deskmate.core.roles import PLANNING, TOOLS, AgentType, Kind, tools_of
 from deskmate.core.tasks import EMPTY as NO_TASKS
@@ -90,6 +92,17 @@ def test_whoever_acts_was_allowed_every_call_it_runs(view: View) -> None:
     if isinstance(action, Act):
         verdicts = {id_: verdict_on(view, view.memory.calls[id_]) for id_ in action.calls}
         assert {verdict.effect for verdict in verdicts.values()} == {Effect.ALLOW}, verdicts
+
+
+@pytest.mark.behaviour("permission")
+@pytest.mark.parametrize("told", [True, False])
+def test_a_rule_that_denies_a_tool_holds_also_if_the_call_would_run_a_command(told: bool) -> None:
+    team = roster(PolicySet(by=USER, at=0, mode=Mode.DONT_ASK, add_rules=("deny TaskUpdate",)))
+    call = OpenCall("lead:2.0", "TaskUpdate", {"taskId": 1, "status": "completed"})
+    attempts = {call.id: Attempt("bash", ("make test",), inside=True, command="make test")} if told else {}
+    memory = replace(EMPTY, name=LEAD, calls={call.id: call})
+    view = View(team.members[LEAD], memory, NO_TASKS, team, attempts, confined=True)
+    assert verdict_on(view, call).effect is Effect.DENY
 
 
 @pytest.mark.behaviour("permission", "tiers")
@@ -190,9 +203,10 @@ PLAIN_TRIES = 12
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(1, 20))])
 async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
     chance, bench = random.Random(seed), Bench({"a": b"1"})
-    steps = [Speak("", chance.choices(TRIES, k=10)) for _ in range(50)]
-    async with scene(plays(*steps, "I wait."), workspace=bench, plan=True, task=True) as played:
-        await until(lambda: played.calls > len(steps))
+    steps = [Speak("", chance.choices(TRIES, k=10), usage=Usage(input=1)) for _ in range(50)]
+    # She is reminded once to hand in a plan.
+    async with scene(plays(*steps, "I wait.", "I wait."), workspace=bench, plan=True, task=True) as played:
+        await until(lambda: played.calls > len(steps) + 1)
         await played.until("idle")
         results = await played.floor.results("alice")
         assert (len(results), [text for _, ok, text in results if ok]) == (500, [])
@@ -334,4 +348,4 @@ async def test_what_was_cut_off_is_not_run_again_once_it_is_denied() -> None:
     await floor.permit(add_rules=("deny read_file",))
     assert await floor.turn() == Rest()
     (did,) = [entry for entry in await floor.entries() if isinstance(entry, Did)]
-    assert (did.ok, "interrupted" in did.text) == (False, True)
+    assert (did.ok, did.text) == (False, INTERRUPTED)

@@ -33,7 +33,7 @@ def play(asked: Asked) -> Say:
         return Say(FINAL)
     if "You lead team 'web' now" not in words:
         return Say(calls=[Use("TeamCreate", {"team_name": "web"})])
-    if "created #1" not in words:
+    if "Created #1" not in words:
         return Say(calls=[Use("TaskCreate", {"subject": "try it"})])
     return Say(calls=[Use("TeamDelete", {"team_name": "web"})])
 

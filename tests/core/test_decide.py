@@ -151,7 +151,9 @@ class TestCalls:
             (call,) = says(world, "bash")
             world.record(Asked(call=call, request_id=call))
             world.mail(USER, PermissionResponse(request_id=call, approve=approve, content="because"))
-            assert decide(world.view) == (Act((call,)) if approve else Settle((call,), "because"))
+            assert decide(world.view) == (
+                Act((call,)) if approve else Settle((call,), "The user refused this call: because")
+            )
 
     def test_a_rule_that_denies_outlives_a_persons_yes(self) -> None:
         world = idle()

@@ -71,7 +71,11 @@ async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(
     who = "echo $PPID > pid; tr '\\0' ' ' < /proc/$PPID/cmdline > words"
     async with FakeProvider(story(builds(who))) as provider:
         outcome = await room.run(provider, "anthropic", feed, launcher="process", model="claude-haiku-4-5")
-    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+    assert (outcome.end, outcome.text, provider.complaints) == (
+        "answered",
+        "I wait for Alice.\n\nAlice has built it.",
+        [],
+    )
     assert int(room.files["pid"]) != os.getpid()
     words = f"-P -m deskmate -C {room.place} play {ALICE} --team {TEAM}"
     assert room.files["words"].split(maxsplit=1)[1].strip() == words
@@ -157,7 +161,11 @@ async def test_a_killed_process_is_started_again_and_goes_on(room: Room) -> None
     async with FakeProvider(story(alice)) as provider, anyio.create_task_group() as tasks:
         tasks.start_soon(kill)
         outcome = await room.run(provider, "anthropic", launcher="process")
-    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+    assert (outcome.end, outcome.text, provider.complaints) == (
+        "answered",
+        "I wait for Alice.\n\nAlice has built it.",
+        [],
+    )
     assert not running(int(room.files["shell"]))
     assert any(
         "Interrupted. Its outcome is unknown." in result.text for asked in provider.requests for result in asked.results
@@ -183,7 +191,11 @@ async def test_a_killed_lead_leaves_nothing_running_and_is_resumed(room: Room) -
         with anyio.fail_after(SOON):
             outcome = await resume(room.wanted(provider, "anthropic", None), Feed())
         await fact(lambda: not running(pid) and not running(shell))
-    assert (outcome.end, outcome.text, provider.complaints) == ("answered", "Alice has built it.", [])
+    assert (outcome.end, outcome.text, provider.complaints) == (
+        "answered",
+        "I wait for Alice.\n\nAlice has built it.",
+        [],
+    )
 
 
 @pytest.mark.behaviour("P2")
@@ -216,7 +228,7 @@ async def test_one_that_fails_four_times_in_a_minute_is_parked_and_the_lead_is_t
     script = {**story(alice), "the lead of team": lead}
     async with FakeProvider(script) as provider:
         outcome = await room.run(provider, "anthropic", launcher="process")
-    assert (outcome.text, provider.complaints) == ("Alice cannot be played.", [])
+    assert (outcome.text, provider.complaints) == ("I wait for Alice.\n\nAlice cannot be played.", [])
     pids = room.files["pids"].split()
     left = [pid for pid in (*pids, *room.files["shells"].split()) if running(int(pid))]
     assert (len(pids), len(set(pids)), left) == (4, 4, [])

@@ -49,11 +49,25 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
     if not _has(view, attempt.tool):
         return Verdict(Effect.DENY, _lacks(view, call, attempt))
-    if view.work_mode.planning and view.me.kind is Kind.SUBAGENT and not TOOLS[attempt.tool].reads:
+    if view.work_mode.planning and view.me.kind is Kind.SUBAGENT and not _only_reads(attempt.tool):
         return Verdict(
             Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
         )
-    verdict = judge(
+    verdict = _judged(view, call, attempt)
+    # A call that does what another tool is for must be allowed as what it is, too: rules may name either tool.
+    if attempt.tool != call.tool and verdict.effect is not Effect.DENY:
+        itself = _judged(view, call, Attempt(call.tool, (), inside=True))
+        verdict = verdict if itself.effect is Effect.ALLOW else itself
+    if call.allowed is None or verdict.effect is Effect.DENY:
+        return verdict
+    if call.allowed:
+        return Verdict(Effect.ALLOW, call.why)
+    words = f": {call.why}" if call.why else ". Do not try it again in another form."
+    return Verdict(Effect.DENY, f"The user refused this call{words}")
+
+
+def _judged(view: View, call: OpenCall, attempt: Attempt) -> Verdict:
+    return judge(
         attempt,
         mode=_mode(view),
         rules=_rules(view),
@@ -62,12 +76,11 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
         # Whoever answered was there: what still asks is settled by that answer, and a rule that denies still does.
         attended=view.roster.attended or call.allowed is not None,
     )
-    if call.allowed is None or verdict.effect is Effect.DENY:
-        return verdict
-    if call.allowed:
-        return Verdict(Effect.ALLOW, call.why)
-    words = f": {call.why}" if call.why else ". Do not try it again in another form."
-    return Verdict(Effect.DENY, f"The user refused this call{words}")
+
+
+def _only_reads(tool: str) -> bool:
+    """Tell whether a tool only reads. Nobody knows that of one of the program's own."""
+    return tool in TOOLS and TOOLS[tool].reads
 
 
 def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:

@@ -138,7 +138,7 @@ class Duties:
         round_ = self._transcript.memory.plan_round
         said = [entry.text for _, entry in self._transcript.entries if isinstance(entry, Said) and not entry.calls]
         message = Plain(content=no_plan_text(name, said[-2:]), summary="in plan mode, handed in no plan")
-        await self._mailbox.send(USER if name == LEAD else LEAD, message, id_=f"no-plan/{round_}")
+        await self._mailbox.send(USER if name == LEAD else LEAD, message, id_=f"{name}:no-plan/{round_}")
         await self._transcript.record(Reported(task=0, epoch=round_))
 
     async def _report(self, id_: int) -> None:

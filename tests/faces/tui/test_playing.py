@@ -134,7 +134,7 @@ async def test_lines_are_kept_together_and_come_back(tmp_path: Path) -> None:
     assert kept == ["one\ntwo", "three"]
 
 
-@pytest.mark.parametrize(("key", "outcome"), [("y", "built"), ("n", "the user refused")])
+@pytest.mark.parametrize(("key", "outcome"), [("y", "built"), ("n", "The user refused")])
 async def test_a_question_is_answered_by_a_key_of_its_panel(tmp_path: Path, key: str, outcome: str) -> None:
     async with FakeProvider(builds) as provider, played(tmp_path, provider, SMALL, "go") as screen:
         await screen.sees("may I use bash?", "command: echo built")

@@ -54,8 +54,8 @@ def test_no_byte_that_is_written_said_or_sent_to_a_model_holds_a_known_secret(
         codes = perform(play)
     record_the_rest(play, monkeypatch)
 
-    # The conversation ends with a lead that is parked; the last is no command.
-    assert codes == [0, 0, 0, 1, 0, 0, 2]
+    # The run leaves work; the conversation ends with a lead that is parked; the last is no command.
+    assert codes == [4, 0, 0, 1, 0, 0, 2]
     assert found_in(texts(play)) == {}
     assert open_to_others(play) == []
     assert play.provider.complaints == []
