@@ -69,7 +69,7 @@ def test_anything_else_is_refused_and_what_may_stand_there_is_named(written: str
         (b'permission_mode = "yolo"', f"'permission_mode' in {FILE} must be one of default,"),
         (b"permission = 1", f"'permission' in {FILE} must be a table with `ask` or `deny`"),
         (b"[permission]\ndeny = 1", f"'permission.deny' in {FILE} must be a list of rules"),
-        (b'[permission]\ndeny = ["bash", "bsh"]', f"rule 2 of 'permission.deny' in {FILE}: 'bsh' is no tool"),
+        (b'[permission]\ndeny = ["bash", "bsh"]', f"rule 2 of 'permission.deny' in {FILE}: 'bsh' is not a tool"),
         (b"x = [[[", f"{FILE} is no TOML"),
         (b"x = " + b"[" * 20_000, f"{FILE} is no TOML"),
         (b"\xff", f"{FILE} is not UTF-8 from byte 0 on"),

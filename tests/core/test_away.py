@@ -105,6 +105,7 @@ def test_what_was_known_of_board_members_and_mail_of_the_old_team_is_forgotten_a
         tasks={},
         nudged=frozenset(),
         reported=frozenset(),
+        read=frozenset(),
     )
 
 

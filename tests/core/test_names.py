@@ -91,14 +91,14 @@ def test_a_well_formed_name_is_returned_as_it_is(name: str) -> None:
 @pytest.mark.parametrize("name", [*BAD, *UNPLAIN], ids=ascii)
 def test_the_name_of_a_team_is_plain_and_in_lower_case(name: str) -> None:
     for rule in (new_name, known_name):
-        with pytest.raises(BadName, match="use 1 to 64 of a-z"):
+        with pytest.raises(BadName, match="Use 1 to 64 of a-z"):
             rule(name, "team")
 
 
 @pytest.mark.parametrize("name", BAD, ids=ascii)
 def test_a_name_that_no_letters_make_is_refused_for_a_member(name: str) -> None:
     for rule in (new_name, known_name):
-        with pytest.raises(BadName, match="use 1 to 64 letters"):
+        with pytest.raises(BadName, match="Use 1 to 64 letters"):
             rule(name)
 
 
@@ -129,7 +129,7 @@ def test_a_new_name_that_mixes_scripts_is_refused_but_one_on_a_roster_is_read(na
 @pytest.mark.parametrize("name", ["Lead", "USER", "All"])
 def test_a_reserved_name_in_another_case_is_nobodys(name: str) -> None:
     for rule in (new_name, known_name):
-        with pytest.raises(BadName, match=f"it differs from '{name.lower()}' only by case. Choose another"):
+        with pytest.raises(BadName, match=f"It differs from '{name.lower()}' only by case. Choose another"):
             rule(name)
 
 
@@ -201,7 +201,7 @@ def test_file_names_of_members_that_may_join_differ_by_more_than_case(typed: lis
 @pytest.mark.parametrize("name", sorted(RESERVED))
 def test_a_reserved_name_is_known_but_never_given_again(name: str) -> None:
     assert known_name(name) == name
-    with pytest.raises(BadName, match=f"the team name '{name}' is reserved"):
+    with pytest.raises(BadName, match=f"The team name '{name}' is reserved"):
         new_name(name, "team")
 
 

@@ -124,7 +124,7 @@ def test_what_a_verification_runs_has_no_keys(place: Path, env: Env) -> None:
         (["add", ""], "subject"),
         (["add", "x", "y"], "unexpected extra argument"),
         (["add", "x", "--blocked-by", "9"], "#9"),
-        (["add", "x", "--blocked-by", "nine"], "'nine' is no task id"),
+        (["add", "x", "--blocked-by", "nine"], "'nine' is not a task number"),
         (["add", "x", "--owner", "zed"], "'zed' is not on this team. On the team: lead, alice, bob, user."),
         (["add", "x", "--team", "nope"], "there is no team 'nope'"),
         (["assign", "1"], "Missing argument 'NAME'"),
@@ -132,9 +132,9 @@ def test_what_a_verification_runs_has_no_keys(place: Path, env: Env) -> None:
         (["assign", "1", "zed"], "'zed' is not on this team. On the team: lead, alice, bob, user."),
         (["done"], "Missing argument 'ID'"),
         (["done", "9"], "#9"),
-        (["done", "#0"], "is no task id"),
+        (["done", "#0"], "is not a task number"),
         (["drop", "9"], "#9"),
-        (["drop", "\x1b[2J"], "is no task id"),
+        (["drop", "\x1b[2J"], "is not a task number"),
     ],
 )
 def test_what_the_board_does_not_allow_is_a_sentence_and_changes_nothing(

@@ -74,7 +74,7 @@ def play(asked: Asked) -> Say:
 
 def fail(_number: int, asked: Asked) -> Fault | None:
     """Let a provider show the key it was sent, as careless ones do."""
-    if not hears(asked, "fail"):
+    if not hears(asked, "go wrong"):
         return None
     return Status(401, message=f"no such key: {asked.headers['x-api-key']}")
 
@@ -125,7 +125,9 @@ def stand(place: Path, launcher: str, *, careful: bool = True) -> Iterator[Stand
 
 def perform(stand: Stand) -> list[int]:
     """Have everything said and done, and return the exit codes."""
-    conversation = f"hello {SHAPED['typed in a conversation']}\ntouch it\n/no not {SHAPED['refusal']}\n/compact\nfail\n"
+    conversation = (
+        f"hello {SHAPED['typed in a conversation']}\ntouch it\n/no not {SHAPED['refusal']}\n/compact\ngo wrong\n"
+    )
     return [
         stand.type("run", "--trust", "--output", "stream-json", f"Go, with {SHAPED['typed']}."),
         stand.type("send", "lead", f"hello, take {SHAPED['sent']}"),
