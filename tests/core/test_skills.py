@@ -61,7 +61,7 @@ def test_a_long_description_is_cut_since_it_stands_in_every_prompt() -> None:
         (front("description: Tidies up."), "says no name; add a line"),
         (front("name: tidy"), "says no description; add a line"),
         (front("name:\ndescription: >"), "says no name and no description"),
-        (front("name: ../../etc\ndescription: Tidies up."), "is no skill name"),
+        (front("name: ../../etc\ndescription: Tidies up."), "is not a skill name"),
     ],
 )
 def test_a_broken_one_is_refused_with_what_is_missing(text: str, words: str) -> None:

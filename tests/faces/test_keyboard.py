@@ -257,7 +257,7 @@ def test_a_history_that_cannot_be_kept_is_told_and_the_words_are_said(place: Pla
 
 def test_ctrl_c_interrupts_a_busy_lead_and_it_can_be_spoken_to(place: Place) -> None:
     with interrupted(place) as terminal:
-        terminal.see("[lead@main] bash sleep 60 failed: interrupted")
+        terminal.see("[lead@main] bash sleep 60 failed: Interrupted.")
         terminal.say("hello")
         terminal.see("Done.")
 

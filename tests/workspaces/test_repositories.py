@@ -81,7 +81,7 @@ async def test_a_workspace_cannot_be_made_a_folder_of_git_itself(on: Ground, bar
 async def test_file_tools_do_not_make_a_workspace_a_folder_of_git(on: Ground, bare: Path, bubblewrap: Sandbox) -> None:
     workspace = confined(on, bare, bubblewrap)
     for path in ("refs/heads/x", "REFS/x", "./refs", "commondir"):
-        with pytest.raises(ToolError, match="git or agents obey"):
+        with pytest.raises(ToolError, match="controls git or agents"):
             await workspace.write(path, b"x\n", known=None)
     for path in ("HEAD", "config", "objects/x", "sub/refs/x"):
         await workspace.write(path, b"mine", known=None)
@@ -119,7 +119,7 @@ async def test_of_a_bare_repository_settings_and_hooks_stay(on: Ground, bare: Pa
     told = await run(workspace, f"git rev-parse --is-bare-repository; {MAKE.format('')}; mv hooks x; touch hooks/pwned")
     assert told.output.startswith("true\n")
     for path in ("config", "hooks/post-receive", "commondir", "HEAD"):
-        with pytest.raises(ToolError, match="git or agents obey"):
+        with pytest.raises(ToolError, match="controls git or agents"):
             await workspace.write(path, b"x", known=None)
     assert ((bare / "config").read_bytes(), sorted(os.listdir(bare / "hooks"))) == before
 

@@ -242,7 +242,7 @@ async def test_a_sandbox_that_cannot_be_set_up_runs_nothing_and_is_told(
         lambda: workspace.find("*"),
         lambda: workspace.search("a", ".", ""),
     ):
-        with pytest.raises(ToolError, match="the sandbox could not be set up, so that nothing was run"):
+        with pytest.raises(ToolError, match="The command was not run: the sandbox could not be set up"):
             await look()
     assert not (on.workspace / "ran").exists()
 
@@ -260,7 +260,7 @@ async def test_of_a_sandbox_that_fails_half_way_no_process_is_left(on: Ground, b
     sandbox = replace(bubblewrap, state=on.state, limits=Unbindable())
     workspace = LocalWorkspace(on.workspace, "main", "lead", environ=on.environ(), sandbox=sandbox)
     for _ in range(10):
-        with pytest.raises(ToolError, match="nothing was run"):
+        with pytest.raises(ToolError, match="The command was not run"):
             await run(workspace, "true")
     listing = subprocess.run(["ps", "-axww", "-o", "stat=,args="], capture_output=True, text=True, check=True)
     left = [line for line in listing.stdout.splitlines() if str(on.workspace) in line and not line.startswith("Z")]

@@ -28,7 +28,9 @@ def head_commit(root: Path) -> str | None:
 def status_words(git: str) -> list[str]:
     """Return the command that prints what is not committed. What a repository names may run: confine it."""
     status = ["status", "--porcelain", "--ignore-submodules=dirty"]
-    return [git, "--no-optional-locks", "-c", "core.fsmonitor=false", *status]
+    # All of the repository but our own folders, which hide themselves from git once a team has begun.
+    where = ["--", ":/", ":(exclude).teams", ":(exclude).tasks"]
+    return [git, "--no-optional-locks", "-c", "core.fsmonitor=false", *status, *where]
 
 
 def _checkout(git: Path) -> Path | None:
