@@ -299,7 +299,9 @@ def test_lines_are_filled_to_any_width_and_nothing_is_cut(place: Path, tmp_path:
     assert "…" not in "".join(lines)
     assert [line for line in lines if len(line) > cells and len(line.split()) > 1] == []
     in_a_pipe = at_terminal(place, tmp_path, "doctor", cells=10_000, NO_COLOR="1").stdout
-    assert " ".join(lines).split() == in_a_pipe.split()
+    # Figures such as the free space change from one run to the next.
+    words, others = (re.sub(r"\d+", "0", text).split() for text in (" ".join(lines), in_a_pipe))
+    assert words == others
 
 
 def test_only_the_states_are_coloured_and_only_where_that_is_wanted(place: Path, tmp_path: Path) -> None:
