@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from deskmate.core.records import Record
@@ -148,3 +149,18 @@ async def test_an_error_of_one_of_them_is_the_error_itself() -> None:
     store.enter(Broken())
     with pytest.raises(OSError, match="gone"):
         await store.changed({"board": 0, "mail/user": 0})
+
+
+@pytest.mark.anyio
+async def test_a_team_that_is_left_and_closed_while_a_wait_begins_ends_the_wait_without_an_error(tmp_path: Path) -> None:
+    home, web = (JsonlStore.open(tmp_path, team, create=True) for team in ("main", "web"))
+    store = JointStore(home, "main")
+    store.enter(web)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(store.changed, {"board": 0, "mail/user": 0})
+            # One turn of the loop: the wait has begun, and the waits inside it in each team have not.
+            await anyio.lowlevel.cancel_shielded_checkpoint()
+            store.leave()
+            web.close()
+    home.close()

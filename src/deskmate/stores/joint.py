@@ -11,6 +11,7 @@ import anyio
 
 from deskmate.core.names import LEAD, USER, is_call, mail, split_stream
 from deskmate.core.records import Item, Json
+from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
 
 
@@ -90,6 +91,10 @@ class JointStore:
             self._waiting.add(scope)
             try:
                 yield
+            except StoreUnavailable:
+                # A team that was left may be closed at once, before the wait in it is over. Otherwise it is an error.
+                if not scope.cancel_called:
+                    raise
             finally:
                 self._waiting.discard(scope)
 
