@@ -3,13 +3,14 @@
 PY := .venv/bin/python
 UV := .venv/bin/uv
 STAMP := .venv/.stamp
+DOCS_STAMP := .venv-docs/.stamp
 
 # The same on every machine, whatever its owner exports: imports are byte-compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup lint test check bench quick soak demo pictures reference golden lock clean
+.PHONY: help setup lint test check docs bench quick soak demo pictures reference golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +26,10 @@ test: setup ## run the tests
 	@$(PY) -m pytest -n auto --dist worksteal
 
 check: lint test ## lint and test
+
+docs: $(DOCS_STAMP) ## build the documentation into build/site; a warning is an error
+	@NO_COLOR=1 .venv-docs/bin/zensical build --clean --strict
+	@$(PY) -m docs.site_check build/site
 
 bench: setup ## measure the promised figures
 	$(PY) -m benchmarks
@@ -48,13 +53,16 @@ pictures: setup ## make the pictures of the documentation again, from the runnin
 golden: setup ## write the texts that models read into tests/texts/golden again; review the difference
 	DESKMATE_GOLDEN=write $(PY) -m pytest -q tests/texts
 
-lock: setup ## make requirements.txt again from pyproject.toml, keeping versions that still fit
+lock: setup ## make the requirements files again from pyproject.toml, keeping versions that still fit
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --extra dev \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 		--output-file requirements.txt pyproject.toml
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --group docs \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+		--output-file requirements-docs.txt
 
-clean: ## remove .venv, caches and builds
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+clean: ## remove the environments, caches and builds
+	rm -rf .venv .venv-docs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): requirements.txt pyproject.toml
@@ -64,6 +72,12 @@ $(STAMP): requirements.txt pyproject.toml
 	@$(HAS_TOOLS) || echo "strace or bubblewrap is missing: installing them, where that is allowed"
 	@$(HAS_TOOLS) || { $(INSTALL_TOOLS); } >/dev/null 2>&1 \
 		|| echo "strace or bubblewrap is not installed: tests that need them are skipped, commands run unconfined"
+	@touch $@
+
+# The builder of the documentation has an environment of its own, so that the tests need none of its packages.
+$(DOCS_STAMP): requirements-docs.txt | $(STAMP)
+	@$(UV) venv --quiet --clear --python $(PY) .venv-docs
+	@$(UV) pip sync --quiet --python .venv-docs/bin/python --require-hashes requirements-docs.txt
 	@touch $@
 
 # For the tests that inject faults into system calls, and for the sandbox.

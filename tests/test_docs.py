@@ -118,8 +118,8 @@ def test_every_link_leads_somewhere_and_no_page_speaks_of_this_machine(path: Pat
 
 
 def test_every_page_is_in_the_index() -> None:
-    linked = {link for index in ("README.md", "formats/README.md") for link in _LINK.findall(page(index))}
-    pages = {path.name for path in DOCS.rglob("*.md")} - {"README.md"}
+    linked = {link for index in ("index.md", "formats/index.md") for link in _LINK.findall(page(index))}
+    pages = {path.name for path in DOCS.rglob("*.md")} - {"index.md"}
     assert pages == {link.split("#")[0].rpartition("/")[2] for link in linked} & pages
 
 
@@ -181,7 +181,7 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 
 
 def test_the_pages_with_snippets_are_these() -> None:
-    assert names(RUNNING) == ["README.md", "docs/formats/README.md", "docs/models.md", "docs/testing.md"]
+    assert names(RUNNING) == ["README.md", "docs/formats/index.md", "docs/models.md", "docs/testing.md"]
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_the_example_lines_are_real(stream: Format) -> None:
 
 
 def test_the_example_of_a_line_holds_and_a_changed_one_does_not() -> None:
-    (line,) = example_lines(page("formats/README.md"))
+    (line,) = example_lines(page("formats/index.md"))
     assert holds(line)
     assert not holds(line.replace(b"lead", b"bob"))
 

@@ -1,0 +1,44 @@
+"""The checker of the built site finds what a page would load from another server."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.site_check import problems, remote_loads
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", '<script src="https://example.org/x.js"></script>'),
+        ("a.html", '<link rel="stylesheet" href="//example.org/x.css">'),
+        ("a.html", '<img src="http://example.org/x.png">'),
+        ("a.html", "<style>@import 'https://example.org/x.css';</style>"),
+        ("a.html", '<p style="background: url(https://example.org/x.png)">'),
+        ("a.html", '<pre class="mermaid">'),
+        ("a.html", '<div data-md-component="source">'),
+        ("a.css", "src: url('https://example.org/x.woff2')"),
+        ("a.svg", "src: url(https://example.org/x.woff2)"),
+    ],
+)
+def test_a_load_from_another_server_is_found(name: str, text: str) -> None:
+    assert len(remote_loads(name, text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="https://example.org/x">x</a>',
+        '<link rel="canonical" href="https://example.org/x">',
+        '<script src="assets/x.js"></script><img src="pictures/x.svg">',
+        "<code>curl https://example.org</code>",
+    ],
+)
+def test_links_and_files_of_the_site_are_fine(text: str) -> None:
+    assert remote_loads("a.html", text) == []
+
+
+def test_a_problem_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "good.html").write_text("<p>x</p>")
+    (tmp_path / "bad.css").write_text("@import 'https://example.org/x.css';")
+    assert list(problems(tmp_path)) == [f"{tmp_path / 'bad.css'}: loads https://example.org/x.css from another server"]
