@@ -152,7 +152,9 @@ async def test_an_error_of_one_of_them_is_the_error_itself() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_team_that_is_left_and_closed_while_a_wait_begins_ends_the_wait_without_an_error(tmp_path: Path) -> None:
+async def test_a_team_that_is_left_and_closed_while_a_wait_begins_ends_the_wait_without_an_error(
+    tmp_path: Path,
+) -> None:
     home, web = (JsonlStore.open(tmp_path, team, create=True) for team in ("main", "web"))
     store = JointStore(home, "main")
     store.enter(web)
