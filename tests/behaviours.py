@@ -63,7 +63,7 @@ AGENT: dict[str, str] = {
     "skills": "a line each in the prompt, the body on demand",
     "resume": "after a kill the lead goes on where it was; what was cut off is told to its model",
     "task-tools": 'TaskCreate, TaskGet, TaskUpdate, TaskList for lead and teammates; ids as 3, "3" or "#3"',
-    "budget": "caps on team and member are looked at before each call; one that is reached parks, with a clear word",
+    "budget": "caps are checked before each call, and the cap on time also ends what runs; one that is reached parks",
     "trust": "of a repository only bytes that a person approved count, and no team that this user did not begin",
     "spawn": "Task with a name makes a teammate that stays; a name is never used twice",
 }

@@ -34,7 +34,7 @@ from deskmate.core.messages import (
     ShutdownResponse,
 )
 from deskmate.core.names import LEAD, USER
-from deskmate.core.open_calls import CALLS_CAP
+from deskmate.core.open_calls import CALLS_CAP, NOT_BEGUN_IN_TIME, TIME_IS_UP
 from deskmate.core.policy import Attempt, Mode
 from deskmate.core.quiet import quiet
 from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
@@ -46,6 +46,28 @@ ASKED = "the rule 'ask read_file' says to ask first"
 def test_a_new_agent_thinks_about_its_prompt_and_then_rests() -> None:
     world = World("alice")
     assert [world.step(), world.step()] == [Think(), Rest()]
+
+
+@pytest.mark.parametrize("began", [False, True])
+@pytest.mark.parametrize("waits", [False, True])
+def test_when_the_time_is_up_open_calls_get_a_result_and_the_agent_is_parked(*, began: bool, waits: bool) -> None:
+    world = idle(LEAD)
+    first, second = says(world, "read_file", "bash")
+    if began:
+        world.record(Began(calls=(first,)))
+    if waits:
+        world.record(Asked(call=second, request_id=second))
+    view = replace(world.view, over="budget: time", time_is_up=True)
+    if began:
+        assert decide(view) == Settle((first,), TIME_IS_UP)
+        world.record(Did(call=first, text=TIME_IS_UP, ok=False))
+    left = (second,) if began else (first, second)
+    view = replace(world.view, over="budget: time", time_is_up=True)
+    assert decide(view) == Settle(left, NOT_BEGUN_IN_TIME)
+    for call in left:
+        world.record(Did(call=call, text=NOT_BEGUN_IN_TIME, ok=False))
+    view = replace(world.view, over="budget: time", time_is_up=True)
+    assert (decide(view), view.memory.requests) == (Park("budget: time"), {})
 
 
 def test_words_wake_an_idle_agent_and_a_yes_to_its_own_request_does_not() -> None:

@@ -6,13 +6,15 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from deskmate.core.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run import LEFT
-from deskmate.testing.faults import Status
+from deskmate.testing.faults import Stall, Status
 from deskmate.testing.scripts import Asked, Say, Use
-from tests.faces.conversations import SECONDS, held
+from tests.faces.conversations import SECONDS, Place, held
 from tests.scenarios.team.parts import hears, step, told, was_told, who
 
 FREE = ("--permission-mode", "dontAsk", "--no-sandbox")
@@ -34,6 +36,11 @@ def wait_for(asked: Asked, seconds: int) -> Use:
     """Return a call that waits for what the model was told is running."""
     words = next(text for text in told(asked) if RUNNING in text)
     return Use("TaskOutput", {"task_id": words.split("- ")[1].split(":")[0], "timeout": seconds, "block": True})
+
+
+def transcript(place: Place, name: str) -> list[dict[str, Any]]:
+    lines = (place.folder / f".teams/main/{name}_transcript.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
 
 
 # -- background commands ----------------------------------------------------------------------------
@@ -95,6 +102,46 @@ def test_a_run_whose_provider_is_busy_ends_when_its_time_is_up(tmp_path: Path) -
         end = place.piped("", "run", "look", "--max-time", "3", *FREE)
     assert end.code == 1
     assert "the 3 s of this run have passed" in end.stderr.splitlines()[-1]
+
+
+TICKS = Use("bash", {"command": "echo tick; sleep 500", "timeout": 600})
+
+
+def hangs_in_a_command(asked: Asked) -> Say:
+    return Say("I look.", [TICKS]) if step(asked) == 0 else Say("Done.")
+
+
+def has_a_teammate_in_a_command(asked: Asked) -> Say:
+    if who(asked) == "bob":
+        return Say("", [TICKS])
+    return Say("", [BOB]) if step(asked) == 0 else Say("I wait for bob.")
+
+
+@pytest.mark.parametrize(
+    ("script", "name", "launcher"),
+    [
+        (hangs_in_a_command, "lead", "inline"),
+        (has_a_teammate_in_a_command, "bob", "inline"),
+        (has_a_teammate_in_a_command, "bob", "process"),
+    ],
+)
+def test_a_command_ends_with_the_time_of_its_run_and_its_result_says_so(
+    tmp_path: Path, script: Callable[[Asked], Say], name: str, launcher: str
+) -> None:
+    with held(tmp_path, script) as place:
+        end = place.piped("", "run", "look", "--max-time", "4", "--launcher", launcher, *FREE)
+        (result,) = [entry for entry in transcript(place, name) if entry["type"] == "did" and "Ended" in entry["text"]]
+    assert (end.code, result["text"]) == (1, f"{TIME_IS_UP}\nIt had printed:\ntick")
+    assert "the 4 s of this run have passed" in end.stderr.splitlines()[-1]
+
+
+def test_a_reply_that_stalls_ends_with_the_time_of_its_run(tmp_path: Path) -> None:
+    with held(tmp_path, lambda asked: Say("A long report."), faults={0: Stall(0.7)}) as place:
+        end = place.piped("", "run", "look", "--max-time", "3", *FREE)
+        again = place.piped("", "resume", *FREE)
+    assert end.code == 1
+    assert "the 3 s of this run have passed" in end.stderr.splitlines()[-1]
+    assert (again.code, again.stdout) == (0, "A long report.\n")
 
 
 # -- a quiet team -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 whose commands do what a test says.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from deskmate.core.messages import Envelope, Interrupt, Message, PermissionRespo
 from deskmate.core.names import LEAD, ROSTER, USER, log, mail
 from deskmate.core.policy import Mode
 from deskmate.core.printed import Printed
-from deskmate.core.prompts import Prompt, ResultBlock, TextBlock, Usage
+from deskmate.core.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
 from deskmate.core.records import Record
 from deskmate.core.skills import Skill
 from deskmate.core.spending import Caps
@@ -56,6 +56,19 @@ Deed = Callable[[], Awaitable[Ran]]
 async def for_ever() -> Ran:
     await anyio.sleep_forever()
     raise AssertionError("it never ends by itself")
+
+
+class Unending(ScriptedModel):
+    """A model that says these parts and then nothing, for ever."""
+
+    def __init__(self, *parts: Delta) -> None:
+        super().__init__([])
+        self._parts = parts
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        for part in self._parts:
+            yield part
+        await anyio.sleep_forever()
 
 
 async def turns(count: int = 50) -> None:

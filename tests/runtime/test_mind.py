@@ -1,7 +1,7 @@
 """The mind: what a model is asked, what becomes of its answer, and how room is made when it no longer fits."""
 
 import functools
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 
 import anyio
 import pytest
@@ -12,7 +12,7 @@ from deskmate.core.entries import Cleared, Compacted, Entry, Said
 from deskmate.core.messages import PermissionResponse
 from deskmate.core.names import LEAD, log
 from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.prompts import CallDelta, Delta, Prompt, RetryDelta, TextDelta, ThinkingDelta, Usage
 from deskmate.core.rendering import CLEARED, GO_ON_WHERE_CUT
 from deskmate.core.skills import Skill
 from deskmate.core.tasks import Note
@@ -24,7 +24,7 @@ from deskmate.runtime.feed import Streamed
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, nothing, until
-from tests.runtime.desks import Bench, Floor, last_told, turns, uses
+from tests.runtime.desks import Bench, Floor, Unending, last_told, turns, uses
 
 pytestmark = pytest.mark.anyio
 
@@ -92,19 +92,6 @@ async def test_words_that_were_not_whole_are_dropped_and_nothing_is_asked_until_
         await floor.say("hello?")
         await floor.passing_until(lambda: agent.last_words == "Hello again.")
     assert last_told(floor.scripted.prompts[1]) == ["go", "hello?"]
-
-
-class Unending(ScriptedModel):
-    """A model that says these parts and then nothing, for ever."""
-
-    def __init__(self, *parts: Delta) -> None:
-        super().__init__([])
-        self._parts = parts
-
-    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        for part in self._parts:
-            yield part
-        await anyio.sleep_forever()
 
 
 @pytest.mark.behaviour("urgent")

@@ -24,6 +24,7 @@ claude_rules  rules as they are written for Claude Code, in our words
 roles        tools and who has them, one table
 view         what an agent sees when it decides
 quiet        whether a team has come to rest
+nudges       work that was left, and who is reminded of it
 decide       what an agent does next
 prompts      what a model is asked and what it answers
 rendering    from a transcript to a prompt, and from a reply to an entry

@@ -13,10 +13,8 @@ from deskmate.core.actions import (
     Agree,
     Compact,
     Notice,
-    Nudge,
     Park,
     Permit,
-    Report,
     Reread,
     Rest,
     Settle,
@@ -27,7 +25,8 @@ from deskmate.core.actions import (
 from deskmate.core.handshakes import Shake, plans_among
 from deskmate.core.members import Member, mode_approved
 from deskmate.core.news import changes_text, comings, is_news_for_lead
-from deskmate.core.open_calls import CALLS_CAP, INTERRUPTED, OpenCall
+from deskmate.core.nudges import nudge
+from deskmate.core.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_TIME, TIME_IS_UP, OpenCall
 from deskmate.core.policy import Effect, Verdict
 from deskmate.core.quiet import next_task, quiet
 from deskmate.core.roles import TOOLS, Kind
@@ -70,6 +69,14 @@ def _approved(view: View) -> Action | None:
     approval = view.memory.approval
     mode = mode_approved(view.roster, view.me.name, approval) if approval else None
     return Permit(mode, approval) if mode and approval else None
+
+
+def _out_of_time(view: View) -> Action | None:
+    """Settle all open calls once the time of the run is up, those that wait for a person's word too."""
+    if not view.time_is_up or not view.memory.calls:
+        return None
+    began = tuple(call.id for call in view.memory.calls.values() if call.began)
+    return Settle(began, TIME_IS_UP) if began else Settle(tuple(view.memory.calls), NOT_BEGUN_IN_TIME)
 
 
 def _run_again(view: View) -> Action | None:
@@ -337,33 +344,6 @@ def _take(view: View) -> Action | None:
     return Park(view.over) if view.over else Take(task.id)
 
 
-def _nudge(view: View) -> Action | None:
-    """Remind once, then tell the lead, unless the agent waits for someone or something."""
-    if view.memory.requests or view.memory.background or view.over:
-        return None
-    if view.work_mode.planning:
-        return _nudge_planner(view)
-    if view.me.kind is not Kind.TEAMMATE:
-        return None
-    for task in in_progress_of(view.board, view.me.name):
-        stood = (task.id, task.epoch)
-        if stood not in view.memory.nudged:
-            return Nudge(task.id)
-        if stood not in view.memory.reported:
-            return Report(task.id)
-    return None
-
-
-def _nudge_planner(view: View) -> Action | None:
-    """Remind who ended a turn without handing in a plan; after the next such turn, tell who would approve one."""
-    memory, due = view.memory, (0, view.memory.plan_round)
-    if view.me.kind is Kind.SUBAGENT or not memory.planless or due in memory.reported:
-        return None
-    if due not in memory.nudged:
-        return Nudge(0)
-    return Report(0) if memory.planless > 1 else None
-
-
 def _rest(view: View) -> Action:
     return _await_answer(view) or (Rest("waiting", "background") if view.memory.background else Rest())
 
@@ -372,6 +352,7 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _gone,
     _moved,
     _approved,
+    _out_of_time,
     _run_again,
     _cut_off,
     _surplus,
@@ -393,6 +374,6 @@ RULES: tuple[Callable[[View], Action | None], ...] = (
     _plan_over,
     _digest,
     _take,
-    _nudge,
+    nudge,
     _rest,
 )

@@ -24,11 +24,11 @@ class View:
     `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
     `foreseen`: what calls that a person would be asked about come to as things are, if they would change nothing.
     `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
-    words the lead has not noticed. `over`: the cap that is reached. `unheard`: teammates whose mailbox holds something
-    that they will act upon and have not heard. `starting`: teammates that are being started and have not shown a status
-    since. `makes_room`: the user wants the conversation summarised. `own_tools`: the tools of the program
-    that runs this, which stand in no table. `rules`: the user's own, which hold beside the team's. `work_mode`:
-    how this agent may work now.
+    words the lead has not noticed. `over`: the cap that is reached. `time_is_up`: the cap on time is reached, which
+    also ends what runs. `unheard`: teammates whose mailbox holds something that they will act upon and have not heard.
+    `starting`: teammates that are being started and have not shown a status since. `makes_room`: the user wants the
+    conversation summarised. `own_tools`: the tools of the program that runs this, which stand in no table. `rules`: the
+    user's own, which hold beside the team's. `work_mode`: how this agent may work now.
     """
 
     me: Member
@@ -39,6 +39,7 @@ class View:
     foreseen: Mapping[str, Settle] = field(default_factory=dict)
     waited: Mapping[str, float] = field(default_factory=dict)
     over: str | None = None
+    time_is_up: bool = False
     caps: str = ""
     full: bool = False
     unheard: frozenset[str] = frozenset()

@@ -5,16 +5,13 @@ Lead, teammates and subagents are all this agent; they differ in their member, t
 """
 
 import logging
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
 
 from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.compaction import is_full
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS, decide
+from deskmate.core.decide import WORDS, decide
 from deskmate.core.entries import Entry, Noticed, Parked, Started
 from deskmate.core.members import Joined, Member, Status
 from deskmate.core.members import Parked as RosterParked
@@ -30,6 +27,7 @@ from deskmate.core.view import Origin, View
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
+from deskmate.runtime.cuts import Cuts
 from deskmate.runtime.duties import Duties
 from deskmate.runtime.feed import Changed, Recorded
 from deskmate.runtime.groups import task_group
@@ -58,10 +56,8 @@ class Agent:
         self._mind = Mind(transcript, kit.model, self._specs, kit.workspace, office.feed, office.pen.redaction)
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
-        self._scope = anyio.CancelScope()
         self._waits = Waits(office.pen.clock)
-        self._alarm_scope = anyio.CancelScope()
-        self._cut_at: dict[str, int] = {}
+        self._cuts = Cuts(office, transcript, self._ring)
         self._too_long = False
         self._focus: str | None = None
         self._starting = frozenset[str]()
@@ -134,7 +130,7 @@ class Agent:
                 self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand
             )
             self._tasks = tasks
-            watch = Watch(self._office, self._mailbox, self._cut, tasks)
+            watch = Watch(self._office, self._mailbox, self._cuts.by_mail, tasks)
             tasks.start_soon(watch.keep, self._transcript.memory.cursors)
             try:
                 end = await self._go_on(until_rest)
@@ -159,7 +155,7 @@ class Agent:
         while True:
             await self._listen()
             view = await self._view()
-            self._set_alarm(view)
+            self._cuts.set_alarms(view, self._tasks)
             action = decide(view)
             match action:
                 case Stop(reason=reason, agreed=agreed):
@@ -208,6 +204,7 @@ class Agent:
             unheard=await self._unheard(),
             starting=self._starting,
             over=office.purse.over(self.name, memory.steps),
+            time_is_up=office.purse.time_is_up,
             caps=str(office.purse.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
             confined=self._kit.confined,
@@ -234,22 +231,6 @@ class Agent:
         items = await self._office.pen.store.read(mail(member.name), member.status.heard)
         found = ((item.number, envelope_in(item)) for item in items)
         return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
-
-    def _set_alarm(self, view: View) -> None:
-        """Wake, and where a shutdown is due cut what runs, once time alone changes what is to be done."""
-        self._alarm_scope.cancel()
-        self._alarm_scope = scope = anyio.CancelScope()
-        due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
-        batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
-        if soon := [seconds for seconds in (*due, *batch, self._office.purse.seconds_left) if 0 < seconds < math.inf]:
-            self._tasks.start_soon(self._alarm, scope, min(soon), min(soon) in due)
-
-    async def _alarm(self, scope: anyio.CancelScope, seconds: float, cuts: bool) -> None:
-        with scope:
-            await self._office.pen.clock.sleep(seconds)
-            self._ring()
-            if cuts:
-                self._scope.cancel()
 
     def _specs(self) -> tuple[ToolSpec, ...]:
         return self._kit.offered(self._member, self._office.roster.state, self._transcript.memory.owes_plan)
@@ -319,10 +300,10 @@ class Agent:
     async def _think(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
-            with self._cuttable() as scope:
+            with self._cuts.cuttable() as scope:
                 await self._mind.think(self._presence, origin)
             if scope.cancelled_caught:
-                await self._mind.keep_what_was_whole()
+                await self._mind.keep_what_was_whole(unfinished=self._office.purse.time_is_up)
         except PromptTooLong:
             self._too_long = True
         except ModelError as error:
@@ -330,17 +311,17 @@ class Agent:
 
     async def _act(self, ids: tuple[str, ...]) -> None:
         await self._presence.show("working")
-        with self._cuttable() as scope:
+        with self._cuts.cuttable() as scope:
             await self._calls.run(ids)
         if scope.cancelled_caught:
             # Those that were cut before they began are skipped by the next decision.
             left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
-            await self._calls.cut(tuple(left))
+            await self._calls.cut(tuple(left), self._cuts.why)
 
     async def _compact(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
-            with self._cuttable():
+            with self._cuts.cuttable():
                 board, roster = self._office.board.state, self._office.roster.state
                 await self._mind.compact(board, roster, self._presence, self._focus, origin)
         except ModelError as error:
@@ -362,23 +343,6 @@ class Agent:
         await self._transcript.record(Parked(reason=reason, caps=str(self._office.purse.caps)))
         if not self._subagent:
             await self._office.board.give_back(self.name, note=f"{self.name} was parked: {reason}")
-
-    @contextmanager
-    def _cuttable(self) -> Iterator[anyio.CancelScope]:
-        """Let an interrupt cut what runs in here, also one that came since the agent last listened."""
-        with anyio.CancelScope() as self._scope:
-            self._heed()
-            yield self._scope
-
-    def _heed(self) -> None:
-        """Cut what runs if there is something that cuts and was not heard; what was had its effect."""
-        heard = self._transcript.memory.cursors
-        if any(number > heard.get(box, 0) for box, number in self._cut_at.items()):
-            self._scope.cancel()
-
-    def _cut(self, box: str, number: int) -> None:
-        self._cut_at[box] = max(self._cut_at.get(box, 0), number)
-        self._heed()
 
     def _hire(self, joined: Joined) -> Joined:
         if self._transcript.memory.dismissed:

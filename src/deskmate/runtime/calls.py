@@ -263,11 +263,11 @@ class Calls:
         for id_ in ids:
             await self._transcript.record(Result(text, ok=ok).did(id_))
 
-    async def cut(self, ids: tuple[str, ...]) -> None:
-        """Give calls that were cut off a result: with what their commands had printed."""
+    async def cut(self, ids: tuple[str, ...], why: str) -> None:
+        """Give calls that were cut off a result: why, and what their commands had printed."""
         for id_ in ids:
             printed = self._office.pen.redaction.text(self._printed.pop(id_, Printed()).tail())
-            await self.settle((id_,), f"{INTERRUPTED}\nIt had printed:\n{printed}" if printed else INTERRUPTED)
+            await self.settle((id_,), f"{why}\nIt had printed:\n{printed}" if printed else why)
 
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))

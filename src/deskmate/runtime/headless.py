@@ -13,6 +13,7 @@ from deskmate.core.names import is_command
 from deskmate.core.quiet import quiet
 from deskmate.core.roles import Kind
 from deskmate.core.view import View
+from deskmate.runtime.cuts import LAST_SECONDS
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
@@ -37,17 +38,20 @@ class Headless:
 
     async def course(self, view: View, rest: Rest) -> Course:
         """Do the next thing towards the end, if there is one, and return what comes next."""
-        if rest.word == "parked" or view.memory.interrupted:
-            return Course.END
-        # Only the user could answer a plan of the lead.
-        if rest.detail == "plan" and view.me.kind is Kind.LEAD and not view.roster.attended:
-            return Course.END
-        course = await self._course(view, rest)
-        # What it waits for may take longer than the run may.
-        return Course.PARK if course is Course.WAIT and view.over and self._office.purse.seconds_left <= 0 else course
-
-    async def _course(self, view: View, rest: Rest) -> Course:
         company = view.me.kind is Kind.LEAD and any(member.here for member in view.roster.teammates)
+        if _is_over(view, rest):
+            return Course.WAIT if company and self._ends_steps(view) else Course.END
+        if company and view.time_is_up:
+            return Course.PARK
+        # What it waits for may take longer than the run may.
+        course = await self._course(view, rest, company=company)
+        return Course.PARK if course is Course.WAIT and view.time_is_up else course
+
+    def _ends_steps(self, view: View) -> bool:
+        """Tell whether what teammates did when the time was up is being cut: what came of it is yet to be recorded."""
+        return view.time_is_up and self._office.purse.seconds_left > -LAST_SECONDS and not quiet(view)
+
+    async def _course(self, view: View, rest: Rest, *, company: bool) -> Course:
         if company and not quiet(view):
             return Course.WAIT
         if rest.word == "waiting":
@@ -81,6 +85,12 @@ class Headless:
             words = filled("dismissed", {"names": ", ".join(here)}, ())
             await self._transcript.record(Noticed(text=words, dismissed=tuple(here)))
         await dismiss(self._office, self._mailbox, "headless")
+
+
+def _is_over(view: View, rest: Rest) -> bool:
+    # Only the user could answer a plan of the lead.
+    planned = rest.detail == "plan" and view.me.kind is Kind.LEAD and not view.roster.attended
+    return planned or rest.word == "parked" or view.memory.interrupted
 
 
 def _is_new(view: View) -> bool:

@@ -104,10 +104,10 @@ class Mind:
             if other.redacted
         }
 
-    async def keep_what_was_whole(self) -> None:
-        """Record of an answer that was cut the words that had come to their end."""
+    async def keep_what_was_whole(self, *, unfinished: bool) -> None:
+        """Record of an answer that was cut the words that had come to their end. `unfinished`: it should go on."""
         if self._whole:
-            await self._transcript.record(Said(text=self._whole))
+            await self._transcript.record(Said(text=self._whole, unfinished=unfinished))
 
     async def compact(
         self, board: Board, roster: Roster, presence: Presence, focus: str | None = None, origin: Origin | None = None

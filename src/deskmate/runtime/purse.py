@@ -65,6 +65,11 @@ class Purse:
         """How long the run may still take; without end if nothing limits that."""
         return math.inf if self.caps.seconds is None else self.caps.seconds - self.seconds
 
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the run has taken as long as it may."""
+        return self.seconds_left <= 0
+
     @asynccontextmanager
     async def slot(self, member: str) -> AsyncIterator[None]:
         """Let a member call its model, standing in line while as many calls as may run do so.

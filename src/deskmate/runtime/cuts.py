@@ -1,0 +1,86 @@
+"""Cuts: what ends the step that an agent runs before the step is done.
+
+Three things do: an interrupt by the user, a shutdown request that nobody answered in time, and the end of the time
+that the run may take. `agent` above runs its steps in here; `watch` beside it tells of mail that cuts.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
+from deskmate.core.open_calls import INTERRUPTED, TIME_IS_UP
+from deskmate.core.view import View
+from deskmate.runtime.office import Office
+from deskmate.runtime.transcript import Transcript
+
+# How long a run whose time is up waits for its teammates to record what was cut.
+LAST_SECONDS = 10.0
+
+
+class Cuts:
+    """What may cut the steps of one agent, and the alarms that wake it. `ring`: wakes the agent if it waits."""
+
+    def __init__(self, office: Office, transcript: Transcript, ring: Callable[[], None]) -> None:
+        self._office, self._transcript, self._ring = office, transcript, ring
+        self._scope = anyio.CancelScope()
+        self._alarms: list[anyio.CancelScope] = []
+        self._mail: dict[str, int] = {}
+
+    @property
+    def why(self) -> str:
+        """What is told of a call that was cut just now."""
+        return TIME_IS_UP if self._office.purse.time_is_up and not self._has_mail else INTERRUPTED
+
+    @contextmanager
+    def cuttable(self) -> Iterator[anyio.CancelScope]:
+        """Let what cuts end what runs in here, also if it came since the agent last listened."""
+        with anyio.CancelScope() as self._scope:
+            self._heed()
+            yield self._scope
+
+    def by_mail(self, box: str, number: int) -> None:
+        """Cut what runs, because of the mail of this number, unless it was heard: then it had its effect."""
+        self._mail[box] = max(self._mail.get(box, 0), number)
+        self._heed()
+
+    def _heed(self) -> None:
+        if self._has_mail or self._office.purse.time_is_up:
+            self._scope.cancel()
+
+    @property
+    def _has_mail(self) -> bool:
+        heard = self._transcript.memory.cursors
+        return any(number > heard.get(box, 0) for box, number in self._mail.items())
+
+    def set_alarms(self, view: View, tasks: TaskGroup) -> None:
+        """Wake the agent, and cut what runs if that is due, once time alone changes what it should do."""
+        for alarm in self._alarms:
+            alarm.cancel()
+        alarm, time_alarm = self._alarms = [anyio.CancelScope(), anyio.CancelScope()]
+        due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
+        batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
+        left = self._office.purse.seconds_left
+        last = [left + LAST_SECONDS] if left <= 0 else []
+        if soon := [seconds for seconds in (*due, *batch, *last) if seconds > 0]:
+            tasks.start_soon(self._wake, alarm, min(soon), min(soon) in due)
+        if 0 < left < math.inf:
+            tasks.start_soon(self._keep_time, time_alarm)
+
+    async def _wake(self, alarm: anyio.CancelScope, seconds: float, cuts: bool) -> None:
+        with alarm:
+            await self._office.pen.clock.sleep(seconds)
+            self._ring()
+            if cuts:
+                self._scope.cancel()
+
+    async def _keep_time(self, alarm: anyio.CancelScope) -> None:
+        with alarm:
+            # Again if there is time left: the user may have raised the cap meanwhile.
+            while (left := self._office.purse.seconds_left) > 0:
+                await self._office.pen.clock.sleep(left)
+            self._ring()
+            self._heed()
