@@ -73,9 +73,10 @@ def test_being_told_wakes_nobody_and_takes_no_answer_away() -> None:
 
 def test_the_words_name_the_team() -> None:
     assert moved_text(WEB) == (
-        "You lead team 'web' now: Task, SendMessage and the task tools act on it until TeamDelete."
+        "You lead team 'web' now. Task, SendMessage and the task tools act on this team until you close it with "
+        "TeamDelete."
     )
-    assert moved_text(HOME) == "You are back in team 'main', your home."
+    assert moved_text(HOME) == "You are back in team 'main', your own team."
 
 
 # -- what is known of the old team ------------------------------------------------------------------

@@ -59,7 +59,7 @@ from deskmate.core.prompts import (
     ToolSpec,
 )
 from deskmate.core.records import Record
-from deskmate.core.rendering import CLEARED, Numbered, passages, told_texts
+from deskmate.core.rendering import CLEARED, GO_ON, Numbered, passages, told_texts
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Claimed, Completed, Created
 from deskmate.core.work_mode import DELEGATING, UNATTENDED
@@ -138,7 +138,9 @@ def test_without_a_count_everything_is_estimated_with_the_overhead() -> None:
 def test_a_count_from_before_a_compaction_no_longer_counts(change: Entry) -> None:
     counted = Said(calls=(LS,), usage={"input": 150_000})
     entries = numbered(START, counted, Did(call="alice:2.0", text=LARGE), Said(text="ok"), change)
-    assert abs(context_tokens(entries, 0) - estimate(passages(entries, "alice"))) <= 10
+    # The prompt may end with a line that no entry has.
+    most = estimate([Told((TextBlock(GO_ON),))])
+    assert abs(context_tokens(entries, 0) - estimate(passages(entries, "alice"))) <= most
 
 
 def test_the_estimate_of_any_history_is_near_that_of_its_prompt() -> None:
@@ -310,7 +312,7 @@ def test_open_tasks_survive_and_of_the_one_in_progress_every_word() -> None:
     entries = numbered(START, Said(text="ok"))
     assert summary_text("so far", remembered(entries), entries, board, team_of("alice")).endswith(
         "Open tasks:\n"
-        f'- #1 by lead [in progress] "parse" @alice, in your own hands. {ways_to_end(1)} It says:\n'
+        f'- #1 by lead [in progress] "parse" @alice. This is your task in progress. {ways_to_end(1)} It says:\n'
         "    parse\n"
         "    completing it runs this command, which must succeed: a && b\n"
         "    all of it\n"
@@ -355,7 +357,7 @@ def test_what_came_in_since_the_model_spoke_survives() -> None:
         Heard(box="mail/alice", after=2, upto=3, damage=("record 3: torn",)),
     )
     assert summed_up(*entries).endswith(
-        "Came in and not answered yet:\n"
+        "Messages and notices that you have not answered yet:\n"
         '- <teammate-message sender="bob" type="message">not yet</teammate-message>\n'
         "- task #3\n"
         '- <task-notification id="b1" status="done"></task-notification>\n'
@@ -372,7 +374,7 @@ def test_files_and_background_work_are_named() -> None:
         Did(call="y", text="", background="b000001"),
     )
     assert summed_up(*entries, Said(text="ok")).endswith(
-        "Files last read or changed; read them again before you change them:\n- often.py\n"
+        "Files that you read or changed last. Read each again before you change it:\n- often.py\n"
         + "".join(f"- {index}.py\n" for index in range(11, 2, -1))
         + "\nRunning in the background:\n- b000001\n- b000002"
     )
@@ -385,7 +387,7 @@ def test_a_summary_is_bounded_whatever_it_is_made_of() -> None:
     )
     assert text.count("s" * SUMMARY_CAP) == text.count("p" * REQUEST_CAP) == 1
     assert "(… 94000 characters more were cut here)" in text
-    assert "older ones, of which the summary above must tell)" in text
+    assert "older ones are left out here. The summary above covers them.)" in text
     assert "the last" in text
     assert len(text) < SUMMARY_CAP + REQUEST_CAP + ALL_UNANSWERED_CAP + UNANSWERED_CAP
 

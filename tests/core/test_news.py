@@ -3,6 +3,7 @@
 import pytest
 
 from deskmate.core import boards, members, rosters, tasks
+from deskmate.core.call_texts import ways_to_end
 from deskmate.core.entries import Took
 from deskmate.core.facts import Fact
 from deskmate.core.handshakes import PlanVerdict
@@ -86,10 +87,11 @@ def test_a_subject_cannot_pose_as_another_line() -> None:
     )
 
 
-def test_who_rests_is_reminded_of_the_task_and_of_the_ways_out() -> None:
+def test_a_teammate_that_stops_is_reminded_of_its_task_with_the_calls_that_end_it() -> None:
     text = nudge_text(Task(3, "parse"))
     assert text.startswith("You stopped while task #3 is still in progress.")
-    assert [way for way in ("Go on with it", "completed", "say why", "give it back") if way not in text] == []
+    assert ways_to_end(3) in text
+    assert text.endswith("Before you give it back, tell the lead why with SendMessage.")
 
 
 def test_a_lost_task_says_what_became_of_it() -> None:
@@ -97,16 +99,19 @@ def test_a_lost_task_says_what_became_of_it() -> None:
         created(1),
         created(2),
         created(3),
+        created(4),
         Claimed(by="bob", at=0, task=1, epoch=0),
         Claimed(by="alice", at=0, task=2, epoch=0),
         Released(by="alice", at=0, task=2, epoch=1),
         Deleted(by="lead", at=0, task=3),
+        Completed(by="lead", at=0, task=4, epoch=0),
     )
-    assert lost_text(now, (1, 2, 3, 9)).splitlines() == [
-        "Task #1 is no longer yours: it is bob's now. Do not work on it unless you take it again.",
-        "Task #2 is no longer yours: it is free. Do not work on it unless you take it again.",
-        "Task #3 is no longer yours: it is gone.",
-        "Task #9 is no longer yours: it is gone.",
+    assert lost_text(now, (1, 2, 3, 4, 9)).splitlines() == [
+        "Task #1 is no longer yours. It belongs to bob now. Do not work on it unless you take it again.",
+        "Task #2 is no longer yours. It has no owner now. Do not work on it unless you take it again.",
+        "Task #3 is no longer yours. It is deleted.",
+        "Task #4 is no longer yours. It is completed.",
+        "Task #9 is no longer yours. It is not on the board any more.",
     ]
 
 
@@ -164,10 +169,12 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
         'task #1 by lead [in progress] "parse" @bob',
         'task #2 by lead [pending] "parse" (blocked by #1)',
         'task #4 by user [pending, role "tester"] "parse"',
-        "1 other open task as before; TaskList has all",
+        "1 other open task has not changed. TaskList shows all tasks.",
     ]
     assert "carol" not in digest(team, work, (8, 0))
-    assert digest(team, work, (9, 5)).splitlines()[1:] == ["4 other open tasks as before; TaskList has all"]
+    assert digest(team, work, (9, 5)).splitlines()[1:] == [
+        "4 other open tasks have not changed. TaskList shows all tasks."
+    ]
 
 
 def test_a_digest_names_the_tasks_that_others_completed_since() -> None:
@@ -184,7 +191,9 @@ def test_a_digest_names_the_tasks_that_others_completed_since() -> None:
         'bob completed task #1 by lead "parse"',
         'task #2 by lead [pending] "parse"',
     ]
-    assert digest(roster(), work, (1, 7)).splitlines()[1:] == ["1 other open task as before; TaskList has all"]
+    assert digest(roster(), work, (1, 7)).splitlines()[1:] == [
+        "1 other open task has not changed. TaskList shows all tasks."
+    ]
 
 
 @pytest.mark.behaviour("plan")
@@ -195,7 +204,7 @@ def test_a_digest_tells_that_the_user_answered_a_plan() -> None:
     since = (3, 0)
     assert is_news_for_lead(team, tasks.EMPTY, since)
     assert digest(team, tasks.EMPTY, since).splitlines()[1:] == [
-        "the user approved the plan ann:3.0 of ann",
+        "The user approved plan ann:3.0 of ann",
         "ann is working",
         "bob is working",
     ]
@@ -209,21 +218,21 @@ PLANNERS = {"ann": "user", "bob": "lead"}
 def test_a_digest_says_whom_the_user_interrupted_and_not_what_it_said_before() -> None:
     team = roster(Joined(name="bob", at=0), Idle(name="bob", words="I was", held=True, at=1))
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines()[1:] == [
-        "the user interrupted bob; it waits for the user's words, and mail from you would start it again"
+        "The user interrupted bob. It waits until the user writes to it. A message from you would start it again."
     ]
 
 
 def test_a_digest_names_tasks_that_nobody_takes_since_who_fitted_left() -> None:
     team = roster(Joined(name="ann", at=0), Joined(name="bob", role="Tester", at=0), Left(name="bob", at=1))
     work = board(created(1, role="tester"), created(2, role="writer"), created(3), created(4, role="tester", by="ann"))
-    orphans = 'Nobody here takes #1 any more: nobody has role "tester"'
+    orphans = 'Nobody on the team has role "tester" any more, so nobody takes #1.'
     assert digest(team, work, (3, 9)).splitlines()[1:] == [
         "bob left",
         orphans,
-        "4 other open tasks as before; TaskList has all",
+        "4 other open tasks have not changed. TaskList shows all tasks.",
     ]
     assert orphans not in digest(team, work, (4, 9))
-    mine = 'bob (Tester) left the team\nNobody here takes #4 any more: nobody has role "tester"'
+    mine = 'bob (Tester) left the team.\nNobody on the team has role "tester" any more, so nobody takes #4.'
     assert comings(team, work, 3, "ann") == mine
 
 
@@ -307,7 +316,7 @@ def test_a_digest_is_bounded_however_large_the_team_and_the_board() -> None:
     lines = digest(roster(*many), work, (0, 0)).splitlines()
     assert lines[1:31] == [f"m{number} is working" for number in range(30)]
     assert len(lines) == 1 + 30 + 41
-    assert lines[-1] == "… and 60 more tasks; TaskList has all"
+    assert lines[-1] == "… and 60 more tasks changed. TaskList shows all tasks."
 
 
 @pytest.mark.behaviour("sender")
@@ -316,12 +325,12 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     events = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
     team = roster(*(Joined(name=name, at=0) for name in names), *events)
     text = digest(team, board(created(1, by="user")), (101, 0))
-    (unsaid,) = [line for line in text.splitlines() if line.startswith("There is news of ")]
+    (unsaid,) = [line for line in text.splitlines() if line.startswith("There is also news of ")]
     told = [name for name in names if f'{name} is idle: "{name} xx' in text]
     assert unsaid.startswith(
-        f"There is news of {', '.join(names[len(told) : len(told) + 40])}, {60 - len(told)} more, "
+        f"There is also news of {', '.join(names[len(told) : len(told) + 40])}, {60 - len(told)} more. "
     )
-    assert unsaid.endswith("too much to tell here; write to them to hear it")
+    assert unsaid.endswith(" It is too long to show here. Ask them with SendMessage.")
     assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
     assert text.splitlines()[-1] == 'task #1 by user [pending] "parse"'
 
@@ -335,7 +344,7 @@ def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
     ]
 
 
-def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:
+def test_a_teammate_is_told_who_joined_and_who_left_since_a_line_for_each() -> None:
     team = roster(
         Joined(name="alice", at=0),
         Joined(name="bob", role="backend", at=0),
@@ -345,25 +354,24 @@ def test_a_teammate_is_told_who_joined_and_who_left_since_in_one_line() -> None:
         Joined(name="dave", at=1),
     )
     # The founding is record 1, so alice is 2, bob 3, carol 4, his leaving 6, dave 7.
-    assert (
-        comings(team, tasks.EMPTY, 3, "zoe") == "carol (front end), dave joined the team; bob (backend) left the team"
-    )
-    assert comings(team, tasks.EMPTY, 4, "zoe") == "dave joined the team; bob (backend) left the team"
-    assert comings(team, tasks.EMPTY, 6, "zoe") == "dave joined the team"
+    carol, dave, bob = "carol (front end) joined the team.", "dave joined the team.", "bob (backend) left the team."
+    assert comings(team, tasks.EMPTY, 3, "zoe").splitlines() == [carol, dave, bob]
+    assert comings(team, tasks.EMPTY, 4, "zoe").splitlines() == [dave, bob]
+    assert comings(team, tasks.EMPTY, 6, "zoe") == dave
     assert comings(team, tasks.EMPTY, 7, "zoe") == ""
 
 
 def test_who_came_and_went_unseen_is_no_news() -> None:
     team = roster(Joined(name="alice", at=0), Joined(name="bob", at=0), Left(name="bob", at=1))
     assert comings(team, tasks.EMPTY, 2, "zoe") == ""
-    assert comings(team, tasks.EMPTY, 3, "zoe") == "bob left the team"
+    assert comings(team, tasks.EMPTY, 3, "zoe") == "bob left the team."
 
 
-def test_the_line_is_bounded_however_many_came() -> None:
+def test_the_lines_are_bounded_however_many_came() -> None:
     team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
-    line = comings(team, tasks.EMPTY, 1, "zoe")
-    assert line.endswith(", 60 more joined the team")
-    assert (len(line) < 10_000, "\n" in line) == (True, False)
+    text = comings(team, tasks.EMPTY, 1, "zoe")
+    assert text.splitlines()[40:] == ["… and 60 more members joined the team."]
+    assert len(text) < 10_000
 
 
 @pytest.mark.behaviour("sender")

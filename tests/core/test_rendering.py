@@ -116,7 +116,9 @@ def test_everything_that_is_news_is_told_and_nothing_else() -> None:
             "task #3",
             "news",
             "still there?",
-            "Task #3 is still yours and in progress: go on, hand it back or say why not.",
+            "Task #3 is still in progress. Continue with it now. "
+            'When it is done: TaskUpdate(taskId=3, status="completed"). '
+            'If you cannot do it: TaskUpdate(taskId=3, status="pending").',
             '<task-notification id="b1" status="done"></task-notification>',
             framed("hi"),
         ),

@@ -115,7 +115,7 @@ def test_always_is_refused_if_the_question_names_no_rule(place: Path, env: Env) 
     in_team(place, ask_without_a_rule)
     ended = at(place, "answer", "alice:9.0", "always", env=env)
     assert (ended.code, ended.stdout) == (2, "")
-    assert "answer yes or no" in ended.stderr
+    assert "Answer yes or no." in ended.stderr
     assert answers_to(place, "alice") == []
 
 

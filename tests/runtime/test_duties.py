@@ -187,7 +187,7 @@ async def test_what_is_too_large_to_be_asked_about_is_refused() -> None:
     floor = await Floor.opened([large, "Smaller, then."], mode=Mode.DEFAULT, attended=True)
     assert await floor.turn("go") == Rest()
     ((_, ok, text),) = await floor.results()
-    assert (ok, "the user could not be asked" in text, floor.bench.files) == (False, True, {})
+    assert (ok, "The user could not be asked." in text, floor.bench.files) == (False, True, {})
     assert [entry for entry in await floor.entries() if isinstance(entry, Parked | Began)] == []
 
 
@@ -391,7 +391,7 @@ async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> No
     await alice.do(Notice((1,)))
     noticed = alice.last(Noticed)
     assert isinstance(noticed, Noticed)
-    text = "Task #1 is no longer yours: it is lead's now. Do not work on it unless you take it again."
+    text = "Task #1 is no longer yours. It belongs to lead now. Do not work on it unless you take it again."
     assert (noticed.text, noticed.tasks) == (text, (1,))
     assert alice.transcript.memory.tasks == {}
 
@@ -402,11 +402,11 @@ async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches
     await office.board.create(LEAD, "parse")
     await office.roster.join(Joined(name="bob", role="backend", at=0.0))
     await alice.do(Notice())
-    assert alice.news == ("bob (backend) joined the team", office.roster.state.number, 1)
+    assert alice.news == ("bob (backend) joined the team.", office.roster.state.number, 1)
     await office.roster.join(Joined(name="carol", at=0.0))
     await office.roster.leave("bob", "done", heard=0)
     await alice.do(Notice())
-    assert alice.news == ("carol joined the team; bob (backend) left the team", office.roster.state.number, 1)
+    assert alice.news == ("carol joined the team.\nbob (backend) left the team.", office.roster.state.number, 1)
 
 
 async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(alice: Alice) -> None:

@@ -48,7 +48,7 @@ async def test_a_question_about_completing_a_task_holds_the_very_command(verify:
         await floor.until_status("waiting", "permission")
 
     (question,) = await asked(floor)
-    why, _, command = question.reason.partition("; it would run ")
+    why, _, command = question.reason.partition(". It would run ")
     assert (question.tool, why) == ("TaskUpdate", "bash runs a command outside a sandbox")
     # Faces show a reason on one line, with one space for several.
     assert json.loads(" ".join(command.split())) == verify

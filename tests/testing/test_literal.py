@@ -128,7 +128,7 @@ def test_what_the_prompt_leaves_out_it_cannot_do(asked: Prompt, why: str) -> Non
 
 def test_a_summary_takes_away_all_that_it_does_not_say() -> None:
     before = told(
-        "ben (tester) joined the team", "<summary>I was at work.\n\nOn your team now:\n- lead: idle\n</summary>"
+        "ben (tester) joined the team.", "<summary>I was at work.\n\nOn your team now:\n- lead: idle\n</summary>"
     )
     after = told(task('tell ben: "hi"', DONE))
     with pytest.raises(Stuck, match="nothing says that ben is on the team"):

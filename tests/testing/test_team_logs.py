@@ -114,7 +114,7 @@ async def test_a_teammate_that_was_told_who_joined_is_no_complaint(team: Team) -
     await team.roster.join(Joined(name="alice", at=0.0))
     system, transcript = await team.begin("alice", Kind.TEAMMATE)
     await team.roster.join(bob())
-    notice = "bob (tester) joined the team"
+    notice = "bob (tester) joined the team."
     async with FakeProvider([Say("Yes.")] * 3) as provider:
         await ask_anthropic(provider, stream=False, system=system)
         await transcript.record(Noticed(text=notice, roster=team.roster.state.number))

@@ -18,13 +18,13 @@ Answer: TypeAlias = Literal["yes", "always", "no"]
 
 
 def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
-    """Return the message that answers a question; raise Refused for `always` if no rule could stand in for the user."""
+    """Return the message that answers a question; raise Refused for `always` if no rule can cover it."""
     approve = answer != "no"
     if question.shake is Shake.PLAN:
         edits = True if answer == "always" else None
         return PlanResponse(request_id=question.id, approve=approve, accept_edits=edits, content=words)
     if answer == "always" and question.rule is None:
-        raise Refused("no rule can stand in for you here; answer yes or no")
+        raise Refused("'always' does not work here, because no rule can cover this question. Answer yes or no.")
     return PermissionResponse(request_id=question.id, approve=approve, content=words)
 
 

@@ -319,17 +319,16 @@ class Session:
         """Answer a question, the first answer to it counts; `always` also adds the rule that the question names.
 
         To a plan `always` is a yes after which edits are accepted. Raises Refused if the question is not open any more,
-        and for `always` if no rule could stand in for the user.
+        and for `always` if no rule can cover the question.
         """
+        message = answer_to(question, answer, words)
         rule = question.rule if answer == "always" else None
-        if answer == "always" and rule is None and question.shake is not Shake.PLAN:
-            raise Refused("no rule can stand in for you here; answer yes or no")
         # By its id a namesake in the next team would take this for the answer to a question of its own.
         if question.key not in {one.key for one in self.questions}:
             raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
         try:
             with self._questions.closing(question):
-                await self._mailbox.answer(question.member, answer_to(question, answer, words))
+                await self._mailbox.answer(question.member, message)
         finally:
             self._tell()
         if rule:

@@ -179,14 +179,14 @@ def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], b
     """
     is_member, requests = memory.name in roster.members, _requests(entries)
     sections = (
-        ("The team you lead now, until TeamDelete", [memory.away] if memory.away else []),
+        ("The team you lead until you close it with TeamDelete", [memory.away] if memory.away else []),
         ("On your team now", (team_lines(memory.name, roster) or [ALONE]) if is_member else []),
         ("The request", requests),
         ("Your mode", mode_lines(memory)),
         ("Open requests", request_lines(memory, roster, UNANSWERED_CAP)),
         ("Open tasks", task_lines(memory.name, board) if is_member else []),
-        ("Came in and not answered yet", _unanswered(entries, memory, requests)),
-        ("Files last read or changed; read them again before you change them", _files(entries)),
+        ("Messages and notices that you have not answered yet", _unanswered(entries, memory, requests)),
+        ("Files that you read or changed last. Read each again before you change it", _files(entries)),
         ("Running in the background", sorted(memory.background)),
     )
     kept = [f"{title}:\n" + "\n".join(f"- {item}" for item in items) for title, items in sections if items]
@@ -221,7 +221,10 @@ def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[
     sizes = accumulate(len(text) for text in reversed(told))
     fitting = sum(size <= ALL_UNANSWERED_CAP for size in sizes)
     older = len(told) - fitting
-    return [*([f"({older} older ones, of which the summary above must tell)"] if older else []), *told[older:]]
+    return [
+        *([f"({older} older ones are left out here. The summary above covers them.)"] if older else []),
+        *told[older:],
+    ]
 
 
 def _news(entry: Entry, memory: Memory, requests: Sequence[str]) -> list[str]:

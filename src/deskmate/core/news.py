@@ -3,7 +3,7 @@
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """
 
-from deskmate.core.call_texts import hand_in_plan, write_to
+from deskmate.core.call_texts import hand_in_plan, ways_to_end, write_to
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -63,20 +63,20 @@ def _cut(text: str, cap: int) -> str:
 
 
 def nudge_text(task: Task) -> str:
-    """Return the reminder for who rests on a task."""
+    """Return the reminder for a teammate that ended its turn with a task in progress."""
     return (
-        f"You stopped while task #{task.id} is still in progress. Go on with it; "
-        "if it is done, mark it completed; if you cannot go on, say why to the lead or give it back."
+        f"You stopped while task #{task.id} is still in progress. Continue with it now. {ways_to_end(task.id)} "
+        "Before you give it back, tell the lead why with SendMessage."
     )
 
 
 def plan_nudge_text(name: str) -> str:
-    """Return the reminder for who ended a turn in plan mode without handing in a plan."""
+    """Return the reminder for an agent that ended a turn in plan mode without handing in a plan."""
     whose = "the user" if name == LEAD else "your lead"
     return (
-        "You are in plan mode and ended your turn without handing in a plan. If your plan is ready, hand it in, or "
-        f"nobody approves it: {hand_in_plan()}. If you need an answer from {whose} first, ask "
-        f"{'for it' if name == LEAD else 'with SendMessage'} and end your turn."
+        "You are in plan mode and ended your turn without handing in a plan. Nobody can approve a plan that was not "
+        f"handed in. If your plan is ready, hand it in: {hand_in_plan()}. If you need an answer from {whose} first, "
+        f"ask {'for it' if name == LEAD else 'with SendMessage'} and end your turn."
     )
 
 
@@ -102,40 +102,50 @@ def lost_text(board: Board, lost: tuple[int, ...]) -> str:
 
 
 def _lost(task: Task | None, id_: int) -> str:
-    if task is None or not task.is_open:
-        return f"Task #{id_} is no longer yours: it is gone."
-    now = f"it is {task.owner}'s now" if task.owner else "it is free"
-    return f"Task #{id_} is no longer yours: {now}. Do not work on it unless you take it again."
+    lost = f"Task #{id_} is no longer yours."
+    if task is None:
+        return f"{lost} It is not on the board any more."
+    if not task.is_open:
+        return f"{lost} It is {task.status}."
+    now = f"It belongs to {task.owner} now." if task.owner else "It has no owner now."
+    return f"{lost} {now} Do not work on it unless you take it again."
 
 
 def cut_text() -> str:
     """Return the note for an agent that continues although the end of its transcript is lost."""
     return (
-        "The latest part of your conversation is lost, and the user knows. You may have read messages and done work "
-        "that you no longer remember, and may be given them again. Check files and tasks before you repeat anything."
+        "The latest part of your conversation is lost. The user knows this. You may have read messages and done work "
+        "that you no longer remember. You may get the same messages and tasks again. Check files and tasks before you "
+        "repeat anything."
     )
 
 
 def moved_text(roster: Roster) -> str:
     """Return what a lead is told of the team it works in from now on."""
     if roster.away:
-        return f"You lead team '{roster.team}' now: Task, SendMessage and the task tools act on it until TeamDelete."
-    return f"You are back in team '{roster.team}', your home."
+        return (
+            f"You lead team '{roster.team}' now. Task, SendMessage and the task tools act on this team until you close "
+            "it with TeamDelete."
+        )
+    return f"You are back in team '{roster.team}', your own team."
 
 
 def comings(roster: Roster, board: Board, since: int, me: str) -> str:
-    """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more."""
+    """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more.
+
+    Each fact is on a line of its own.
+    """
     others = [member for member in roster.teammates if member.name != me]
     joined = [member for member in others if member.here and member.since > since]
     gone = [member for member in others if not member.here and member.status.number > since >= member.since]
-    parts = [_names(joined, "joined the team"), _names(gone, "left the team")]
-    lines = ["; ".join(part for part in parts if part), orphans_text(roster, board, since, [me])]
-    return "\n".join(line for line in lines if line)
+    came = _first([f"{_with_role(member)} joined the team." for member in joined], "more members joined the team.")
+    went = _first([f"{_with_role(member)} left the team." for member in gone], "more members left the team.")
+    orphans = orphans_text(roster, board, since, [me])
+    return "\n".join([*came, *went, *([orphans] if orphans else [])])
 
 
-def _names(some: list[Member], what: str) -> str:
-    names = [f"{member.name} ({one_line(member.role)})" if member.role else member.name for member in some]
-    return f"{_some(names)} {what}" if some else ""
+def _with_role(member: Member) -> str:
+    return f"{member.name} ({one_line(member.role)})" if member.role else member.name
 
 
 def _some(names: list[str]) -> str:
@@ -147,8 +157,12 @@ def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead, and how much did not."""
     lines = ["Since you last looked:", *_member_lines(roster, since[0]), *_task_lines(roster, board, since)]
     same = sum(task.is_open and not _is_task_news(board, task, since[1]) for task in board.tasks.values())
-    rest = [f"{same} other open task{'s' if same != 1 else ''} as before; TaskList has all"] if same else []
-    return "\n".join([*lines, *rest])
+    return "\n".join([*lines, *([_unchanged(same)] if same else [])])
+
+
+def _unchanged(count: int) -> str:
+    tasks = "1 other open task has" if count == 1 else f"{count} other open tasks have"
+    return f"{tasks} not changed. TaskList shows all tasks."
 
 
 def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bool:
@@ -172,7 +186,7 @@ def _member_lines(roster: Roster, since: int) -> list[str]:
         else:
             unsaid.append(member.name)
     if unsaid:
-        lines.append(f"There is news of {_some(unsaid)}, too much to tell here; write to them to hear it")
+        lines.append(f"There is also news of {_some(unsaid)}. It is too long to show here. Ask them with SendMessage.")
     return lines
 
 
@@ -182,7 +196,7 @@ def _user_verdict(member: Member, since: int) -> str:
     if verdict is None or verdict.by != USER or member.verdict_in <= since:
         return ""
     verb = "approved" if verdict.approve else "refused"
-    return f"the user {verb} the plan {one_line(verdict.request_id)} of {member.name}"
+    return f"The user {verb} plan {one_line(verdict.request_id)} of {member.name}"
 
 
 def _task_lines(roster: Roster, board: Board, since: tuple[int, int]) -> list[str]:
@@ -196,7 +210,7 @@ def _task_lines(roster: Roster, board: Board, since: tuple[int, int]) -> list[st
     return [
         *_first(done, "more tasks were completed"),
         *_first(gone, "more tasks were deleted"),
-        *_first(changed, "more tasks; TaskList has all"),
+        *_first(changed, "more tasks changed. TaskList shows all tasks."),
         *([orphans] if orphans else []),
     ]
 
@@ -244,7 +258,8 @@ def _unquoted(words: str) -> str:
 def _status(member: Member) -> str:
     if member.interrupted:
         return (
-            f"the user interrupted {member.name}; it waits for the user's words, and mail from you would start it again"
+            f"The user interrupted {member.name}. It waits until the user writes to it. "
+            "A message from you would start it again."
         )
     detail = f" ({_unquoted(member.status.detail)})" if member.status.detail else ""
     if not member.here:

@@ -60,7 +60,7 @@ from deskmate.core.redaction import Redaction
 from deskmate.core.tasks import Note
 from deskmate.core.work_mode import planning_text
 
-GO_ON = "(go on)"
+GO_ON = "Continue with your work."
 GO_ON_WHERE_CUT = (
     "(Your answer was cut here because it was too long. Continue exactly where it stopped. Do not start again.)"
 )
@@ -185,9 +185,7 @@ def told_texts(entry: Entry) -> list[str]:
         case Took(text=text) | Noticed(text=text):
             return [told] if (told := unframed(text)) else []
         case Nudged(text=text, task=task):
-            return [
-                unframed(text) or f"Task #{task} is still yours and in progress: go on, hand it back or say why not."
-            ]
+            return [unframed(text) or f"Task #{task} is still in progress. Continue with it now. {ways_to_end(task)}"]
         case Ended():
             return [notification_text(entry)]
         case Said() | Began() | Did() | Asked() | Reported() | Agreed() | Parked() | Compacted() | Cleared():

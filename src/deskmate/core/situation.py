@@ -45,7 +45,7 @@ def task_lines(name: str, board: Board) -> list[str]:
     open_tasks = [task for task in board.tasks.values() if task.is_open]
     # Its own come first, so that no cap can take them away.
     ordered = sorted(open_tasks, key=lambda task: (task.owner != name, task.id))
-    return _first([_task_line(board, task, name) for task in ordered], "more open tasks; TaskList has all")
+    return _first([_task_line(board, task, name) for task in ordered], "more open tasks. TaskList shows all tasks.")
 
 
 def _task_line(board: Board, task: Task, name: str) -> str:
@@ -54,7 +54,7 @@ def _task_line(board: Board, task: Task, name: str) -> str:
         return line
     # Indented, so that no line of it can pose as a line of ours.
     words = [f"    {text}" for text in taken(task).text.splitlines()]
-    return "\n".join([f"{line}, in your own hands. {ways_to_end(task.id)} It says:", *words])
+    return "\n".join([f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:", *words])
 
 
 def mode_lines(memory: Memory) -> list[str]:

@@ -19,7 +19,7 @@ def untaken_text(roster: Roster, task: Task) -> str:
         return f"Nobody here has role {quoted(one_line(task.role))}. Roles here: {roles or 'none'}."
     if not _teammates(here):
         return ""
-    return "Nobody here takes it by themselves: every teammate is read-only. Give it an owner or a role."
+    return "No teammate takes it automatically, because every teammate is read-only. Give it an owner or a role."
 
 
 def orphans_text(roster: Roster, board: Board, since: int, creators: Iterable[str]) -> str:
@@ -37,7 +37,7 @@ def orphans_text(roster: Roster, board: Board, since: int, creators: Iterable[st
     if not orphans:
         return ""
     roles = listed(list(dict.fromkeys(quoted(one_line(task.role or "")) for task in orphans)))
-    return f"Nobody here takes {ids(task.id for task in orphans)} any more: nobody has role {roles}"
+    return f"Nobody on the team has role {roles} any more, so nobody takes {ids(task.id for task in orphans)}."
 
 
 def _here(roster: Roster) -> list[Member]:

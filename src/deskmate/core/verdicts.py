@@ -20,7 +20,7 @@ def asking(view: View, call: OpenCall, reason: str) -> Ask:
     attempt = _attempt(view, call)
     rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined)
     if attempt.command is not None:
-        reason = f"{reason}; it would run {_written(attempt.command)}"
+        reason = f"{reason}. It would run {_written(attempt.command)}"
     return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
 
 

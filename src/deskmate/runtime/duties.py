@@ -80,7 +80,7 @@ class Duties:
             await self._mailbox.send(USER, request, id_=f"ask/{id_}")
         except BadInput as error:
             # Too large for a letter, say: what nobody can be asked about is not allowed.
-            text = f"Denied: {reason}, and the user could not be asked. {error}"
+            text = f"Denied: {reason}. The user could not be asked. {error}"
             await self._transcript.record(Result(text, ok=False).did(id_))
         else:
             await self._transcript.record(Asked(call=id_, request_id=id_))

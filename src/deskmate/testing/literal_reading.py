@@ -20,9 +20,8 @@ _CALL = re.compile(r"\b([A-Za-z_]+)\((?=[A-Za-z_]+=)")
 _ARGUMENT = re.compile(r"([A-Za-z_]+)=")
 _FRAME = re.compile(r"<(teammate-message|deskmate-task)((?: [a-z_]+=\"[^\"]*\")*)>(.*?)</\1>(?:\n(.*))?", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([a-z_]+)="([^"]*)"')
-_TITLES = frozenset(
-    {"On your team now", "The request", "Your mode", "Open requests", "Open tasks", "Came in and not answered yet"}
-)
+_UNANSWERED = "Messages and notices that you have not answered yet"
+_TITLES = frozenset({"On your team now", "The request", "Your mode", "Open requests", "Open tasks", _UNANSWERED})
 _SECTION = re.compile(r"\n\n(?=[A-Z][^\n]*:\n- )")
 _MEMBER = re.compile(r"(?:^|, )([^\s,(:]+)(?: \([^)]*\))?")
 _JOINED = re.compile(r"^(?:- )?(\S+)(?: \([^)]*\))? joined the team", re.MULTILINE)
@@ -31,7 +30,8 @@ _BESIDES = re.compile(r"^On the team besides you: (.*?)\.(?: |$)", re.MULTILINE)
 _SPAWNED = re.compile(r"^agent_id (\S+)@\S+", re.MULTILINE)
 _TAKEN = re.compile(r"^Task #(\d+) is yours now\.")
 _LOST = re.compile(r"Task #(\d+) is no longer yours")
-_DONE = re.compile(r"#(\d+)[^\n]*\bcompleted\b|completed (?:task )?#(\d+)")
+# Not the word in a printed call, which says how to complete a task.
+_DONE = re.compile(r"#(\d+)[^\n]*(?<!\")\bcompleted\b|completed (?:task )?#(\d+)")
 
 
 class Stuck(Exception):
@@ -249,7 +249,7 @@ class Page:
         known.no_open_tasks = "Open tasks" not in sections
         self._read_open_tasks(sections.get("Open tasks", ""))
         self._read_open_requests(sections.get("Open requests", ""))
-        for item in re.split(r"^- ", sections.get("Came in and not answered yet", ""), flags=re.MULTILINE)[1:]:
+        for item in re.split(r"^- ", sections.get(_UNANSWERED, ""), flags=re.MULTILINE)[1:]:
             self._read_told(item.strip())
 
     def _read_open_tasks(self, lines: str) -> None:

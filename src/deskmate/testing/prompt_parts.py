@@ -26,7 +26,7 @@ _QUOTED = re.compile(r'"[^"\n]*"')
 _TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE | re.IGNORECASE)
 _SUMMARY = re.compile(r"<summary>(.*)</summary>", re.DOTALL)
 # In these sections of a summary stand the words of others.
-_FOREIGN_SECTION = re.compile(r"request|came in|answered", re.IGNORECASE)
+_FOREIGN_SECTION = re.compile(r"request|answered", re.IGNORECASE)
 _TEAM_TOOLS = frozenset(tool.name for tool in TOOLS.values() if tool.home in ("team", "task", "mail", "plan"))
 # Their results are what files, commands and models say.
 _FOREIGN_TOOLS = frozenset({"bash", "Skill", "TaskOutput"})
