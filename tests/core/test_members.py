@@ -90,6 +90,7 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
         joined=event,
         status=Status("working", since=2.0, number=2),
         since=2,
+        worked_in=2,
     )
     founded = then(EMPTY, FOUNDED)
     assert then(founded, event) == replace(
@@ -172,7 +173,7 @@ ALICE = TEAM.members["alice"]
 @pytest.mark.parametrize(
     ("event", "after"),
     [
-        (Working(name="alice", at=4.0), replace(ALICE, status=Status("working", "", 4.0, 4, 0))),
+        (Working(name="alice", at=4.0), replace(ALICE, status=Status("working", "", 4.0, 4, 0), worked_in=4)),
         (
             Idle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
             replace(

@@ -14,7 +14,7 @@ from deskmate.core.prompts import Prompt
 from deskmate.core.roles import AgentType
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
-from deskmate.ports import Launcher, Workspace
+from deskmate.ports import Launcher, Store, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Arrived, Changed, Feed
 from deskmate.runtime.groups import task_group
@@ -162,6 +162,7 @@ async def scene(
     script: Script,
     *,
     workspace: Workspace | None = None,
+    store: Store | None = None,
     launcher: Callable[[Floor], Launcher] = Inline,
     mode: Mode = Mode.BYPASS,
     attended: bool = False,
@@ -170,7 +171,7 @@ async def scene(
     agent_type: AgentType = AgentType.GENERAL,
 ) -> AsyncIterator[Scene]:
     """Let alice play beside the test, with a task of her own or without; in the end her seat must be free."""
-    floor = await Floor.opened(script, workspace=workspace, mode=mode, attended=attended)
+    floor = await Floor.opened(script, store=store, workspace=workspace, mode=mode, attended=attended)
     if task:
         await floor.office.board.create(LEAD, "parse")
     await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))

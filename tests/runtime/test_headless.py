@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from deskmate.core.actions import Rest
-from deskmate.core.members import Joined
+from deskmate.core.members import Idle, Joined, Parked
 from deskmate.core.messages import Plain
 from deskmate.core.names import LEAD
 from deskmate.core.prompts import Prompt
@@ -71,3 +71,25 @@ async def test_a_word_to_who_is_dead_tells_the_lead_again_and_the_run_ends() -> 
         assert not floor.office.roster.state.members["alice"].here
     assert ["alice is parked" in words for words in told(floor)] == [True, False, True, False, False]
     assert told(floor)[3] == text("reminder")
+
+
+@pytest.mark.parametrize("status", [Idle(name="alice", at=1.0), Parked(name="alice", reason="it failed", at=1.0)])
+async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again(status: Idle | Parked) -> None:
+    lead = iter(["I wait.", "I see.", "I rest.", "I rest.", "That was all."])
+
+    async def step(prompt: Prompt) -> Step:
+        if f"You are {LEAD}," not in prompt.system:
+            return "I looked."
+        if last_told(prompt)[-1] == text("reminder"):
+            # As it is shown for somebody who was started again, or could not be.
+            await floor.office.roster.status(status)
+        return next(lead)
+
+    floor = await Floor.opened(step)
+    await floor.office.roster.join(Joined(name="alice", prompt="begin", at=0.0))
+    async with task_group() as tasks:
+        tasks.start_soon(Team(floor.office, {"inline": Inline(floor)}, tasks).keep)
+        assert await floor.turn("go") == Rest()
+        tasks.cancel_scope.cancel()
+    assert told(floor).count(text("reminder")) == 1
+    assert not floor.office.roster.state.members["alice"].here

@@ -5,12 +5,15 @@ import pytest
 from deskmate.core.entries import Took
 from deskmate.core.members import Idle, Joined
 from deskmate.core.messages import PlanResponse
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER
-from deskmate.models.scripted import Step
+from deskmate.core.names import BOARD, LEAD, ROSTER, USER, mail
+from deskmate.core.policy import Mode
+from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.transcript import Transcript
 from deskmate.stores.memory import MemoryStore
+from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, until
 from tests.runtime.desks import Floor, last_told, turns, uses
 from tests.runtime.scenes import Broken, plays, scene
@@ -139,3 +142,37 @@ async def test_when_the_roster_says_that_a_member_is_parked_its_task_is_free() -
         await office.board.claim(played.alice, 1)
         await until(lambda: played.alice.status.word == "parked" and not seen.append(office.board.state.tasks[1].owner))
     assert seen[-1] is None
+
+
+# -- modes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_mode_that_changes_after_an_agent_decided_to_ask_changes_no_tool_of_that_prompt() -> None:
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(["Done.", "I plan.", "I plan."], store=wire, attended=True)
+    # While the lead shows that it works, somebody else in its process takes in that it is to plan.
+    wire.at("after append", ROSTER, lambda: floor.permit(mode=Mode.PLAN))
+    await floor.turn("begin")
+    await floor.turn("go on")
+    first, second, *_ = floor.scripted.prompts
+    offered = [{tool.name for tool in prompt.tools} for prompt in (first, second)]
+    working, planning = (set(tools_of(Kind.LEAD, AgentType.GENERAL, planning=plans)) for plans in (False, True))
+    assert offered == [working - {"Skill"}, planning]
+    assert not any("You are in plan mode" in text for text in last_told(first))
+    assert any("You are in plan mode" in text for text in last_told(second))
+
+
+@pytest.mark.behaviour("K5")
+async def test_a_plan_may_be_approved_before_its_planner_reads_what_was_refused_in_plan_mode() -> None:
+    wire = Meddled(MemoryStore())
+    too_early = ("write_file", {"path": "a.txt", "content": "a"})
+    model = ScriptedModel([Speak("", [too_early, ("ExitPlanMode", {"plan": "I write it."})]), "I write it now."])
+    async with scene(model, store=wire, plan=True) as played:
+        yes = PlanResponse(request_id="alice:2.1", approve=True)
+        wire.at("after append", mail(LEAD), lambda: played.floor.send(yes, sender=LEAD, to="alice"))
+        await until(lambda: len(model.prompts) == 2)
+    told = last_told(model.prompts[1])
+    assert any("hand in your plan with ExitPlanMode" in text for text in told)
+    assert any("Plan mode is over for you." in text for text in told)
+    assert "ExitPlanMode" not in {tool.name for tool in model.prompts[1].tools}

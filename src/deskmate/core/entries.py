@@ -259,11 +259,12 @@ class Ended(Fact):
 
 
 class Compacted(Fact):
-    """All up to a record is from now on rendered as this summary."""
+    """All up to a record is from now on rendered as this summary. `roster`: its record that the summary tells of."""
 
     type: Literal["compacted"] = "compacted"
     upto: int
     summary: str
+    roster: int | None = None
 
 
 class Cleared(Fact):

@@ -191,6 +191,7 @@ class Status:
 class Member:
     """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
 
+    `worked_in`: the record by which it last began to work.
     `reports`: by record, the words of its latest turns that came to nothing else. `verdict`: the answer to its latest
     plan, which record `verdict_in` tells. `owes_plan`: it was spawned to plan first, and no plan of it is approved.
     """
@@ -203,6 +204,7 @@ class Member:
     joined: Joined | None
     status: Status
     since: int = 0
+    worked_in: int = 0
     words: str = ""
     peers: tuple[str, ...] = ()
     reports: tuple[tuple[int, str], ...] = ()

@@ -99,6 +99,7 @@ def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
         joined=event,
         status=Status("working", since=event.at, number=number),
         since=number,
+        worked_in=number,
         owes_plan=bool(event.plan),
     )
     if event.mode:
@@ -111,7 +112,8 @@ def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left
         member = replace(member, owes_plan=bool(event.plans))
     match event:
         case Working(at=at, plan=verdict):
-            member = replace(member, status=Status("working", "", at, number, member.status.heard))
+            status = Status("working", "", at, number, member.status.heard)
+            member = replace(member, status=status, worked_in=number)
             is_news = verdict is not None and verdict != member.verdict
             return replace(member, verdict=verdict, verdict_in=number) if is_news else member
         case Idle(at=at, heard=heard, words=words, peers=peers):

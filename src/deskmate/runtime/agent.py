@@ -19,7 +19,6 @@ from deskmate.core.messages import envelope_in
 from deskmate.core.names import BOARD, ROSTER, mail
 from deskmate.core.news import unnoticed_words
 from deskmate.core.open_calls import OUTCOME_UNKNOWN
-from deskmate.core.prompts import ToolSpec
 from deskmate.core.quiet import acts_on
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType, Kind
@@ -53,7 +52,7 @@ class Agent:
         self.name = transcript.name
         self._mailbox = Mailbox(self.name, office.pen, office.roster)
         self._duties = Duties(office, transcript, self._mailbox)
-        self._mind = Mind(transcript, kit.model, self._specs, kit.workspace, office.feed, office.pen.redaction)
+        self._mind = Mind(transcript, kit, office.feed, office.pen.redaction)
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
         self._waits = Waits(office.pen.clock)
@@ -232,9 +231,6 @@ class Agent:
         found = ((item.number, envelope_in(item)) for item in items)
         return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
 
-    def _specs(self) -> tuple[ToolSpec, ...]:
-        return self._kit.offered(self._member, self._office.roster.state, self._transcript.memory.owes_plan)
-
     @property
     def _is_lead(self) -> bool:
         return self._subagent is None and self._member.kind is Kind.LEAD
@@ -322,8 +318,7 @@ class Agent:
         await self._presence.show("working")
         try:
             with self._cuts.cuttable():
-                board, roster = self._office.board.state, self._office.roster.state
-                await self._mind.compact(board, roster, self._presence, self._focus, origin)
+                await self._mind.compact(self._presence, origin, self._focus)
         except ModelError as error:
             await self._park(str(error))
         self._too_long, self._focus = False, None

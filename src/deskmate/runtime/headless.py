@@ -94,6 +94,12 @@ def _is_over(view: View, rest: Rest) -> bool:
 
 
 def _is_new(view: View) -> bool:
-    """Tell whether the team did anything since its lead was reminded; that the user interrupted someone is no work."""
-    reminded, members = view.memory.reminded, view.roster.teammates
-    return reminded is None or any(member.status.number > reminded and not member.held for member in members)
+    """Tell whether somebody worked or left since the lead was reminded. Whom the user interrupted does not count.
+
+    Nor does any other status: one that was started again, or could not be, shows one without having worked.
+    """
+    reminded = view.memory.reminded
+    return reminded is None or any(
+        max(member.worked_in, 0 if member.here else member.status.number) > reminded and not member.held
+        for member in view.roster.teammates
+    )

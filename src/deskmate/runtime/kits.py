@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from deskmate.core.entries import Started
-from deskmate.core.members import Joined, Member, Roster
+from deskmate.core.members import Joined
 from deskmate.core.policy import Rule
 from deskmate.core.prompts import ToolSpec
-from deskmate.core.roles import TOOLS, AgentType
+from deskmate.core.roles import AgentType
 from deskmate.core.skills import Skill
-from deskmate.core.work_mode import is_offered, work_mode_of
+from deskmate.core.view import View
+from deskmate.core.work_mode import is_offered
 from deskmate.ports import Model, Tool, Workspace
 
 
@@ -34,11 +35,9 @@ class Kit:
     teams: "Teams | None" = None
     rules: tuple[Rule, ...] = ()
 
-    def offered(self, me: Member, roster: Roster, owes_plan: bool) -> tuple[ToolSpec, ...]:
-        """Return the tools that the agent's model is shown: those that are of use to it as it may work now."""
-        work_mode = work_mode_of(me, roster, owes_plan=owes_plan, rules=self.rules, confined=self.confined)
-        own = self.tools.keys() - TOOLS.keys()
-        return tuple(spec for spec in self.specs if is_offered(work_mode, me, spec.name, own))
+    def offered(self, view: View) -> tuple[ToolSpec, ...]:
+        """Return the tools that the agent's model is shown: those that are of use to it as it may work in this view."""
+        return tuple(spec for spec in self.specs if is_offered(view.work_mode, view.me, spec.name, view.own_tools))
 
 
 class Teams(Protocol):

@@ -5,7 +5,7 @@ The agent above says when; `core.rendering`, `core.briefs` and `core.compaction`
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,6 @@ from deskmate.core.compaction import (
     summary_text,
 )
 from deskmate.core.entries import Call, Cleared, Compacted, Noticed, Said, Started
-from deskmate.core.members import Roster
 from deskmate.core.names import call_id
 from deskmate.core.prompts import (
     Delta,
@@ -35,16 +34,14 @@ from deskmate.core.prompts import (
     TextBlock,
     TextDelta,
     Told,
-    ToolSpec,
 )
 from deskmate.core.records import RECORD_CAP, encode
 from deskmate.core.redaction import Redaction
 from deskmate.core.rendering import Rendered, redacted, said
-from deskmate.core.tasks import Board
 from deskmate.core.view import Origin
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
-from deskmate.ports import Model, Workspace
 from deskmate.runtime.feed import Feed
+from deskmate.runtime.kits import Kit
 from deskmate.runtime.presence import Presence
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.voice import Voice
@@ -60,22 +57,14 @@ _SHORT = 200
 class Mind:
     """What one agent's model is asked, and what becomes of its answers."""
 
-    def __init__(
-        self,
-        transcript: Transcript,
-        model: Model,
-        specs: Callable[[], tuple[ToolSpec, ...]],
-        workspace: Workspace,
-        feed: Feed,
-        redaction: Redaction,
-    ) -> None:
-        self._transcript, self._model, self._specs = transcript, model, specs
-        self._workspace, self._redaction = workspace, redaction
+    def __init__(self, transcript: Transcript, kit: Kit, feed: Feed, redaction: Redaction) -> None:
+        self._transcript, self._model, self._kit = transcript, kit.model, kit
+        self._redaction = redaction
         self._voice = Voice(transcript.name, feed, redaction)
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
         self._system = _system(transcript)
-        self._overhead = estimate((), self._system, specs())
+        self._overhead = estimate((), self._system, kit.specs)
         self._whole, self._words = "", ""
 
     @property
@@ -83,7 +72,7 @@ class Mind:
         """How many tokens the next prompt will take, as well as can be told."""
         return context_tokens(self._transcript.entries, self._overhead)
 
-    async def think(self, presence: Presence, origin: Origin | None = None) -> None:
+    async def think(self, presence: Presence, origin: Origin) -> None:
         """Ask the model and record what it says. Raises ModelError; PromptTooLong where room must be made first."""
         reply = await self._ask(await self._prompt(origin), presence)
         # It is whole and paid for: what would cut it comes too late.
@@ -109,12 +98,11 @@ class Mind:
         if self._whole:
             await self._transcript.record(Said(text=self._whole, unfinished=unfinished))
 
-    async def compact(
-        self, board: Board, roster: Roster, presence: Presence, focus: str | None = None, origin: Origin | None = None
-    ) -> None:
+    async def compact(self, presence: Presence, origin: Origin, focus: str | None = None) -> None:
         """Make room: clear old results where that is enough to be worth it, else let the model summarise.
 
-        `focus`: the user wants a summary, and wants it to keep this above all, if anything.
+        Team and tasks are told as the view of `origin` has them. `focus`: the user wants a summary, and wants it to
+        keep this above all, if anything.
         """
         upto = clearable(self._transcript.entries) if focus is None else 0
         if upto:
@@ -122,10 +110,11 @@ class Mind:
             return
         upto = self._transcript.memory.number
         words = await self._summary(focus or "", presence, origin)
+        board, roster = origin.view.board, origin.view.roster
         text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster)
-        await self._transcript.record(Compacted(upto=upto, summary=text))
+        await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number))
 
-    async def _summary(self, focus: str, presence: Presence, origin: Origin | None) -> str:
+    async def _summary(self, focus: str, presence: Presence, origin: Origin) -> str:
         # Little room for the answer: what grew past the window's end with the last results still fits then.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
@@ -139,20 +128,22 @@ class Mind:
             else:
                 return reply.text
 
-    async def _prompt(self, origin: Origin | None) -> Prompt:
+    async def _prompt(self, origin: Origin) -> Prompt:
         entries = self._transcript.entries
         for number, entry in entries[self._taken_in :]:
             self._rendered.add(number, entry)
         self._taken_in = len(entries)
         passages = self._rendered.passages
-        return Prompt(self._system, passages, self._specs(), await self._pictures(passages), origin=origin)
+        # As it was when the agent decided to ask: the texts it was told are of that moment too.
+        tools = self._kit.offered(origin.view)
+        return Prompt(self._system, passages, tools, await self._pictures(passages), origin=origin)
 
     async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
         pictures = {}
         for blob in _blobs(passages):
             # Someone deleted it: the words about it still stand there.
             with suppress(ToolError):
-                pictures[blob] = await self._workspace.blob(blob)
+                pictures[blob] = await self._kit.workspace.blob(blob)
         return pictures
 
     async def _ask(self, prompt: Prompt, presence: Presence) -> Reply:

@@ -75,16 +75,24 @@ def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
     for tool in sorted(set(_TOOL.findall(parts.system)) - ever):
         yield f"the system prompt speaks of {tool}, which this agent never has"
     for part, text in parts.new_sentences():
-        yield from _missing_tools(parts, part, text)
+        yield from _missing_tools(parts, truth, part, text)
         yield from _missing_names(truth, text)
         yield from _missing_ids(parts, truth, part, text)
         yield from _missing_blobs(parts, text)
 
 
-def _missing_tools(parts: PromptParts, part: Part, text: str) -> Iterator[str]:
+def _missing_tools(parts: PromptParts, truth: Truth, part: Part, text: str) -> Iterator[str]:
     # Why a call of a tool failed may name that tool.
-    for tool in sorted(set(_TOOL.findall(_REFUSAL.sub("", text))) - parts.offered - {part.tool}):
+    named = set(_TOOL.findall(_REFUSAL.sub("", text))) - parts.offered - {part.tool}
+    for tool in sorted(named - _had_then(parts, truth, part) if named else ()):
         yield f"a {part.source} speaks of {tool}, which is not on offer: {_shown(text)}"
+
+
+def _had_then(parts: PromptParts, truth: Truth, part: Part) -> set[str]:
+    """Return the tools that the agent had when a text was made, if a later text of the prompt tells of another mode."""
+    later = {one.text for one in parts.parts[parts.parts.index(part) + 1 :] if one.source == "notice"}
+    overtaken = (mode for mode, notice in truth.modes_before_notices() if later & set(told_texts(notice)))
+    return {tool for mode in overtaken for tool in truth.tools_in(mode)}
 
 
 def _missing_names(truth: Truth, text: str) -> Iterator[str]:

@@ -5,12 +5,12 @@ agent; `team_logs` folds it from files. Nothing here writes.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from deskmate.core import boards, rosters
-from deskmate.core.entries import Compacted, Did, Entry, Heard, Noticed, Said, Started
+from deskmate.core.entries import UNTOLD, Compacted, Did, Entry, Heard, Noticed, Said, Started, WorkMode
 from deskmate.core.members import EMPTY as NOBODY
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -18,10 +18,11 @@ from deskmate.core.messages import Envelope, PlanResponse, envelope_in
 from deskmate.core.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
 from deskmate.core.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.records import Item
-from deskmate.core.roles import Kind
+from deskmate.core.roles import Kind, tools_of
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Board
 from deskmate.core.view import Origin
+from deskmate.core.work_mode import told_at_start
 
 Numbered = tuple[int, Entry]
 # The tools that send mail.
@@ -104,6 +105,20 @@ class Truth:
     def delegates(self) -> bool:
         """Whether this is a lead that leaves the work itself to others."""
         return self.me.kind is Kind.LEAD and self.roster.delegate
+
+    def tools_in(self, mode: WorkMode) -> tuple[str, ...]:
+        """Return the tools that the asker has in a mode."""
+        return tools_of(self.me.kind, self.me.agent_type, planning=mode.planning, delegate=mode.delegating)
+
+    def modes_before_notices(self) -> Iterator[tuple[WorkMode, Noticed]]:
+        """Yield each notice of another mode, with the mode that the asker was told before."""
+        mode = UNTOLD
+        for _, entry in self.entries:
+            if isinstance(entry, Started):
+                mode = told_at_start(entry)
+            elif isinstance(entry, Noticed) and entry.work_mode:
+                yield mode, entry
+                mode = entry.work_mode
 
     @cached_property
     def told_since(self) -> list[Numbered]:
