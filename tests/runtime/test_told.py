@@ -91,7 +91,7 @@ async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thin
     lead = floor.restarted(["I see."])
     async with lead.playing("how is it going?") as agent:
         await until(lambda: agent.last_words == "I see.")
-    assert f"the user approved the plan {request} of alice" in "\n".join(last_told(lead.scripted.prompts[0]))
+    assert f"The user approved plan {request} of alice" in "\n".join(last_told(lead.scripted.prompts[0]))
 
 
 # -- owners -----------------------------------------------------------------------------------------
