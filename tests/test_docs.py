@@ -185,7 +185,12 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 
 
 def test_the_pages_with_snippets_are_these() -> None:
-    assert names(RUNNING) == ["README.md", "docs/formats/index.md", "docs/models.md", "docs/testing.md"]
+    assert names(RUNNING) == [
+        "README.md",
+        "docs/reference/formats/index.md",
+        "docs/reference/models.md",
+        "docs/reference/testing.md",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -255,7 +260,7 @@ def in_table(text: str) -> dict[str, set[str]]:
 
 @each_format
 def test_a_format_page_has_every_kind_with_its_fields_and_no_other(stream: Format) -> None:
-    text = page(f"formats/{stream.name}.md")
+    text = page(f"reference/formats/{stream.name}.md")
     assert in_table(section(text, "Kinds")) == in_code(stream.kinds)
     if stream.shapes:
         assert in_table(section(text, "Shapes")) == in_code(stream.shapes)
@@ -263,7 +268,9 @@ def test_a_format_page_has_every_kind_with_its_fields_and_no_other(stream: Forma
 
 @each_format
 def test_a_format_page_explains_every_field(stream: Format) -> None:
-    explained = {name for row in rows(section(page(f"formats/{stream.name}.md"), "Fields")) for name in ticked(row[0])}
+    explained = {
+        name for row in rows(section(page(f"reference/formats/{stream.name}.md"), "Fields")) for name in ticked(row[0])
+    }
     used = {field.rstrip("?") for fields in in_code(stream.kinds).values() for field in fields}
     assert explained == used
 
@@ -290,7 +297,7 @@ def holds(line: bytes) -> bool:
 
 @each_format
 def test_the_example_lines_are_real(stream: Format) -> None:
-    lines = example_lines(page(f"formats/{stream.name}.md"))
+    lines = example_lines(page(f"reference/formats/{stream.name}.md"))
     assert lines
     for line in lines:
         assert holds(line), line
@@ -299,7 +306,7 @@ def test_the_example_lines_are_real(stream: Format) -> None:
 
 
 def test_the_example_of_a_line_holds_and_a_changed_one_does_not() -> None:
-    (line,) = example_lines(page("formats/index.md"))
+    (line,) = example_lines(page("reference/formats/index.md"))
     assert holds(line)
     assert not holds(line.replace(b"lead", b"bob"))
 
@@ -312,7 +319,7 @@ def keys(text: str) -> list[str]:
 
 
 def test_the_projections_have_the_keys_of_their_page() -> None:
-    text = page("formats/projections.md")
+    text = page("reference/formats/projections.md")
     founded = Record(1, members.Founded(team="t", at=0).body())
     shown: Mapping[str, Any] = config(rosters.fold(members.EMPTY, [founded]))
     assert keys(section(text, "config.json")) == list(shown)
@@ -321,7 +328,7 @@ def test_the_projections_have_the_keys_of_their_page() -> None:
 
 
 def test_the_table_of_layers_is_the_one_that_is_enforced() -> None:
-    table = rows(section(page("design.md"), "Layers"))
+    table = rows(section(page("explanation/design.md"), "Layers"))
     assert {ticked(layer)[0]: set(ticked(may)) for layer, may, _ in table} == {
         layer: set(may) for layer, may in MAY_IMPORT.items()
     }
@@ -331,7 +338,7 @@ def test_the_table_of_layers_is_the_one_that_is_enforced() -> None:
 
 
 def test_the_rules_of_decide_stand_in_their_order() -> None:
-    table = rows(section(page("design.md"), "Remember and decide"))
+    table = rows(section(page("explanation/design.md"), "Remember and decide"))
     assert [ticked(row[0])[0] for row in table] == [rule.__name__.removeprefix("_") for rule in RULES]
 
 

@@ -37,7 +37,7 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
             who for who, tools in planners.items() if tool in tools
         ]
 
-    table = [row[:4] for row in rows(page("tools.md").partition("## Bounds")[0])]
+    table = [row[:4] for row in rows(page("reference/tools.md").partition("## Bounds")[0])]
     assert table == [
         [
             f"`{tool.name}`",
@@ -50,7 +50,7 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
 
 
 def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path: Path) -> None:
-    text = page("settings.md")
+    text = page("reference/settings.md")
     tables = {"The file": settings.Written, "Prices": settings.Prices}
     assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
     assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]

@@ -32,12 +32,14 @@ def part(text: str, name: str) -> str:
 
 
 def test_the_page_is_what_the_code_gives() -> None:
-    assert page("commands.md") == reference(), "docs/commands.md is not what the code gives; run: make reference"
+    assert page("reference/commands.md") == reference(), (
+        "docs/reference/commands.md is not what the code gives; run: make reference"
+    )
 
 
 def test_the_page_says_first_what_makes_it_and_is_the_same_at_any_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    assert reference() == page("commands.md")
+    assert reference() == page("reference/commands.md")
     assert "`make reference`" in reference().splitlines()[0]
 
 

@@ -224,7 +224,7 @@ async def test_an_everyday_rule_allows_what_people_mean_by_it_and_no_more(rule: 
 
 DOCUMENTED = [
     pytest.param(rule, text, fits, id=f"{rule} {text}")
-    for rule, *cells in rows(page("settings.md").partition("### Patterns for commands")[2].partition("##")[0])
+    for rule, *cells in rows(page("reference/settings.md").partition("### Patterns for commands")[2].partition("##")[0])
     for fits, cell in zip((True, False), cells, strict=True)
     for text in ticked(cell)
 ]
@@ -242,7 +242,7 @@ async def test_a_rule_of_the_page_fits_what_the_page_says(rule: str, text: str, 
 
 
 async def test_the_example_of_settings_does_what_it_looks_like() -> None:
-    example = tomllib.loads(next(one.text for one in snippets(page("settings.md")) if one.language == "toml"))
+    example = tomllib.loads(next(one.text for one in snippets(page("reference/settings.md")) if one.language == "toml"))
     rules = [
         (effect, pattern.removeprefix("bash(").removesuffix(")"))
         for effect in (ALLOW, DENY)

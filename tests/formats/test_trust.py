@@ -10,7 +10,7 @@ from deskmate.core.trust import read_trust, signature, write_trust
 pytestmark = pytest.mark.behaviour("S4", "trust")
 
 V1 = Path(__file__).parent / "trust" / "v1.json"
-PAGE = Path(__file__).parents[2] / "docs/formats/trust.md"
+PAGE = Path(__file__).parents[2] / "docs/reference/formats/trust.md"
 
 
 def test_a_file_of_the_first_format_is_read_whole_and_written_as_it_was() -> None:

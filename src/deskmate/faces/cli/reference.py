@@ -1,6 +1,6 @@
 """The reference of the command line in Markdown, made of the help that each command gives: `make reference`.
 
-`docs/commands.md` holds what this prints; no command leads here. Below stand `commands` and click.
+`docs/reference/commands.md` holds what this prints; no command leads here. Below stand `commands` and click.
 """
 
 import re
