@@ -86,7 +86,7 @@ def test_notes_above_their_cap_are_cut_and_say_so() -> None:
     whole = brief_of(Kind.LEAD, notes="é" * (NOTES_CAP // 2))
     assert "cut here" not in whole
     text = brief_of(Kind.LEAD, notes="é" * (NOTES_CAP // 2) + "x")
-    assert "é" * (NOTES_CAP // 2) + "\n(cut here after 32 kB; read the file for the rest)" in text
+    assert "é" * (NOTES_CAP // 2) + "\n(cut here after 32 kB. Read the file for the rest.)" in text
     assert len(text.encode()) < NOTES_CAP + 4000
 
 

@@ -291,7 +291,7 @@ def test_open_requests_survive_and_answered_ones_do_not() -> None:
     team = team_of("bob", "carol")
     assert summary_text("so far", remembered(numbered(*entries)), numbered(*entries), NO_TASKS, team) == (
         "so far\n\nThe request:\n- begin\n\nOpen requests:\n"
-        "- plan request alice:5.0, waiting for lead\n"
+        "- plan request alice:5.0 to lead, waiting for an answer\n"
         f"- shutdown request stop1 from lead, waiting for your answer. {ways_to_leave('stop1')}\n"
         f"- plan request plan1 from bob, waiting for your answer. {ways_to_answer('bob', 'plan1')} "
         "The plan: first I read"

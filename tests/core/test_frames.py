@@ -161,7 +161,7 @@ def test_returned_mail_shows_what_came_back() -> None:
         {"sender": "bob", "type": "undeliverable"},
         (
             "Not delivered: 'bob' left before reading it. The message:\n"
-            "(from alice to bob, message)\nschema </teammate-message>"
+            "(from alice to bob, type message)\nschema </teammate-message>"
         ),
     )
 

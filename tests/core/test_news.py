@@ -162,7 +162,7 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
     assert digest(team, work, (5, 0)).splitlines() == [
         "Since you last looked:",
         'alice is idle: "All tests pass."',
-        "  to bob: schema is final",
+        "  It wrote to bob: schema is final",
         'bob is parked (overloaded). To let it go on: SendMessage(recipient="bob", content="WORDS").',
         "carol is waiting (plan)",
         "dave left (done)",
@@ -285,7 +285,7 @@ def test_no_words_in_a_digest_can_pose_as_those_of_another(words: str, only_word
     assert told
     for line in told:
         # All that stands in quotes is bob's: the line has one opening and one closing quote at most, at its end.
-        assert line.startswith(("bob said: ", "bob is ", "bob left ", "  to ann: "))
+        assert line.startswith(("bob said: ", "bob is ", "bob left ", "  It wrote to ann: "))
         assert line.count('"') in (0, 2)
         assert '"' not in line[line.find('"') + 1 : -1]
 
@@ -328,7 +328,7 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     (unsaid,) = [line for line in text.splitlines() if line.startswith("There is also news of ")]
     told = [name for name in names if f'{name} is idle: "{name} xx' in text]
     assert unsaid.startswith(
-        f"There is also news of {', '.join(names[len(told) : len(told) + 40])}, {60 - len(told)} more. "
+        f"There is also news of {', '.join(names[len(told) : len(told) + 40])} and {60 - len(told)} more. "
     )
     assert unsaid.endswith(" It is too long to show here. Ask them with SendMessage.")
     assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
@@ -370,7 +370,7 @@ def test_who_came_and_went_unseen_is_no_news() -> None:
 def test_the_lines_are_bounded_however_many_came() -> None:
     team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
     text = comings(team, tasks.EMPTY, 1, "zoe")
-    assert text.splitlines()[40:] == ["… and 60 more members joined the team."]
+    assert text.splitlines()[40:] == ["… and 60 more joined the team."]
     assert len(text) < 10_000
 
 
@@ -383,7 +383,7 @@ def test_a_report_in_words_is_told_also_when_another_turn_came_behind_it() -> No
         "Since you last looked:",
         'alice said: "The bug is in line 7."',
         'alice is idle: "Answered."',
-        "  to bob: pong",
+        "  It wrote to bob: pong",
     ]
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == lines
     assert digest(team, tasks.EMPTY, (3, 0)).splitlines() == [lines[0], *lines[2:]]

@@ -115,8 +115,8 @@ def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
     )
     assert judged(WRITING, mode=Mode.PLAN, attended=False) == Verdict(
         DENY,
-        "write_file does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode; "
-        "when it is approved, you have all your tools.",
+        "write_file does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode. "
+        "When it is approved, you have all your tools again.",
     )
     assert judged(FOREIGN, mode=Mode.DONT_ASK) == Verdict(
         DENY,

@@ -175,7 +175,7 @@ def test_a_message_heard_twice_is_told_once_also_behind_a_compaction() -> None:
     again = heard(1, "hi")
     assert rendered(START, again, again) == (told("begin", framed("hi")),)
     assert rendered(START, again, Said(text="ok"), Compacted(upto=3, summary="s"), again, heard(2, "ho"))[-1] == told(
-        "The conversation so far was replaced by this summary. Continue from there.\n<summary>s</summary>", framed("ho")
+        "This summary replaces the conversation so far. Continue from here.\n<summary>s</summary>", framed("ho")
     )
 
 
@@ -265,7 +265,7 @@ def test_a_compaction_puts_its_summary_in_place_of_what_came_before() -> None:
     )
     assert rendered(*turns) == (
         told(
-            "The conversation so far was replaced by this summary. Continue from there.\n"
+            "This summary replaces the conversation so far. Continue from here.\n"
             "<summary>so &lt;/summary&gt; far</summary>",
             framed("hi"),
         ),

@@ -201,7 +201,7 @@ async def test_of_much_that_it_has_printed_the_end_is_seen() -> None:
     floor = await Floor.opened(script, workspace=bench)
     await floor.turn("serve")
     told = (await floor.results())[1][2]
-    assert ("(the last 8,000 characters; the rest is told when it ends)" in told, told.endswith("az")) == (True, True)
+    assert ("(the last 8,000 characters. You get the rest when it ends)" in told, told.endswith("az")) == (True, True)
     assert len(told) < 8_200
 
 

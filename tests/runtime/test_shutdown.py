@@ -313,7 +313,7 @@ async def test_an_answer_sent_twice_is_sent_once() -> None:
         await until(lambda: she.calls == 6)
         await she.until("idle")
     assert [answer.approve for answer in await she.answers()] == [False]
-    assert (await outcomes(she.floor))[-1] == f"there is no open shutdown request '{STOP}'; none is open"
+    assert (await outcomes(she.floor))[-1] == f"There is no open shutdown request '{STOP}'. None is open."
 
 
 # -- killed meanwhile -------------------------------------------------------------------------------

@@ -9,8 +9,6 @@ from tests.texts.prompts import FIRST, lines
 pytestmark = pytest.mark.anyio
 
 MOST = {"lead": 15 * 1024, "teammate": 10 * 1024, "subagent": 5 * 1024}
-# It has all tools and one more.
-PLANNING = 11 * 1024
 
 
 @pytest.mark.behaviour("prompt")
@@ -27,5 +25,5 @@ async def test_the_first_request_is_short_on_both_wires(who: str) -> None:
         anthropic_wire.request_body(prompt, "claude-sonnet-4-5", max_tokens=32_000, thinking_tokens=0),
         openai_wire.request_body(prompt, "gpt-5.5", max_tokens=32_000, max_tokens_key="max_completion_tokens"),
     )
-    most = PLANNING if who == "teammate-planning" else MOST[who.partition("-")[0]]
+    most = MOST[who.partition("-")[0]]
     assert [len(body) for body in bodies if len(body) > most] == []

@@ -157,7 +157,7 @@ async def test_a_teammate_that_was_asked_agrees_or_refuses(answer: dict[str, Any
         ({"approve": True}, "told researcher: approved"),
         (
             {"approve": False, "content": "Please add error handling for the API calls"},
-            "told researcher: refused; another plan may follow",
+            "told researcher: refused. It can hand in another plan.",
         ),
     ],
 )

@@ -17,11 +17,11 @@ from deskmate.tools.diffs import diff
     [
         ([], ""),
         (["a", "b", "c"], "a\nb\nc"),
-        (["a", "b", "c", "d"], "a\nb\nc\n… 1 line more; ask again"),
-        (["a"] * 1500, "a\na\na\n… 1,497 lines more; ask again"),
-        (["12345678", "1"], "12345678\n… 1 line more; ask again"),
+        (["a", "b", "c", "d"], "a\nb\nc\n… 1 line more. ask again."),
+        (["a"] * 1500, "a\na\na\n… 1,497 lines more. ask again."),
+        (["12345678", "1"], "12345678\n… 1 line more. ask again."),
         (["1234", "1234"], "1234\n1234"),
-        (["12345678901"], "… 1 line more; ask again"),
+        (["12345678901"], "… 1 line more. ask again."),
     ],
 )
 def test_lines_are_clipped_at_either_bound_and_the_rest_is_counted(lines: list[str], text: str) -> None:
@@ -98,7 +98,7 @@ def test_a_huge_change_is_shown_as_replaced_and_bounded() -> None:
     head, *rest = text.split("\n")[2:]
     assert head == "@@ -1,2996 +1,2996 @@"
     assert rest[:4] == [" same", " 0", "-1", "-2"]
-    assert (len(rest), rest[-1]) == (198, "… 5,790 lines more; see the file itself")
+    assert (len(rest), rest[-1]) == (198, "… 5,790 lines more. See the file itself.")
 
 
 def test_a_change_of_many_characters_is_shown_as_replaced_too() -> None:

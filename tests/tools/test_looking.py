@@ -29,7 +29,7 @@ async def test_nothing_found_says_so(desk: PlainDesk) -> None:
 async def test_many_paths_are_bounded_and_the_rest_is_counted(desk: PlainDesk, workspace: MemoryWorkspace) -> None:
     workspace.found = [f"{n}.py" for n in range(1000)]
     *paths, last = (await desk.use("glob", pattern="*")).text.split("\n")
-    assert (paths, last) == (workspace.found[:200], "… 800 lines more; narrow the pattern")
+    assert (paths, last) == (workspace.found[:200], "… 800 lines more. Narrow the pattern.")
 
 
 @pytest.mark.behaviour("tools-base")
@@ -45,7 +45,7 @@ async def test_grep_bounds_lines_and_their_length(desk: PlainDesk, workspace: Me
     text = (await desk.use("grep", pattern="x")).text
     assert len(text) < 30_100
     assert text.split("\n")[0] == f"a.js:0:{'x' * 493}… (+507 characters)"
-    assert text.split("\n")[-1] == "… 243 lines more; narrow pattern, path or glob"
+    assert text.split("\n")[-1] == "… 243 lines more. Narrow the pattern, the path or the glob."
 
 
 @pytest.mark.parametrize(

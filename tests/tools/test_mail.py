@@ -108,7 +108,7 @@ async def test_a_broadcast_run_again_reaches_whom_it_was_meant_for_and_each_once
     await team.process.join("carol")
     await run()
     await team.process.leave("bob")
-    assert await run() == Result("sent to 1 of 2: lead; not reached: bob")
+    assert await run() == Result("sent to 1 of 2: lead. Not reached: bob")
     assert [letter.id for letter in await team.letters(LEAD)] == ["alice:2.0/lead"]
     assert await team.hear("carol") == []
 
@@ -118,7 +118,7 @@ async def test_a_broadcast_that_reaches_nobody_has_failed(team: Colleagues) -> N
     run = await (await team.desk(LEAD)).begin("SendMessage", type="broadcast", content="Stop.")
     for name in ("alice", "bob"):
         await team.process.leave(name)
-    assert await run() == Result("sent to 0 of 2: nobody; not reached: alice, bob", ok=False)
+    assert await run() == Result("sent to 0 of 2: nobody. Not reached: alice, bob", ok=False)
 
 
 async def test_a_broadcast_of_a_team_of_one_is_refused() -> None:
@@ -180,7 +180,7 @@ async def test_a_request_is_answered_once(team: Colleagues) -> None:
     request = await team.ask_to_stop("bob")
     bob = await team.desk("bob")
     await bob.send(type="shutdown_response", request_id=request, approve=False, content="Not yet.")
-    with pytest.raises(ToolError, match="none is open"):
+    with pytest.raises(ToolError, match="None is open"):
         await bob.send(type="shutdown_response", request_id=request, approve=True)
     assert bob.memory.stopping is None
 
@@ -188,7 +188,7 @@ async def test_a_request_is_answered_once(team: Colleagues) -> None:
 @pytest.mark.behaviour("shutdown")
 async def test_nobody_answers_the_request_made_of_another(team: Colleagues) -> None:
     mine, others = await team.ask_to_stop("alice"), await team.ask_to_stop("bob")
-    with pytest.raises(ToolError, match=f"open are {mine}"):
+    with pytest.raises(ToolError, match=f"Open: {mine}"):
         await (await team.desk("alice")).send(type="shutdown_response", request_id=others, approve=True)
     await team.hear(LEAD)
     assert sorted((await team.desk(LEAD)).memory.requests) == sorted([mine, others])
@@ -215,7 +215,7 @@ async def test_the_lead_answers_a_plan(team: Colleagues) -> None:
     answer = {"type": "plan_approval_response", "request_id": bob.call, "recipient": "bob"}
     result = await lead.send(**answer, approve=False, content="Add error handling.")
     assert result == Result(
-        "told bob: refused; another plan may follow", answered=Answered(request_id=bob.call, approve=False)
+        "told bob: refused. It can hand in another plan.", answered=Answered(request_id=bob.call, approve=False)
     )
     refusal = PlanResponse(request_id=bob.call, approve=False, content="Add error handling.")
     assert await team.hear("bob") == [(LEAD, refusal)]
@@ -268,7 +268,7 @@ def without(letter: dict[str, Any], *fields: str) -> dict[str, Any]:
         ({**SHUTDOWN, "recipient": "user"}, "not to the user"),
         ({**PLAN, "recipient": "user"}, "not to the user"),
         ({"recipient": "bob", "content": "Hello.", "team_name": "api"}, "You are on team 'web'"),
-        (ANSWER, "no open shutdown request 'lead:9.0'; none is open"),
+        (ANSWER, "no open shutdown request 'lead:9.0'. None is open."),
     ],
 )
 async def test_what_a_letter_lacks_or_has_no_place_for_is_named_and_nothing_is_sent(

@@ -124,7 +124,7 @@ async def test_a_new_plan_replaces_the_one_that_waits_for_an_answer(team: Collea
     await planner.use("ExitPlanMode", plan="Rename.")
     older = planner.call
     second = await planner.use("ExitPlanMode", plan="Rename twice.")
-    assert f"it replaces your plan {older}" in second.text
+    assert f"It replaces your plan {older}." in second.text
     assert list(planner.memory.requests) == [planner.call]
     await team.hear(LEAD)
     with pytest.raises(ToolError, match=rf"^bob has no open plan '{older}'. Open: {planner.call} from bob\.$"):

@@ -53,9 +53,9 @@ async def test_a_file_is_read_as_numbered_lines(
 @pytest.mark.parametrize(
     ("window", "text"),
     [
-        ({"limit": 2}, "1\ta\n2\tb\n(lines 1 to 2 of 4; continue with offset 3)"),
+        ({"limit": 2}, "1\ta\n2\tb\n(lines 1 to 2 of 4. Continue with offset 3.)"),
         ({"offset": 3}, "3\tc\n4\td\n(lines 3 to 4 of 4)"),
-        ({"offset": 2, "limit": 1}, "2\tb\n(lines 2 to 2 of 4; continue with offset 3)"),
+        ({"offset": 2, "limit": 1}, "2\tb\n(lines 2 to 2 of 4. Continue with offset 3.)"),
         ({"limit": 4}, "1\ta\n2\tb\n3\tc\n4\td"),
     ],
 )
@@ -84,7 +84,7 @@ async def test_reading_on_as_told_shows_every_line_of_a_large_file_once(
         assert len(text) < 50_000
         *lines, note = text.split("\n")
         seen += lines
-        offset = int(note.rstrip(")").rpartition(" ")[2]) if "continue with" in note else None
+        offset = int(note.rstrip(".)").rpartition(" ")[2]) if "Continue with" in note else None
     assert seen == [f"{n + 1}\tline {n} {'x' * (n % 90)}" for n in range(5000)]
 
 

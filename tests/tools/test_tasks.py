@@ -171,7 +171,7 @@ async def test_a_long_list_leaves_out_what_is_completed_and_says_how_many_more_t
     assert lines[0] == "#2 [pending] 2"
     assert lines[199:] == [
         "#201 [pending] 201",
-        "… 1 line more; read any of them with TaskGet",
+        "… 1 line more. Read any task with TaskGet.",
         "(1 completed task not listed)",
     ]
 

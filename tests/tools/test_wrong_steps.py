@@ -267,7 +267,7 @@ async def test_a_shutdown_is_answered_once_by_whom_it_was_asked_and_with_its_own
     unknown = {"nope": "nope", "a" * 5_000: "a" * 80, "\x00": "\x00", alices: alices}
     for request_id, shown in unknown.items():
         assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": request_id}) == (
-            f"there is no open shutdown request '{shown}'; open are {bobs}"
+            f"There is no open shutdown request '{shown}'. Open: {bobs}."
         )
     assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs, "recipient": "alice"}) == (
         f"Request '{bobs}' was made by lead. Leave recipient out."
@@ -283,7 +283,7 @@ async def test_a_shutdown_is_answered_once_by_whom_it_was_asked_and_with_its_own
     )
     await bob.told("SendMessage", **answer, request_id=bobs)
     assert await refusal(team, "bob", "SendMessage", {**answer, "request_id": bobs}) == (
-        f"there is no open shutdown request '{bobs}'; none is open"
+        f"There is no open shutdown request '{bobs}'. None is open."
     )
 
 
@@ -318,7 +318,7 @@ async def test_a_plan_is_approved_by_the_lead_to_who_made_it_and_by_nobody_else(
             f"carol has no open plan 'carol:1.0'. Open: {request} from dora.",
         ),
         (LEAD, {**answer, "approve": False}, "A refusal needs content. Say why."),
-        (LEAD, {"type": "shutdown_response", "request_id": request, **YES}, "there is no open shutdown request …"),
+        (LEAD, {"type": "shutdown_response", "request_id": request, **YES}, "There is no open shutdown request …"),
     ]
     for who, letter, why in steps:
         assert is_as(await refusal(team, who, "SendMessage", letter), why)

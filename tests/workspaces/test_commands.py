@@ -278,7 +278,7 @@ async def test_a_command_that_prints_for_ever_is_ended_at_the_cap(
 ) -> None:
     ran = await run(workspace, command)
     assert (ran.exit, ran.ended, ran.blob) == (None, "stopped after 64 MB of output", PATH)
-    assert f"[63,970,000 bytes left out; all of it is in {PATH}]" in ran.output
+    assert f"[63,970,000 bytes left out. All of it is in {PATH}]" in ran.output
     assert len(ran.output) < 31_000
     assert (root / PATH).stat().st_size == MAX_BLOB
 
@@ -287,7 +287,7 @@ async def test_a_command_that_prints_for_ever_is_ended_at_the_cap(
 async def test_much_output_is_shown_in_part_and_kept_whole(root: Path, workspace: LocalWorkspace) -> None:
     ran = await run(workspace, "seq 100000")
     whole = "".join(f"{number}\n" for number in range(1, 100_001))
-    gap = f"\n[{len(whole) - 30_000:,} bytes left out; all of it is in {PATH}]\n"
+    gap = f"\n[{len(whole) - 30_000:,} bytes left out. All of it is in {PATH}]\n"
     assert ran == Ran(0, whole[:15_000] + gap + whole[-15_000:], "", PATH, lines=100_000)
     assert await workspace.blob(PATH) == whole.encode()
     assert (root / PATH).stat().st_mode & 0o777 == 0o600

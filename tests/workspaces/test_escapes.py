@@ -61,7 +61,7 @@ def test_whoever_takes_all_there_is_comes_to_an_end_that_is_told_and_its_neighbo
     assert ends == {
         "endless output": [None, "stopped after 64 MB of output", "alive\n"],
         "endless file": [153, "a file may not be larger than 1 MiB", "alive\n"],
-        "memory hog": [1, "a process may take 300 MiB of memory", "alive\n"],
+        "memory hog": [1, "a process may use 300 MiB of memory", "alive\n"],
         "sleep for ever": [None, "timed out after 0.2 s", "alive\n"],
         "many threads": [1, "a command may have 60 processes and threads", "alive\n"],
         "deep folders": [0, "", "alive\n"],

@@ -310,7 +310,7 @@ def test_a_link_cannot_be_guarded(root: Path, name: str) -> None:
         (root / ".git").mkdir()
         (root / ".git/HEAD").touch()
     (root / name).symlink_to("elsewhere")
-    with pytest.raises(ToolError, match="is a link, which a sandbox cannot guard"):
+    with pytest.raises(ToolError, match="is a link, and a sandbox cannot guard a link"):
         guarded(root)
 
 

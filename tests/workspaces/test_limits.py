@@ -89,7 +89,7 @@ async def test_processes_that_together_want_too_much_memory_are_ended_and_that_i
         pytest.skip("there is no cgroup to count the memory of several processes")
     hog = "python3 -c 'x = bytearray(120 << 20); import time; time.sleep(60)'"
     ran = await run(bounded, f"for i in 1 2 3 4; do {hog} & done; wait -n; exit $?")
-    assert (ran.exit, ran.ended) == (137, "the kernel kills so where memory ends: a command may take 300 MiB")
+    assert (ran.exit, ran.ended) == (137, "the kernel probably ended it for lack of memory: a command may use 300 MiB")
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ async def test_processes_that_together_want_too_much_memory_are_ended_and_that_i
         (None, "fork: Resource temporarily unavailable", "a command may have 40 processes and threads"),
         (-25, "", "a file may not be larger than 1 MiB"),
         (1, "cp: File too large", "a file may not be larger than 1 MiB"),
-        (-9, "", "the kernel kills so where memory ends: a command may take 300 MiB"),
+        (-9, "", "the kernel probably ended it for lack of memory: a command may use 300 MiB"),
         (
             1,
             "std::bad_alloc; can't start new thread",
-            "a process may take 300 MiB of memory; a command may have 40 processes and threads",
+            "a process may use 300 MiB of memory; a command may have 40 processes and threads",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_all_of_it_is_kept_once_it_is_more_than_is_shown(tmp_path: Path, size: i
     if size <= HEAD + TAIL:
         assert (output.kept, output.text(BLOB), list(tmp_path.iterdir())) == (False, printed.decode(), [])
         return
-    gap = f"\n[{size - HEAD - TAIL:,} bytes left out; all of it is in {BLOB}]\n"
+    gap = f"\n[{size - HEAD - TAIL:,} bytes left out. All of it is in {BLOB}]\n"
     assert output.text(BLOB) == printed[:HEAD].decode() + gap + printed[-TAIL:].decode()
     assert (output.kept, (tmp_path / "blob").read_bytes()) == (True, printed)
 
@@ -81,7 +81,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
     assert output.add(b"x" * 100_000)
     assert output.add(b"y" * 100_000)
     assert not output.kept
-    assert "bytes left out; it could not be kept: No space left on device]" in output.text(BLOB)
+    assert "bytes left out. They could not be saved: No space left on device]" in output.text(BLOB)
 
 
 @pytest.mark.behaviour("secrets")

@@ -154,7 +154,7 @@ async def test_no_thread_and_no_connection_is_left(
 
 
 def test_a_list_that_is_none_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(BadSettings, match=r"'https://example.org' is no host"):
+    with pytest.raises(BadSettings, match=r"'https://example.org' is not a host"):
         find_sandbox(tmp_path, network=["https://example.org"])
 
 

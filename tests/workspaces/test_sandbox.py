@@ -175,7 +175,7 @@ async def test_folders_that_the_user_named_are_shown_and_hidden(on: Ground, bubb
 
 async def test_a_link_in_the_place_of_what_is_guarded_is_refused(on: Ground, confined: LocalWorkspace) -> None:
     (on.workspace / ".mcp.json").symlink_to("src/servers.json")
-    with pytest.raises(ToolError, match=r"\.mcp\.json is a link, which a sandbox cannot guard"):
+    with pytest.raises(ToolError, match=r"\.mcp\.json is a link, and a sandbox cannot guard a link"):
         await run(confined, "true")
 
 

@@ -103,7 +103,7 @@ def _bounded(notes: str) -> str:
     if len(data) <= NOTES_CAP:
         return notes
     kept = data[:NOTES_CAP].decode(errors="ignore")
-    return f"{kept}\n(cut here after {NOTES_CAP // 1024} kB; read the file for the rest)"
+    return f"{kept}\n(cut here after {NOTES_CAP // 1024} kB. Read the file for the rest.)"
 
 
 def brief(makings: Mapping[str, Any]) -> str:

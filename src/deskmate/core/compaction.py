@@ -238,7 +238,7 @@ def _news(entry: Entry, memory: Memory, requests: Sequence[str]) -> list[str]:
             mail = [one for one in envelopes(entry) if not isinstance(one.message, PlanRequest)]
             asked = [one for one in mail if (one.sender, one.recipient) == (USER, LEAD) and _request(one) in requests]
             rest = tuple(one.body() for one in mail if one not in asked)
-            above = ["The user's request above."] if asked else []
+            above = ["The last request of the user (see above)."] if asked else []
             return [*above, *told_texts(entry.model_copy(update={"mail": rest}))]
         case _:
             return told_texts(entry)

@@ -118,7 +118,7 @@ def _returned(original: dict[str, object]) -> str:
     envelope = read_envelope(original)
     if isinstance(envelope, Foreign):
         return json.dumps(original, ensure_ascii=False)
-    head = f"from {envelope.sender} to {envelope.recipient}, {envelope.message.type}"
+    head = f"from {envelope.sender} to {envelope.recipient}, type {envelope.message.type}"
     return f"({head})\n{getattr(envelope.message, 'content', '')}"
 
 

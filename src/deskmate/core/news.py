@@ -138,8 +138,8 @@ def comings(roster: Roster, board: Board, since: int, me: str) -> str:
     others = [member for member in roster.teammates if member.name != me]
     joined = [member for member in others if member.here and member.since > since]
     gone = [member for member in others if not member.here and member.status.number > since >= member.since]
-    came = _first([f"{_with_role(member)} joined the team." for member in joined], "more members joined the team.")
-    went = _first([f"{_with_role(member)} left the team." for member in gone], "more members left the team.")
+    came = _first([f"{_with_role(member)} joined the team." for member in joined], "more joined the team.")
+    went = _first([f"{_with_role(member)} left the team." for member in gone], "more left the team.")
     orphans = orphans_text(roster, board, since, [me])
     return "\n".join([*came, *went, *([orphans] if orphans else [])])
 
@@ -149,8 +149,8 @@ def _with_role(member: Member) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = [f"{len(names) - _LINES} more"] if len(names) > _LINES else []
-    return ", ".join([*names[:_LINES], *more])
+    more = f" and {len(names) - _LINES} more" if len(names) > _LINES else ""
+    return ", ".join(names[:_LINES]) + more
 
 
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
@@ -265,8 +265,14 @@ def _status(member: Member) -> str:
     if not member.here:
         return f"{member.name} left{detail}"
     words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
-    peers = "".join(f"\n  {_unquoted(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
+    peers = "".join(f"\n  {_peer_line(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
     return f"{member.name} is {member.status.word}{detail}{words}{_way_on(member)}{peers}"
+
+
+def _peer_line(peer: str) -> str:
+    """Return a line about mail as the lead reads it: what a member sent, or what came back to it."""
+    line = _unquoted(peer)
+    return f"It wrote {line}" if line.startswith("to ") else line
 
 
 def _way_on(member: Member) -> str:

@@ -210,8 +210,8 @@ def _judge(
     if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
         return Verdict(
             Effect.DENY,
-            f"{attempt.tool} does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode; "
-            "when it is approved, you have all your tools.",
+            f"{attempt.tool} does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode. "
+            "When it is approved, you have all your tools again.",
         )
     rules = [rule for rule in rules if mode is not Mode.BYPASS or rule.effect is Effect.DENY]
     ruling = _by_rules(attempt, rules, known)

@@ -28,6 +28,6 @@ class Printed:
         text, blob = self.look()
         text = text.rstrip()
         if len(text) <= TAIL_CHARS:
-            return f"{text}\nall of it so far is in {blob}" if blob and blob not in text else text
-        rest = f"all of it so far is in {blob}" if blob else "the rest is told when it ends"
-        return f"(the last {TAIL_CHARS:,} characters; {rest})\n{text[-TAIL_CHARS:]}"
+            return f"{text}\nAll of it so far is in {blob}" if blob and blob not in text else text
+        rest = f"All of it so far is in {blob}" if blob else "You get the rest when it ends"
+        return f"(the last {TAIL_CHARS:,} characters. {rest})\n{text[-TAIL_CHARS:]}"

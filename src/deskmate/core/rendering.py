@@ -69,7 +69,7 @@ NO_RESULT = "No result was recorded."
 CLEARED = "(This old result was removed to save room. Run the call again if you need it.)"
 EMPTY_RESULT = "(no output)"
 REFUSED = "(the provider stopped this answer)"
-SUMMARISED = "The conversation so far was replaced by this summary. Continue from there."
+SUMMARISED = "This summary replaces the conversation so far. Continue from here."
 
 # What providers take as the name of a tool; a model may come up with any.
 _NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")

@@ -65,7 +65,8 @@ def mode_lines(memory: Memory) -> list[str]:
 def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:
     """Return a line for each open request: those this agent made, and those it may still answer."""
     yours = [
-        f"{request.shake} request {request.id}, waiting for {request.asked}" for request in memory.requests.values()
+        f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
+        for request in memory.requests.values()
     ]
     demands = [
         f"shutdown request {id_} from {sender}, waiting for your answer. "

@@ -159,7 +159,7 @@ def barred_text(tools: Iterable[str], *, attended: bool) -> str:
     start_again = "" if attended else " The user can allow more by starting again with another --permission-mode."
     return (
         f"You cannot use {_listed(list(tools))} now: the permission mode or a rule of the user denies every such call. "
-        f"Do without, or say in your answer what you could not do.{start_again}"
+        f"Work without these calls, or say in your answer what you could not do.{start_again}"
     )
 
 

@@ -266,7 +266,7 @@ class Page:
                 known.requests[str(calls[0].get("request_id"))] = _shutdown(calls)
             elif item.startswith("plan request") and calls:
                 known.plans[str(calls[0].get("request_id"))] = _plan(item, calls)
-            elif found := re.match(r"shutdown request \S+, waiting for (\S+)", item):
+            elif found := re.match(r"shutdown request \S+ to (\S+), waiting", item):
                 known.asked_to_leave.add(found[1])
             elif item.startswith("plan request"):
                 known.plan_waits = True

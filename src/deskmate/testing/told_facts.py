@@ -137,7 +137,7 @@ def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
 def _false_result(part: Part, truth: Truth) -> Iterator[str]:
     call = call_of(part.call, truth.memory.name)
     if part.tool in ("SendMessage", "ExitPlanMode") and call and _SENT.search(part.text):
-        first = part.text.partition(";")[0].partition("\n")[0]
+        first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
         named = [name for name in (*truth.roster.members, "user") if names(first, name) and name != truth.me.name]
         reached = [name for name in named if {call, f"{call}/{name}"} & truth.letters.get(name, {}).keys()]
         if (named and not reached) or (first.startswith("sent to") and named != reached):

@@ -14,7 +14,7 @@ def clip(lines: Sequence[str], rest: str, *, max_lines: int = MAX_LINES, max_cha
     """Return the first lines, as many as fit; where some do not, say how many and how to get the `rest`."""
     shown = fitting(lines[:max_lines], max_chars)
     left_out = len(lines) - len(shown)
-    return "\n".join([*shown, f"… {counted(left_out, 'line')} more; {rest}"] if left_out else shown)
+    return "\n".join([*shown, f"… {counted(left_out, 'line')} more. {rest}."] if left_out else shown)
 
 
 def fitting(lines: Sequence[str], max_chars: int) -> Sequence[str]:

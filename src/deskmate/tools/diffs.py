@@ -21,7 +21,7 @@ def diff(path: str, old: str, new: str) -> str:
     """Return the unified diff of two texts, empty where their lines are the same."""
     before, after = lines_of(old), lines_of(new)
     lines = [cut(line, _MAX_LINE_CHARS) for group in _groups(before, after) for line in _hunk(group, before, after)]
-    return clip([f"--- {path}", f"+++ {path}", *lines], "see the file itself") if lines else ""
+    return clip([f"--- {path}", f"+++ {path}", *lines], "See the file itself") if lines else ""
 
 
 def _groups(before: Sequence[str], after: Sequence[str]) -> Iterator[list[Opcode]]:

@@ -29,11 +29,11 @@ class ErrandArguments(Arguments):
     prompt: str = Field(min_length=1, description="all it needs to know: goal, files, limits, what to report")
     subagent_type: AgentType = AgentType.GENERAL
     run_in_background: bool = Field(
-        False, description="only for a subagent: return at once with an id; you are notified when it ends"
+        False, description="only for a subagent: return at once with an id. You are notified when it ends"
     )
     name: str = Field("", description="start a teammate with this name")
     team_name: SkipJsonSchema[str] = ""
-    role: str = Field("", max_length=120, description="what the teammate is for; it takes tasks with this role")
+    role: str = Field("", max_length=120, description="what the teammate is for. It takes tasks with this role")
     model: str = Field("", description="another model than yours")
     mode: Mode | None = Field(None, description="permissions of the teammate, never wider than yours")
     plan_mode_required: bool = Field(

@@ -123,8 +123,8 @@ class ReadFile(FileTool):
 async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> Image:
     if len(data) > MAX_PICTURE_BYTES:
         raise ToolError(
-            f"{path} is a picture of {len(data):,} bytes, more than the {MAX_PICTURE_BYTES:,} a model takes; "
-            "make a smaller copy with bash and read that"
+            f"{path} is a picture of {len(data):,} bytes, more than the {MAX_PICTURE_BYTES:,} a model takes. "
+            "Make a smaller copy with bash and read that."
         )
     blob = f"{blob_name(desk.call)}.{media_type.removeprefix('image/')}"
     return Image(media_type, await desk.workspace.keep(blob, data))
@@ -168,7 +168,7 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
     if any(len(line.text) > MAX_LINE_CHARS for line in shown):
         notes.append(f"(Lines are cut after {MAX_LINE_CHARS:,} characters. See the rest with bash.)")
     if first > 1 or last < total:
-        onward = f"; continue with offset {last + 1}" if last < total else ""
+        onward = f". Continue with offset {last + 1}." if last < total else ""
         notes.append(f"(lines {first} to {last} of {total}{onward})")
     return notes
 

@@ -41,7 +41,7 @@ class MailArguments(Arguments):
     """What to send to whom."""
 
     type: Letter = "message"
-    recipient: str = Field("", description="name of a member; not for broadcast and shutdown_response")
+    recipient: str = Field("", description="name of a member (not for broadcast and shutdown_response)")
     content: str = ""
     summary: str = Field("", description="5-10 words, shown first")
     request_id: str = Field("", description="id of the request that you answer")
@@ -130,7 +130,7 @@ async def _broadcast(arguments: MailArguments, desk: Desk) -> Result:
     delivered = await desk.mail.broadcast(desk.fixed, message, id_=desk.call)
     reached, missed = delivered.reached, delivered.missed
     sent = f"sent to {len(reached)} of {len(desk.fixed)}: {', '.join(reached) or 'nobody'}"
-    return Result(f"{sent}; not reached: {', '.join(missed)}" if missed else sent, ok=bool(reached))
+    return Result(f"{sent}. Not reached: {', '.join(missed)}" if missed else sent, ok=bool(reached))
 
 
 async def _ask_to_stop(arguments: MailArguments, desk: Desk) -> Result:
@@ -146,8 +146,8 @@ async def _ask_to_stop(arguments: MailArguments, desk: Desk) -> Result:
 async def _answer_to_stop(arguments: MailArguments, desk: Desk) -> Result:
     request_id, approve, demands = arguments.request_id, bool(arguments.approve), desk.memory.demands
     if request_id not in demands:
-        there_are = f"open are {', '.join(demands)}" if demands else "none is open"
-        raise ToolError(f"there is no open shutdown request '{request_id[:80]}'; {there_are}")
+        there_are = f"Open: {', '.join(demands)}." if demands else "None is open."
+        raise ToolError(f"There is no open shutdown request '{request_id[:80]}'. {there_are}")
     if not approve and request_id in desk.memory.forced:
         raise ToolError(f"Request '{request_id}' cannot be refused. Finish now, and approve it.")
     asker = demands[request_id]
@@ -172,7 +172,7 @@ async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
         raise ToolError(f"{teammate[:80]} has no open plan '{request_id[:80]}'. Open: {there_are}.")
     response = PlanResponse(request_id=request_id, approve=approve, content=arguments.content)
     await desk.mail.answer(teammate, response, id_=desk.call)
-    text = "approved" if approve else "refused; another plan may follow"
+    text = "approved" if approve else "refused. It can hand in another plan."
     return Result(f"told {teammate}: {text}", answered=Answered(request_id=request_id, approve=approve))
 
 

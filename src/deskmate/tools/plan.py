@@ -37,8 +37,8 @@ class ExitPlanMode(Described):
         asked = USER if desk.me.kind is Kind.LEAD else LEAD
         await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
         opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)
-        replaced = f"; it replaces your plan {older}" if older else ""
-        text = f"Submitted to {asked} (request {desk.call}){replaced}. End your turn: the answer wakes you."
+        replaced = f" It replaces your plan {older}." if older else ""
+        text = f"Submitted to {asked} (request {desk.call}).{replaced} End your turn: the answer wakes you."
         return Result(text, opened=opened)
 
 

@@ -40,7 +40,7 @@ class Glob(Described):
         """Return the paths that match, the latest changed first."""
         found = await desk.workspace.find(arguments.pattern)
         none = f"No file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
-        return Result(clip(found, "narrow the pattern") if found else none)
+        return Result(clip(found, "Narrow the pattern") if found else none)
 
 
 class Grep(Described):
@@ -56,7 +56,7 @@ class Grep(Described):
         ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
         lines = [cut(line, _MAX_LINE_CHARS) for line in lines_of(ran.output)]
         none = "Found nothing so far." if ran.ended else f"No line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
-        found = clip(lines, "narrow pattern, path or glob") if lines else none
+        found = clip(lines, "Narrow the pattern, the path or the glob") if lines else none
         # Stopped half-way it has still found something; without that, it cannot be told whether there is anything.
         return Result(f"{found}\n{ran.ended}" if ran.ended else found, ok=bool(lines) or not ran.ended)
 

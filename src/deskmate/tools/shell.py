@@ -56,7 +56,7 @@ class BashArguments(Arguments):
 class LeadBashArguments(BashArguments):
     """What the lead may ask of bash."""
 
-    run_in_background: bool = Field(False, description="return at once with an id; you are notified when it ends")
+    run_in_background: bool = Field(False, description="return at once with an id. You are notified when it ends")
 
 
 class Bash(Described):

@@ -76,7 +76,7 @@ class UpdateArguments(GetArguments):
     subject: str | None = None
     description: str | None = None
     active_form: str | None = None
-    role: str | None = Field(None, description="as in TaskCreate; empty for none")
+    role: str | None = Field(None, description="as in TaskCreate (empty for none)")
     add_blocks: TaskIds = ()
     add_blocked_by: TaskIds = ()
     remove_blocked_by: TaskIds = ()
@@ -157,7 +157,7 @@ class TaskList(Described):
         board = await desk.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not Status.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
-        lines = [clip([line(board, task) for task in listed], "read any of them with TaskGet")] if listed else []
+        lines = [clip([line(board, task) for task in listed], "Read any task with TaskGet")] if listed else []
         if over := len(tasks) - len(listed):
             lines.append(f"({counted(over, 'completed task')} not listed)")
         return Result("\n".join(lines) or "The board is empty.")

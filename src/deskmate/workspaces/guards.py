@@ -135,8 +135,8 @@ def guarded(root: Path) -> Guarded:
     for guard in guards:
         if os.path.islink(guard.path):
             raise ToolError(
-                f"{shown(guard.path)} is a link, which a sandbox cannot guard; have the user put in its place "
-                "what it leads to"
+                f"{shown(guard.path)} is a link, and a sandbox cannot guard a link. Ask the user to put a copy of "
+                "what it leads to in its place."
             )
     others, links = _of_autorun(root, {guard.path for guard in guards})
     nested, nested_links = _of_nested(root)

@@ -156,7 +156,7 @@ def _ended(one: Inmate | Fenced) -> str:
         status = one.process.wait(_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
         one.end(0.0, time.sleep, by_itself=False)
-        return f"nothing came of it in {_TRIAL_SECONDS} s"
+        return f"it gave no result in {_TRIAL_SECONDS} s"
     one.end(0.0, time.sleep, by_itself=True)
     return f"exit status {status}" if status else ""
 

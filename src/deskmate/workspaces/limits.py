@@ -75,8 +75,8 @@ class Limits:
             return ""
         memory, file = _size(self.memory_bytes), _size(self.file_bytes)
         met = {
-            f"the kernel kills so where memory ends: a command may take {memory}": status in _KILLED,
-            f"a process may take {memory} of memory": _WANTS_MEMORY.search(output),
+            f"the kernel probably ended it for lack of memory: a command may use {memory}": status in _KILLED,
+            f"a process may use {memory} of memory": _WANTS_MEMORY.search(output),
             f"a file may not be larger than {file}": status in _TOO_LARGE or _WANTS_FILE.search(output),
             f"a command may have {self.processes:,} processes and threads": _WANTS_PROCESSES.search(output),
         }

@@ -164,7 +164,9 @@ class LocalWorkspace:
     def _blob(self, path: str) -> bytes:
         with resolved(self._root, path) as place:
             if not self._is_own_blob(place.parts):
-                raise ToolError(f"{place.path} is no blob of '{self._member}'. Use the path exactly as it was given.")
+                raise ToolError(
+                    f"{place.path} is not a blob of '{self._member}'. Use the path exactly as it was given."
+                )
             return content(place, MAX_BLOB)
 
     def _blob_path(self, name: str) -> str:

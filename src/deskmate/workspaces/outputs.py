@@ -86,11 +86,11 @@ class Output:
         gap = total - len(self._head) - len(self._tail)
         if gap <= 0:
             return clean(_decoded(self._head + self._tail))
-        rest = f"it could not be kept: {self._trouble}" if self._trouble else f"all of it is in {blob}"
+        rest = f"They could not be saved: {self._trouble}" if self._trouble else f"All of it is in {blob}"
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)
         # The first bytes of the tail may be the end of a character whose beginning was left out.
         tail = _decoded(self._tail[:3].lstrip(bytes(range(0x80, 0xC0))) + self._tail[3:])
-        return f"{clean(head)}\n[{gap:,} bytes left out; {rest}]\n{clean(tail)}"
+        return f"{clean(head)}\n[{gap:,} bytes left out. {rest}]\n{clean(tail)}"
 
     @property
     def is_cut(self) -> bool:

@@ -157,7 +157,7 @@ def _head(caller: socket.socket) -> tuple[str, bytes]:
     while _HEAD_END not in data:
         more = caller.recv(_CHUNK)
         if not more or len(data) > _MAX_HEAD:
-            raise _Refused(400, "this is no request")
+            raise _Refused(400, "this is not a valid request")
         data += more
     head, _, rest = data.partition(_HEAD_END)
     return head.decode("latin-1"), rest
@@ -175,7 +175,7 @@ def _request(head: str) -> tuple[Endpoint, bytes | None]:
             wanted = endpoint(plain["authority"], 80)
             return wanted, _passed_on(found["method"], wanted, plain["rest"], fields)
     except ValueError as error:
-        raise _Refused(400, "this names no host in a plain way") from error
+        raise _Refused(400, "this request has no valid host") from error
     raise _Refused(400, "this proxy takes CONNECT and http:// only")
 
 

@@ -1,0 +1,37 @@
+"""What an agent reads instead of its conversation after a compaction, reviewed as text."""
+
+from dataclasses import replace
+
+import pytest
+
+from deskmate.core.compaction import summary_request, summary_text
+from deskmate.core.entries import Compacted
+from deskmate.core.rendering import framed_summary
+from tests.texts.golden import compare
+from tests.texts.moments import BOARD, TEAM, TRANSCRIPTS, numbered, remembered
+
+MODEL_TEXT = "(Here is the summary that the model wrote.)"
+
+
+def summary_of(who: str) -> str:
+    entries = numbered(*TRANSCRIPTS[who])
+    summary = summary_text(MODEL_TEXT, remembered(entries), entries, BOARD, TEAM)
+    return framed_summary(Compacted(upto=entries[-1][0], summary=summary))
+
+
+@pytest.mark.behaviour("compact-auto")
+@pytest.mark.parametrize("who", TRANSCRIPTS)
+def test_the_summary_is_the_one_that_was_reviewed(who: str) -> None:
+    compare(f"summaries/{who}", summary_of(who))
+
+
+@pytest.mark.behaviour("compact-auto")
+def test_a_lead_that_leads_another_team_reads_which_one() -> None:
+    entries = numbered(*TRANSCRIPTS["lead"])
+    away = replace(remembered(entries), away="web")
+    compare("summaries/lead-away", summary_text(MODEL_TEXT, away, entries[:1], BOARD, TEAM))
+
+
+@pytest.mark.behaviour("compact-auto")
+def test_the_request_for_a_summary_is_the_one_that_was_reviewed() -> None:
+    compare("summaries/request", summary_request("the loaders"))
