@@ -17,7 +17,8 @@ LAYERS = ("core", "runtime", "tools", "workspaces")
 DIALECT = re.compile(
     r"\b(?:whoever|anew|mend(?:s|ed|ing)?|how-manieth|nowhere in the|be let be|at what you are at|what you are at"
     r"|bears?|stands? (?:in|there|beside|as)|(?:is|are) told (?:which|by yourself)|by yourself when"
-    r"|for want of|so that it is|to be begun|is there any more|is told by yourself"
+    r"|for want of|in your own hands|stands? in for|too much to tell"
+    r"|so that it is|to be begun|is there any more|is told by yourself"
     r"|behind (?:it|them|this|that)|who rests|is no (?:path|file|rule|tool|name|member) of)\b",
     re.IGNORECASE,
 )
@@ -46,6 +47,16 @@ def test_no_file_that_models_read_is_in_dialect(folder: Path) -> None:
     files = [*folder.rglob("*.md"), *folder.rglob("*.txt")]
     assert files
     assert {file.name: found for file in files if (found := dialect_in(file.read_text(encoding="utf-8")))} == {}
+
+
+@pytest.mark.parametrize("folder", [SOURCE / "texts", GOLDEN], ids=["texts", "golden"])
+def test_no_line_that_models_read_chains_sentences_with_semicolons(folder: Path) -> None:
+    lines = [
+        f"{file.name}: {line}"
+        for file in (*folder.rglob("*.md"), *folder.rglob("*.txt"))
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
+    assert [line for line in lines if "; " in line] == []
 
 
 @pytest.mark.parametrize("layer", LAYERS)
