@@ -16,8 +16,8 @@ from deskmate.config import (
     load,
     state_folder,
 )
+from deskmate.core.caps import Caps
 from deskmate.core.policy import Mode
-from deskmate.core.spending import Caps
 from deskmate.errors import BadSettings
 
 EVERYTHING = """

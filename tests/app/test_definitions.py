@@ -20,8 +20,8 @@ from deskmate.app.furnishing import connected, furnished
 from deskmate.app.trusting import Consent
 from deskmate.config import load
 from deskmate.core.briefs import NOTES_CAP, brief
+from deskmate.core.caps import Caps
 from deskmate.core.skills import Skill
-from deskmate.core.spending import Caps
 from deskmate.core.trust import Definition
 from deskmate.runtime.board import Board
 from deskmate.runtime.feed import Feed

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deskmate.core.caps import Caps
 from deskmate.core.prompts import Reply, Usage
 from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.spending import EMPTY, Caps, Spending, Spent, Sum, crowded, fold, over, read_spent
+from deskmate.core.spending import EMPTY, Spending, Spent, Sum, crowded, fold, over, read_spent
 
 REPLY = Reply((), usage=Usage(100, 20, 30, 4), model="openai:gpt-5", cost=0.5)
 
@@ -92,28 +93,28 @@ SPENDING = Spending(
     [
         (Caps(), None),
         (Caps(cost=2.51), None),
-        (Caps(cost=2.5), "budget: $2.50 of $2.50 is spent; raise --max-cost"),
-        (Caps(cost=0.001), "budget: $2.50 of $0.001000 is spent; raise --max-cost"),
+        (Caps(cost=2.5), "budget: $2.50 of $2.50 is spent (--max-cost)"),
+        (Caps(cost=0.001), "budget: $2.50 of $0.001000 is spent (--max-cost)"),
         (Caps(tokens=1235), None),
-        (Caps(tokens=1234), "budget: 1,234 of 1,234 tokens are used; raise --max-tokens"),
+        (Caps(tokens=1234), "budget: 1,234 of 1,234 tokens are used (--max-tokens)"),
         (Caps(seconds=60.5), None),
-        (Caps(seconds=60.0), "budget: the 60 s of this run have passed; raise --max-time"),
+        (Caps(seconds=60.0), "budget: the 60 s of this run have passed (--max-time)"),
         (Caps(steps=4), None),
-        (Caps(steps=3), "budget: 3 steps in one turn, and --max-steps allows no more"),
+        (Caps(steps=3), "budget: 3 steps in one turn (--max-steps)"),
         (Caps(member_cost=1.76), None),
         (
             Caps(member_cost=1.75),
-            "budget: 'alice' has spent $1.75 of its $1.75; raise max_member_cost in settings.toml",
+            "budget: 'alice' has spent $1.75 of its $1.75 (max_member_cost)",
         ),
         (Caps(member_tokens=625), None),
         (
             Caps(member_tokens=624),
-            "budget: 'alice' has used 624 of its 624 tokens; raise max_member_tokens in settings.toml",
+            "budget: 'alice' has used 624 of its 624 tokens (max_member_tokens)",
         ),
         # Who may join, and how many may call at once, parks nobody.
         (Caps(members=0, calls=1), None),
         # What holds for all is told before what holds for one.
-        (Caps(cost=1.0, member_cost=1.0, steps=1), "budget: $2.50 of $1.00 is spent; raise --max-cost"),
+        (Caps(cost=1.0, member_cost=1.0, steps=1), "budget: $2.50 of $1.00 is spent (--max-cost)"),
     ],
 )
 @pytest.mark.parametrize("member", ["alice", "alice:4.0", "alice:9.1"])

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.scripts import Asked, Say
+from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import held
+from tests.scenarios.team.parts import step, who
 
 CAPPED = "lead cannot go on: budget: "
 RAISE = ". To raise it here: /budget tokens NUMBER"
+
+
+BOB = Use("Task", {"name": "bob", "role": "help", "prompt": "Look around."})
 
 
 def echo(asked: Asked) -> Say:
@@ -30,6 +34,35 @@ def test_a_cap_that_is_raised_lets_the_lead_answer(tmp_path: Path) -> None:
     assert "I heard: second" in shown
     assert "of 1,000,000" in shown
     assert "money: $0" in shown
+
+
+def looks(asked: Asked) -> Say:
+    return Say("I look.", [Use("glob", {"pattern": "*"})]) if step(asked) == 0 else Say("Done.")
+
+
+def test_the_line_of_a_parked_agent_names_what_raises_its_cap_where_it_is_read(tmp_path: Path) -> None:
+    with held(tmp_path, looks) as place:
+        ran = place.piped("", "run", "look", "--max-steps", "1").stderr.splitlines()
+        talked = place.piped("look\n", "--plain", "--max-steps", "1").stderr.splitlines()
+    reason = "budget: 1 step in one turn (--max-steps)"
+    assert f"deskmate: parked: {reason}; go on with: deskmate resume main --max-steps NUMBER" == ran[-1]
+    assert f"[lead@main] parked: {reason}" in ran
+    assert f"[lead@main-2] parked: {reason}. To raise it here: /budget steps NUMBER" in talked
+
+
+def has_a_teammate(asked: Asked) -> Say:
+    if who(asked) == "bob":
+        return Say("I looked around.")
+    return Say("", [BOB]) if step(asked) == 0 else Say("I wait for bob.")
+
+
+@pytest.mark.parametrize("launcher", ["inline", "process"])
+def test_a_cap_that_is_raised_lets_teammates_go_on_wherever_they_run(tmp_path: Path, launcher: str) -> None:
+    with held(tmp_path, has_a_teammate) as place:
+        typed = "get help\n/budget tokens 1,000,000\n"
+        place.piped(typed, "--plain", "--max-tokens", "1", "--launcher", launcher)
+        said = (place.folder / ".teams/main/bob_transcript.jsonl").read_text()
+    assert "I looked around." in said
 
 
 @pytest.mark.parametrize(

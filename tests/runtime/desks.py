@@ -16,6 +16,7 @@ from deskmate.app.furnishing import Furniture
 from deskmate.config import ModelSettings, Prices, Settings
 from deskmate.core.actions import Rest, Stop
 from deskmate.core.briefs import Environment
+from deskmate.core.caps import Caps
 from deskmate.core.entries import Did, Entry, read_entry
 from deskmate.core.facts import Foreign
 from deskmate.core.members import Idle, Parked, PolicySet, Waiting, Working, read_event
@@ -26,7 +27,6 @@ from deskmate.core.printed import Printed
 from deskmate.core.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
 from deskmate.core.records import Record
 from deskmate.core.skills import Skill
-from deskmate.core.spending import Caps
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace
@@ -115,7 +115,7 @@ class Floor:
     def __post_init__(self) -> None:
         pen, feed = Pen(self.store, self.clock), Feed()
         roster = Roster(pen)
-        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, self.caps), feed)
+        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, self.caps, roster=roster), feed)
         self.told: list[Happening] = []
         feed.listen(self.told.append)
 

@@ -6,10 +6,11 @@ import anyio
 import pytest
 
 from deskmate.core.actions import Rest
-from deskmate.core.members import Joined
-from deskmate.core.names import LEAD
+from deskmate.core.caps import Caps, CapsSet
+from deskmate.core.members import Joined, PolicySet
+from deskmate.core.names import LEAD, USER
 from deskmate.core.prompts import Prompt, Reply, Usage
-from deskmate.core.spending import Caps, Sum
+from deskmate.core.spending import Sum
 from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store
@@ -147,7 +148,7 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
 async def test_the_cap_on_tokens_counts_those_of_the_cache() -> None:
     steps = [Speak("", [("glob", {"pattern": "*"})], usage=Usage(1, 2, 3, 4)) for _ in range(3)]
     floor = await Floor.opened(steps, caps=Caps(tokens=20))
-    assert await floor.turn("go") == Rest("parked", "budget: 20 of 20 tokens are used; raise --max-tokens")
+    assert await floor.turn("go") == Rest("parked", "budget: 20 of 20 tokens are used (--max-tokens)")
     assert len(floor.scripted.prompts) == 2
 
 
@@ -159,7 +160,7 @@ async def test_the_cap_on_time_parks_before_the_next_call_and_the_next_process_h
 
     floor = await Floor.opened(slowly, caps=Caps(seconds=60.0))
     end = await floor.turn("go")
-    assert end == Rest("parked", "budget: the 60 s of this run have passed; raise --max-time")
+    assert end == Rest("parked", "budget: the 60 s of this run have passed (--max-time)")
     assert len(floor.scripted.prompts) == 2
     again = floor.restarted(["Done."])
     assert await again.turn("go on") == Rest()
@@ -170,7 +171,7 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
     look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
     script = cast([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(member_cost=3.0))
-    reason = "budget: 'lead' has spent $3.00 of its $3.00; raise max_member_cost in settings.toml"
+    reason = "budget: 'lead' has spent $3.00 of its $3.00 (max_member_cost)"
     assert await floor.turn("go") == Rest("parked", reason)
     assert await floor.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
 
@@ -184,7 +185,7 @@ async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_
     agent = await Agent.seat(floor.office, started, replace(kit, workspace=floor.workspace))
     with anyio.fail_after(SOON):
         end = await agent.play(until_rest=True)
-    reason = "budget: 'alice' has spent $2.00 of its $2.00; raise max_member_cost in settings.toml"
+    reason = "budget: 'alice' has spent $2.00 of its $2.00 (max_member_cost)"
     assert end == Rest("parked", reason)
     assert floor.office.purse.over(LEAD, 0) is None
 
@@ -247,7 +248,7 @@ async def test_no_more_calls_are_under_way_than_may_be_and_all_get_their_turn(ca
 async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_call() -> None:
     busy = Busy()
     floor = await Floor.opened(ScriptedModel(busy, name=PRICED), caps=Caps(calls=1, cost=2.0))
-    reason = "budget: $2.00 of $2.00 is spent; raise --max-cost"
+    reason = "budget: $2.00 of $2.00 is spent (--max-cost)"
     assert await floor.turn("go") == Rest("parked", reason)
     assert busy.asked == 2
     assert sorted(text for _, _, text in await floor.results()) == [
@@ -273,7 +274,7 @@ async def test_who_stood_in_line_stops_at_what_another_process_spent_meanwhile(o
             tasks.start_soon(stand)
             await turns()
             await theirs.spend("bob", ONE)
-    assert refused == ["budget: $0.25 of $0.25 is spent; raise --max-cost"]
+    assert refused == ["budget: $0.25 of $0.25 is spent (--max-cost)"]
 
 
 @pytest.mark.behaviour("budget")
@@ -291,3 +292,21 @@ async def test_calls_without_a_known_price_are_said_to_be_so() -> None:
     floor = await Floor.opened([Speak("Hello.", usage=Usage(7, 3))])
     await floor.turn("hello")
     assert (await floor.office.purse.refresh()).team == Sum(1, Usage(7, 3), 0.0, 1)
+
+
+@pytest.mark.behaviour("budget", "S2")
+async def test_a_cap_that_the_user_sets_counts_in_every_process_until_the_next_opening(open_store: Open) -> None:
+    def process() -> tuple[Roster, Purse]:
+        pen = Pen(open_store(), FakeClock())
+        roster = Roster(pen)
+        return roster, Purse(pen, Caps(cost=1.0, steps=5), roster=roster)
+
+    (ours, first), (theirs, second) = process(), process()
+    await ours.found("team")
+    for set_ in (CapsSet(cost=2.0), CapsSet(tokens=9), CapsSet(cost=3.0)):
+        await ours.permit(PolicySet(by=USER, caps=set_, at=0.0))
+    await theirs.refresh()
+    assert first.caps == second.caps == Caps(cost=3.0, tokens=9, steps=5)
+    await ours.permit(PolicySet(by=LEAD, attended=True, at=0.0))
+    await theirs.refresh()
+    assert first.caps == second.caps == Caps(cost=1.0, steps=5)

@@ -7,12 +7,12 @@ import anyio
 import pytest
 
 from deskmate.core.actions import Rest
+from deskmate.core.caps import Caps
 from deskmate.core.entries import Said
 from deskmate.core.members import Joined
 from deskmate.core.names import LEAD
 from deskmate.core.open_calls import NOT_BEGUN_IN_TIME, TIME_IS_UP
 from deskmate.core.prompts import CallDelta, Prompt, TextDelta
-from deskmate.core.spending import Caps
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Streamed
@@ -25,7 +25,7 @@ from tests.runtime.scenes import Deaf, Inline, hangs, plays
 pytestmark = pytest.mark.anyio
 
 CAPS = Caps(seconds=60.0)
-UP = "budget: the 60 s of this run have passed; raise --max-time"
+UP = "budget: the 60 s of this run have passed (--max-time)"
 HANG = uses("bash", command="hang")
 
 
@@ -134,3 +134,16 @@ async def test_a_run_whose_time_is_up_waits_only_a_little_for_a_teammate_that_ha
         assert ends == []
         await floor.passing_until(lambda: ends)
     assert ends == [Rest("parked", UP)]
+
+
+@pytest.mark.behaviour("budget")
+async def test_a_limit_that_is_raised_meanwhile_ends_nothing_before_the_new_one() -> None:
+    floor = await Floor.opened([HANG], workspace=bench(), caps=CAPS)
+    async with run(floor) as ends:
+        await until(lambda: floor.bench.running == ["hang"])
+        await floor.permit(caps={"seconds": 90.0})
+        floor.clock.advance(60.0)
+        await turns()
+        assert floor.bench.running == ["hang"]
+        floor.clock.advance(30.0)
+    assert ends == [Rest("parked", UP.replace("60 s", "90 s"))]

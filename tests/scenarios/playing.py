@@ -14,6 +14,7 @@ from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run, sta
 from deskmate.app.furnishing import connected, furnished
 from deskmate.app.signing import Signing
 from deskmate.core.actions import Rest, Stop
+from deskmate.core.caps import Caps
 from deskmate.core.compaction import summary_request
 from deskmate.core.entries import Did, Entry, Said, read_entry
 from deskmate.core.facts import Foreign
@@ -23,7 +24,6 @@ from deskmate.core.names import LEAD, ROSTER, USER, log
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import CallBlock, Spoke
 from deskmate.core.records import Record
-from deskmate.core.spending import Caps
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.mailbox import Mailbox

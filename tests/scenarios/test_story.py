@@ -134,7 +134,7 @@ async def test_a_run_over_its_cost_is_parked_before_the_next_call_and_a_higher_c
         costs = [record["cost"] for record in await room.records(SPEND)]
         assert sum(costs[:-1]) < 20 <= sum(costs)
         assert (outcome.end, outcome.cost, len(provider.requests)) == ("parked", sum(costs), len(costs))
-        assert outcome.reason == f"budget: ${sum(costs):.2f} of $20.00 is spent; raise --max-cost"
+        assert outcome.reason == f"budget: ${sum(costs):.2f} of $20.00 is spent (--max-cost)"
         assert (await room.statuses())[-1] == ("parked", outcome.reason)
 
         assert (await room.resume(provider, "anthropic", **by_the_call(20.0))).end == "parked"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from deskmate.core.caps import Caps
 from deskmate.core.entries import Call, Did, Said, Started
 from deskmate.core.members import Joined, Member
 from deskmate.core.memory import Memory
@@ -14,7 +15,6 @@ from deskmate.core.messages import Message
 from deskmate.core.names import LEAD, call_id
 from deskmate.core.results import Result
 from deskmate.core.roles import TOOLS, AgentType
-from deskmate.core.spending import Caps
 from deskmate.core.tasks import Task
 from deskmate.ports import Store
 from deskmate.runtime.board import Board

@@ -257,7 +257,7 @@ def office_in(
     """
     pen = Pen(store, SystemClock(), redaction_of(settings))
     roster = Roster(pen)
-    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere, seconds), feed)
+    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere, seconds, roster), feed)
 
 
 async def furnished(

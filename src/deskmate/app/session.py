@@ -6,7 +6,7 @@ Faces above show it and hand over what is typed; nothing of it is theirs. `runni
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,6 +20,7 @@ from deskmate.app.post import Post
 from deskmate.app.reading import title_at
 from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
+from deskmate.core.caps import Caps, CapsSet
 from deskmate.core.entries import Entry
 from deskmate.core.handshakes import Shake
 from deskmate.core.members import Member, PolicySet, recipient_refusal
@@ -27,7 +28,7 @@ from deskmate.core.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy import Mode
 from deskmate.core.questions import Question
-from deskmate.core.spending import OVER, Caps, Sum
+from deskmate.core.spending import OVER, Sum
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Feed
@@ -283,18 +284,18 @@ class Session:
     async def set_cap(self, **cap: Any) -> list[str]:
         """Set one of the caps, by its field, for as long as this session lasts; return who could go on then.
 
-        Who plays in a process of its own keeps the caps it began with. Raises BadSettings for a cap on money where a
-        price is not known.
+        Every process of the team reads it. Raises BadSettings for a cap on money where a price is not known.
         """
-        purse = self._office.purse
         if "cost" in cap:
             check_model(self._furniture.settings.model_copy(update={"max_cost": cap["cost"]}))
-        purse.caps = replace(purse.caps, **cap)
+        await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
         members = self._office.roster.state.members.values()
         parked = [one for one in members if one.status.word == "parked" and one.status.detail.startswith(OVER)]
         free = [one.name for one in parked if not self.capped(one.name)]
+        # The lead sees on the roster that its caps changed; teammates look there only when they are woken.
         for name in free:
-            await self.say(GO_ON, name)
+            if name != LEAD:
+                await self.say(GO_ON, name)
         self._tell()
         return free
 

@@ -175,6 +175,7 @@ class Teams:
             attended=home.attended,
             delegate=home.delegate,
             sandbox=home.sandbox or None,
+            caps=home.caps,
             at=self._now(),
         )
 

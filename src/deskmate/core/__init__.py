@@ -36,7 +36,8 @@ results      what a call came to
 skills       what an agent can be taught when it needs it
 news         what an agent is told of its tasks and its team
 situation    what an agent must know of its team at any moment
-spending     what model calls came to, and the caps on it
+caps         how much a team may spend
+spending     what model calls came to, and whether a cap is reached
 redaction    secrets found in a text and replaced by stand-ins
 secret_shapes   what keys of vendors look like
 secret_contexts what tells a secret by where it is

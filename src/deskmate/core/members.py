@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator
 
+from deskmate.core.caps import CapsSet
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.handshakes import PlanVerdict
 from deskmate.core.names import IN_CHARGE, USER, confusion, known_name, new_name, same_name
@@ -146,6 +147,8 @@ class PolicySet(Fact):
     """The lead's process or the user changed what is permitted, for the team or for one member.
 
     `delegate`: whether the lead leaves the work itself to others. `sandbox`: how far commands are confined from now on.
+    `attended`: a process that plays the lead begins, and whether a person is there. `caps`: those that the user set;
+    they hold until the next such process begins.
     """
 
     type: Literal["policy_set"] = "policy_set"
@@ -157,6 +160,7 @@ class PolicySet(Fact):
     attended: bool | None = None
     delegate: bool | None = None
     sandbox: str | None = None
+    caps: CapsSet | None = None
     at: float
 
 
@@ -250,6 +254,7 @@ class Roster:
     attended: bool = False
     delegate: bool = False
     sandbox: str = ""
+    caps: CapsSet | None = None
     number: int = 0
     causes: Seen[int] = field(default_factory=Seen)
     damaged: Set[int] = frozenset()

@@ -139,6 +139,10 @@ def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
     draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
     said: dict[str, Any] = {"attended": event.attended, "delegate": event.delegate, "sandbox": event.sandbox}
     roster = replace(roster, **{name: value for name, value in said.items() if value is not None})
+    if event.attended is not None:
+        roster = replace(roster, caps=event.caps)
+    elif event.caps is not None:
+        roster = replace(roster, caps=roster.caps.then(event.caps) if roster.caps else event.caps)
     had = roster.mode_of(event.member) if event.member else roster.mode
     if event.mode is Mode.PLAN and had is not Mode.PLAN:
         roster = replace(roster, before_plan={**roster.before_plan, event.member or "": had})

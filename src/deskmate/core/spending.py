@@ -5,19 +5,14 @@ process has spent; `runtime.purse` above appends and reads.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from pydantic import Field
-
+from deskmate.core.caps import Caps, Cost, Count
 from deskmate.core.facts import Fact, Foreign, reader
 from deskmate.core.names import LEAD
 from deskmate.core.prompts import Reply, Usage
 from deskmate.core.records import Item, Json, Record
-
-# Nothing is ever given back: less than nothing would lift the caps.
-Count: TypeAlias = Annotated[int, Field(ge=0)]
-Cost: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Spent(Fact):
@@ -139,33 +134,11 @@ def together(spending: Spending, elsewhere: Spending) -> Spending:
     return replace(spending, team=spending.team.added(elsewhere.team), members=members)
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """Limits; None: no limit. `str` tells two sets of caps apart.
-
-    Of the team: dollars, tokens, seconds of one process, teammates that have not left, model calls at once. Of one
-    member, the subagents it sends included: dollars, tokens. Of one turn: steps. Tokens are all that are billed, in and
-    out, those read from a provider's cache or written to it as well.
-    """
-
-    cost: float | None = None
-    tokens: int | None = None
-    seconds: float | None = None
-    members: int | None = None
-    calls: int | None = None
-    member_cost: float | None = None
-    member_tokens: int | None = None
-    steps: int = 200
-
-    def __str__(self) -> str:
-        values = {cap.name: getattr(self, cap.name) for cap in fields(self)}
-        return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
-
-
 def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> str | None:
-    """Return which cap is reached by a member, so many steps into its turn, in words that say what raises it.
+    """Return which cap is reached by a member, so many steps into its turn, and name it.
 
-    A subagent bears the id of a call and counts to whoever made that. `seconds`: how long this process has run.
+    What raises it depends on where that is read, so faces say it. A subagent has the id of a call and counts to the
+    member that made it. `seconds`: how long this process has run.
     """
     return next((f"{OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
 
@@ -173,15 +146,15 @@ def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float
 def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> Iterator[str]:
     team = spending.team
     if caps.cost is not None and team.cost >= caps.cost:
-        yield f"{_dollars(team.cost)} of {_dollars(caps.cost)} is spent; raise --max-cost"
+        yield f"{_dollars(team.cost)} of {_dollars(caps.cost)} is spent (--max-cost)"
     if caps.tokens is not None and team.tokens >= caps.tokens:
-        yield f"{team.tokens:,} of {caps.tokens:,} tokens are used; raise --max-tokens"
+        yield f"{team.tokens:,} of {caps.tokens:,} tokens are used (--max-tokens)"
     if caps.seconds is not None and seconds >= caps.seconds:
-        yield f"the {caps.seconds:g} s of this run have passed; raise --max-time"
+        yield f"the {caps.seconds:g} s of this run have passed (--max-time)"
     if caps.member_cost is not None or caps.member_tokens is not None:
         yield from _reached_alone(caps, spending, member.partition(":")[0])
     if steps >= caps.steps:
-        yield f"{steps} {'step' if steps == 1 else 'steps'} in one turn, and --max-steps allows no more"
+        yield f"{steps} {'step' if steps == 1 else 'steps'} in one turn (--max-steps)"
 
 
 def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]:
@@ -189,10 +162,10 @@ def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]
     cost, tokens = sum(total.cost for total in own), sum(total.tokens for total in own)
     if caps.member_cost is not None and cost >= caps.member_cost:
         spent = f"'{member}' has spent {_dollars(cost)} of its {_dollars(caps.member_cost)}"
-        yield f"{spent}; raise max_member_cost in settings.toml"
+        yield f"{spent} (max_member_cost)"
     if caps.member_tokens is not None and tokens >= caps.member_tokens:
         used = f"'{member}' has used {tokens:,} of its {caps.member_tokens:,} tokens"
-        yield f"{used}; raise max_member_tokens in settings.toml"
+        yield f"{used} (max_member_tokens)"
 
 
 def crowded(caps: Caps, teammates: int) -> str | None:

@@ -107,7 +107,9 @@ class Agent:
             if self._mailbox.boxes != boxes or await self._office.pen.store.read(stream, after, sync=False):
                 return False
         memory = self._transcript.memory
-        if memory.parked or memory.interrupted:
+        # One that is parked goes on by itself once the caps change.
+        stays = memory.parked is not None and memory.parked.caps == str(self._office.purse.caps)
+        if stays or memory.interrupted:
             return True
         return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
 

@@ -82,5 +82,6 @@ class Cuts:
             # Again if there is time left: the user may have raised the cap meanwhile.
             while (left := self._office.purse.seconds_left) > 0:
                 await self._office.pen.clock.sleep(left)
+                await self._office.roster.refresh()
             self._ring()
             self._heed()

@@ -10,10 +10,12 @@ from contextlib import asynccontextmanager
 import anyio
 
 from deskmate.core import spending
+from deskmate.core.caps import Caps
 from deskmate.core.names import SPEND
 from deskmate.core.prompts import Reply
-from deskmate.core.spending import EMPTY, Caps, Spending, Spent
+from deskmate.core.spending import EMPTY, Spending, Spent
 from deskmate.errors import ModelError
+from deskmate.runtime.roster import Roster
 from deskmate.runtime.slots import Slots
 from deskmate.runtime.streams import Folded, Pen
 
@@ -22,13 +24,22 @@ class Purse:
     """Spend and count. Shared by the agents of one process.
 
     `elsewhere`: what the lead's other teams have spent, which counts too. `seconds`: how long the run took before this.
+    `roster`: where the caps are that the user set since, for all processes of the team.
     """
 
-    def __init__(self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY, seconds: float = 0.0) -> None:
-        self._pen, self.caps, self._elsewhere = pen, caps, elsewhere
+    def __init__(
+        self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY, seconds: float = 0.0, roster: Roster | None = None
+    ) -> None:
+        self._pen, self._caps, self._elsewhere, self._roster = pen, caps, elsewhere, roster
         self._folded = Folded(pen.store, SPEND, EMPTY, spending.fold, sync=False)
         self._slots = Slots(pen.store, caps.calls) if caps.calls else None
         self._began = pen.clock.monotonic() - seconds
+
+    @property
+    def caps(self) -> Caps:
+        """The caps as the roster has them that was last read."""
+        set_ = self._roster.state.caps if self._roster else None
+        return set_.over(self._caps) if set_ else self._caps
 
     @property
     def state(self) -> Spending:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from deskmate.core import members, rosters
+from deskmate.core.caps import Caps
 from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
 from deskmate.core.names import LEAD, ROSTER, confusion, log, mail
-from deskmate.core.spending import Caps, crowded
+from deskmate.core.spending import crowded
 from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
 

@@ -26,6 +26,7 @@ from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.sitting import NEVER_ANSWERED
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.cli.trusting import consent_of
+from deskmate.faces.talk.budget import flag_in
 
 # Answered, but something was left behind that nobody finished.
 LEFT = 4
@@ -140,7 +141,7 @@ class _Run:
             self._progress.note(f"deskmate: {outcome.reason}. To answer it, run: {self._opened(outcome.team)}")
         elif outcome.end != "answered" or not outcome.text.strip():
             what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
-            way_on = self._way_on() if outcome.kept else f"\n{NEVER_ANSWERED}"
+            way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
             self._progress.note(f"deskmate: {what}{way_on}")
         elif outcome.leaves_work:
             self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
@@ -149,10 +150,11 @@ class _Run:
         where = [] if self._errand.workspace is None else ["-C", str(self._errand.workspace)]
         return shlex.join(["deskmate", *where, "--team", team])
 
-    def _way_on(self) -> str:
+    def _way_on(self, reason: str = "") -> str:
         if self._team is None:
             return " before anything was begun"
-        return f"; go on with: {self._errand.resumed(self._team)}"
+        flag = flag_in(reason)
+        return f"; go on with: {self._errand.resumed(self._team)}" + (f" {flag} NUMBER" if flag else "")
 
 
 def _sum(outcome: Outcome) -> str:

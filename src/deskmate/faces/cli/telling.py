@@ -13,6 +13,7 @@ from deskmate.faces.cli.listings import colours_of, letter_lines
 from deskmate.faces.cli.printing import Progress
 from deskmate.faces.cli.tables import Cell, CleanLine
 from deskmate.faces.cli.texts import clean
+from deskmate.faces.talk.budget import with_way_on
 from deskmate.faces.talk.talk import Talk
 
 _QUESTIONS = ("permission_request", "plan_approval_request")
@@ -46,7 +47,7 @@ class Teller:
                     self._shown = ""
                 # The question itself tells of that.
                 if (word, detail) != ("waiting", "permission"):
-                    self._progress.hear(happening)
+                    self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else happening)
             case Recorded(member, number, entry) if member == LEAD:
                 self._record(number, entry)
             case _:

@@ -1,5 +1,6 @@
 """The budget in a conversation: the caps with what was used of them, and one of them set. `talk` carries it out."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,5 +65,23 @@ async def set_cap(session: "Session", name: str, number: str) -> list[str]:
 
 def parked_line(name: str, why: str) -> str:
     """Return what to say of a member that a cap keeps from going on, with the command that raises that cap."""
-    found = next((word for word, cap in CAPS.items() if cap.flag in why), None)
-    return f"{name} cannot go on: {why}" + (f". To raise it here: /budget {found} NUMBER" if found else "")
+    return f"{name} cannot go on: {with_way_on(why)}"
+
+
+def with_way_on(why: str) -> str:
+    """Return why a member of a conversation is parked and, if a cap is the reason, what raises that cap here."""
+    found = next((word for word, cap in CAPS.items() if cap.flag == _cap_in(why)), None)
+    if found:
+        return f"{why}. To raise it here: /budget {found} NUMBER"
+    return f"{why}. To raise it, change settings.toml and start again" if _cap_in(why) else why
+
+
+def flag_in(why: str) -> str | None:
+    """Return the option that raises the cap for which somebody is parked; None for another reason."""
+    return next((cap.flag for cap in CAPS.values() if cap.flag == _cap_in(why)), None)
+
+
+def _cap_in(why: str) -> str | None:
+    """Return the cap that a reason ends with, as in `budget: 3 steps in one turn (--max-steps)`."""
+    named = re.fullmatch(r"budget: .* \((--max-[a-z]+|max_[a-z_]+)\)", why)
+    return named[1] if named else None

@@ -12,6 +12,7 @@ from typing import Any
 from deskmate.app import Entry
 from deskmate.faces.cli.reasons import begun, ends
 from deskmate.faces.cli.tables import CleanLine
+from deskmate.faces.talk.budget import with_way_on
 
 # More than this of a diff or of a letter is shown folded; of words, a line that is longer is.
 _SHORT_LINES = 40
@@ -216,7 +217,7 @@ def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
     elif entry.type == "reported":
         yield _told(key, entry.shown)
     elif entry.type == "parked":
-        yield replace(_told(key, f"parked: {entry.reason}"), state=State.FAILED)
+        yield replace(_told(key, f"parked: {with_way_on(entry.reason)}"), state=State.FAILED)
     elif entry.type == "ended":
         yield _told(key, f"{entry.background} ended: {entry.status}", entry.text)
     elif entry.type == "agreed":
