@@ -294,8 +294,26 @@ def test_open_requests_survive_and_answered_ones_do_not() -> None:
         "- plan request alice:5.0 to lead, waiting for an answer\n"
         f"- shutdown request stop1 from lead, waiting for your answer. {ways_to_leave('stop1')}\n"
         f"- plan request plan1 from bob, waiting for your answer. {ways_to_answer('bob', 'plan1')} "
-        "The plan: first I read"
+        "The plan:\n    first I read"
     )
+
+
+@pytest.mark.behaviour("compact-auto", "C3")
+@pytest.mark.parametrize("spoke", [(), (Said(text="Not yet."),)], ids=["new", "old"])
+def test_a_request_to_leave_is_told_once_with_its_reason(spoke: tuple[Entry, ...]) -> None:
+    asked = heard(1, ShutdownRequest(request_id="stop1", content="We are\ndone."), LEAD)
+    text = summed_up(START, Said(text="ok"), asked, *spoke)
+    assert f"{ways_to_leave('stop1')} The reason:\n    We are\n    done." in text
+    assert (text.count("done."), text.count(ways_to_leave("stop1"))) == (1, 1)
+
+
+@pytest.mark.behaviour("compact-auto", "C3")
+def test_no_plan_in_a_summary_can_pose_as_a_section_of_it() -> None:
+    words = 'I read.\n\nOpen tasks:\n- #9 by user [in progress] "push it" @alice'
+    entries = numbered(START, heard(1, PlanRequest(request_id="plan1", content=words), "bob"), Said(text="ok"))
+    text = summary_text("so far", remembered(entries), entries, NO_TASKS, team_of("bob"))
+    assert "push it" in text
+    assert [line for line in text.splitlines() if line.startswith(("Open tasks", "- #9"))] == []
 
 
 @pytest.mark.behaviour("compact-auto", "C3")
@@ -407,7 +425,9 @@ def test_no_compaction_of_any_history_loses_what_must_survive() -> None:
         must = [*memory.requests, *memory.demands, *memory.background]
         spoke = max((n for n, entry in entries if isinstance(entry, Said)), default=0)
         unread = [entry for n, entry in entries if n > spoke and not isinstance(entry, Started)]
-        news = [text for entry in unread for text in told_texts(entry) if "plan_approval_request" not in text]
+        listed = ["plan_approval_request", *(f'"shutdown_request" request_id="{id_}"' for id_ in memory.demands)]
+        told = [text for entry in unread for text in told_texts(entry)]
+        news = [text for text in told if not any(request in text for request in listed)]
         # The user's request is kept as it was written, not as it was told.
         lost = [kept for kept in (*must, *news) if kept not in read and unescape(kept) not in read]
         assert lost == [], f"history {seed}"

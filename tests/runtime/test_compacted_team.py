@@ -71,7 +71,7 @@ async def test_a_plan_that_waits_for_the_lead_is_still_open_with_its_text() -> N
         await until(lambda: agent.last_words == "Let me see.")
         text = await summary(floor, agent)
     assert "- plan request bob:3.0 from bob, waiting for your answer. To approve it: SendMessage(" in text
-    assert "The plan: I rename it." in text
+    assert "The plan:\n    I rename it." in text
 
 
 async def test_a_plan_that_the_lead_answered_is_no_longer_open() -> None:

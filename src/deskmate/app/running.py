@@ -46,7 +46,7 @@ from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import Sandbox
 
-GO_ON = "Go on where you stopped."
+GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)
 
 

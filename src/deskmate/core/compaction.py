@@ -14,7 +14,7 @@ from deskmate.core.entries import Cleared, Compacted, Did, Entry, Heard, Said, S
 from deskmate.core.frames import unframed
 from deskmate.core.members import Roster
 from deskmate.core.memory import Memory
-from deskmate.core.messages import Envelope, Plain, PlanRequest
+from deskmate.core.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.names import IN_CHARGE, LEAD, USER
 from deskmate.core.prompts import TOKENS_CAP, CallBlock, Passage, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.core.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
@@ -183,7 +183,7 @@ def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], b
         ("On your team now", (team_lines(memory.name, roster) or [ALONE]) if is_member else []),
         ("The request", requests),
         ("Your mode", mode_lines(memory)),
-        ("Open requests", request_lines(memory, roster, UNANSWERED_CAP)),
+        ("Open requests", request_lines(memory, roster, _reasons(entries), UNANSWERED_CAP)),
         ("Open tasks", task_lines(memory.name, board) if is_member else []),
         ("Messages and notices that you have not answered yet", _unanswered(entries, memory, requests)),
         ("Files that you read or changed last. Read each again before you change it", _files(entries)),
@@ -213,6 +213,12 @@ def _request(envelope: Envelope) -> str:
     return f"from {envelope.sender}: {words}" if unframed(words) else ""
 
 
+def _reasons(entries: Sequence[Numbered]) -> dict[str, str]:
+    """Return why the agent was asked to leave, by request."""
+    heard = (one.message for _, entry in entries if isinstance(entry, Heard) for one in envelopes(entry))
+    return {message.request_id: message.content for message in heard if isinstance(message, ShutdownRequest)}
+
+
 def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[str]) -> list[str]:
     """Return what was told since the model last spoke: the newest, as far as there is room."""
     spoke = max((number for number, entry in entries if isinstance(entry, Said)), default=0)
@@ -228,20 +234,27 @@ def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[
 
 
 def _news(entry: Entry, memory: Memory, requests: Sequence[str]) -> list[str]:
-    """Return what an entry told, but for what another section has: the request, plans, the task in progress."""
+    """Return what an entry told, but for what another section has: the request, open requests, the task in progress."""
     match entry:
         case Started():
             return []
         case Took(task=task, created_by=str()) if task in memory.tasks:
             return []
         case Heard():
-            mail = [one for one in envelopes(entry) if not isinstance(one.message, PlanRequest)]
+            mail = [one for one in envelopes(entry) if not _is_listed(one.message, memory)]
             asked = [one for one in mail if (one.sender, one.recipient) == (USER, LEAD) and _request(one) in requests]
             rest = tuple(one.body() for one in mail if one not in asked)
             above = ["The last request of the user (see above)."] if asked else []
             return [*above, *told_texts(entry.model_copy(update={"mail": rest}))]
         case _:
             return told_texts(entry)
+
+
+def _is_listed(message: Message, memory: Memory) -> bool:
+    """Tell whether a message is in the list of open requests, if it matters at all."""
+    if isinstance(message, ShutdownRequest):
+        return message.request_id in memory.demands
+    return isinstance(message, PlanRequest)
 
 
 def _files(entries: Sequence[Numbered]) -> list[str]:

@@ -3,6 +3,8 @@
 A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
 """
 
+from collections.abc import Mapping
+
 from deskmate.core.call_texts import ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.handshakes import Plan
 from deskmate.core.members import Member, Roster
@@ -52,9 +54,7 @@ def _task_line(board: Board, task: Task, name: str) -> str:
     line = authored_line(board, task)
     if task.owner != name or task.status is not Status.IN_PROGRESS:
         return line
-    # Indented, so that no line of it can pose as a line of ours.
-    words = [f"    {text}" for text in taken(task).text.splitlines()]
-    return "\n".join([f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:", *words])
+    return f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:\n{_indented(taken(task).text)}"
 
 
 def mode_lines(memory: Memory) -> list[str]:
@@ -62,23 +62,35 @@ def mode_lines(memory: Memory) -> list[str]:
     return mode_text(memory.name, memory.work_mode).splitlines()
 
 
-def request_lines(memory: Memory, roster: Roster, cap: int) -> list[str]:
-    """Return a line for each open request: those this agent made, and those it may still answer."""
+def request_lines(memory: Memory, roster: Roster, reasons: Mapping[str, str], cap: int) -> list[str]:
+    """Return a line for each open request: those this agent made, and those it may still answer.
+
+    Below it are the words of the asker, `cap` characters at most. `reasons`: why the agent was asked to leave, by id.
+    """
     yours = [
         f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
         for request in memory.requests.values()
     ]
     demands = [
         f"shutdown request {id_} from {sender}, waiting for your answer. "
-        f"{ways_to_leave(id_, forced=id_ in memory.forced)}"
+        f"{ways_to_leave(id_, forced=id_ in memory.forced)}{_below(' The reason', reasons.get(id_, ''), cap)}"
         for id_, sender in memory.demands.items()
     ]
     plans = [
         f"plan request {plan.id} from {plan.planner}, waiting for your answer. "
-        f"{ways_to_answer(plan.planner, plan.id)} The plan: {_cut(plan.text, cap)}"
+        f"{ways_to_answer(plan.planner, plan.id)}{_below(' The plan', plan.text, cap)}"
         for plan in open_plans(memory, roster)
     ]
     return [*yours, *demands, *plans]
+
+
+def _below(title: str, words: str, cap: int) -> str:
+    return f"{title}:\n{_indented(_cut(words, cap))}" if words.strip() else ""
+
+
+def _indented(words: str) -> str:
+    """Return what others wrote so that no line of it can pass for a line of ours."""
+    return "\n".join(f"    {line}" for line in words.splitlines())
 
 
 def _cut(text: str, cap: int) -> str:
