@@ -1,5 +1,7 @@
 """A reply becomes an entry, and the entry gives the reply's blocks again, whatever stood on disk in between."""
 
+from typing import Literal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,6 +75,24 @@ def test_a_reply_is_recorded_with_its_counts() -> None:
         unfinished=True,
     )
     assert "cost" not in said(Reply(())).usage
+
+
+@pytest.mark.parametrize(
+    ("blocks", "end", "text"),
+    [
+        ([TextBlock("One, two,")], "length", "One, two,"),
+        ([TextBlock("One, two, ")], "length", "One, two, "),
+        ([TextBlock("Hm.\n\n")], "length", "Hm.\n\n"),
+        ([TextBlock("Hm. "), ThinkingBlock("so")], "length", "Hm.\n\n"),
+        ([TextBlock("Hm. "), ThinkingBlock("so")], "done", "Hm."),
+        ([ThinkingBlock("so")], "length", ""),
+        ([TextBlock("Hm. "), CallBlock("x", "bash", {}), ThinkingBlock("so")], "length", "Hm."),
+    ],
+)
+def test_an_answer_that_is_cut_keeps_what_separates_it_from_the_next_piece(
+    blocks: list[Spoken], end: Literal["done", "length"], text: str
+) -> None:
+    assert said(Reply(tuple(blocks), end=end)).text == text
 
 
 def test_a_refused_reply_says_so_where_it_says_nothing() -> None:

@@ -12,6 +12,7 @@ from tests.scenarios.team.parts import hears, step, who
 
 BOB = Use("Task", {"name": "bob", "role": "help", "prompt": "Look around."})
 STOP = Use("SendMessage", {"type": "shutdown_request", "recipient": "bob", "content": "Thank you."})
+BROKEN = Use("write_file", raw='{"path": "mul.sh", "content": "echo')
 LIST = Use("glob", {"pattern": "*"})
 
 
@@ -47,6 +48,7 @@ def sends_a_subagent(asked: Asked) -> Say:
 STORIES = {
     "a report, then news": (reports_first, "I wait for bob.\n\nFINAL REPORT\n\nAll teammates have left."),
     "pieces": (steps(Say("PART ONE and ", end="length"), Say("PART TWO")), "PART ONE and PART TWO"),
+    "cut in a call": (steps(Say("Hm.", [BROKEN], end="length"), Say("mul.sh is right.")), "Hm.\n\nmul.sh is right."),
     "words with the last call": (steps(Say("I look."), Say("")), "I look."),
     "words with the last calls": (steps(Say("I look.", [LIST]), Say("All is well.", [LIST]), Say("")), "All is well."),
     "a subagent": (sends_a_subagent, "It said: One, two, three, four."),

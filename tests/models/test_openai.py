@@ -223,6 +223,13 @@ async def test_a_call_cut_in_the_middle_is_left_out(finish_reason: str, argument
     assert reply.blocks == TWO[:1]
 
 
+@pytest.mark.behaviour("models")
+async def test_words_before_a_call_cut_in_the_middle_end_their_paragraph() -> None:
+    words = delta(content="Hm. ") + calls(call(0, "call_a", "bash", '{"command": "rm -r'))
+    reply = await reply_of(model_at(Provider(words + ended("length") + DONE)))
+    assert reply.blocks == (TextBlock("Hm.\n\n"),)
+
+
 async def test_blank_words_are_dropped_and_others_kept_as_they_are() -> None:
     blank = delta(reasoning="") + delta(content="\n\n") + ended() + DONE
     assert (await reply_of(model_at(Provider(blank)))).blocks == ()

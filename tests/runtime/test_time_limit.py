@@ -19,7 +19,7 @@ from deskmate.runtime.feed import Streamed
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.team import Team
 from tests.runtime import SOON, until
-from tests.runtime.desks import Bench, Floor, Unending, cast, for_ever, turns, uses
+from tests.runtime.desks import Bench, Floor, Unending, cast, for_ever, last_told, turns, uses
 from tests.runtime.scenes import Deaf, Inline, hangs, plays
 
 pytestmark = pytest.mark.anyio
@@ -83,9 +83,12 @@ async def test_a_reply_that_is_cut_keeps_its_whole_words_and_the_run_is_not_answ
         await until(lambda: Streamed(LEAD, CallDelta("glob")) in floor.told)
         floor.clock.advance(60.0)
     assert ends == [Rest("parked", UP)]
-    assert [(entry.text, entry.calls) for entry in await floor.entries() if isinstance(entry, Said)] == [
-        ("Looking.", ())
-    ]
+    said = [entry for entry in await floor.entries() if isinstance(entry, Said)]
+    assert [(one.text, one.calls, one.stopped) for one in said] == [("Looking.\n\n", (), True)]
+    again = floor.restarted(["All is well."])
+    assert await again.turn("go on") == Rest()
+    assert last_told(again.scripted.prompts[0]) == ["go on"]
+    assert (await again.lead()).last_words == "Looking.\n\nAll is well."
 
 
 @pytest.mark.behaviour("budget")

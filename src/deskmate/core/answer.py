@@ -3,6 +3,9 @@
 A turn ends with words and no call. Its answer is those words, the pieces of a long answer put together. If a turn ends
 without a word, the words that came with its last calls are the answer. Words between other calls are progress.
 
+The answer of a run has the words of all its turns, also if a turn only says that the agent waits. A transcript does not
+tell such words from a report after which one more message came, and a lost report is worse than a line too many.
+
 The app above prints the answer of a run, `runtime.presence` puts that of a turn on the roster, and a subagent's answer
 is the result of its call.
 """

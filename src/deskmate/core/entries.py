@@ -95,7 +95,7 @@ class Heard(Fact):
 
 
 class Said(Fact):
-    """What the model answered. `unfinished`: it ran out of room and should go on.
+    """What the model answered. `unfinished`: it was cut and should go on: it ran out of room, or `stopped`, of time.
 
     `blocks`: text, thinking and calls in their order, where that is more than the text followed by the calls.
     """
@@ -106,6 +106,7 @@ class Said(Fact):
     blocks: tuple[dict[str, Any], ...] = ()
     usage: dict[str, Any] = Field(default_factory=dict)
     unfinished: bool = False
+    stopped: bool | None = None
 
 
 class Began(Fact):

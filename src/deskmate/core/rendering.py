@@ -157,7 +157,7 @@ class Rendered:
             # The model has been asked with exactly this; what comes later may add to it, not change it.
             self._results = {call: self._result(call) for call in self._wire}
             self._words = [block for block in told.blocks if isinstance(block, TextBlock)]
-        if entry.unfinished:
+        if entry.unfinished and not entry.stopped:
             self._words.append(TextBlock(GO_ON_WHERE_CUT if blocks else CUT_TO_NOTHING))
 
     def _told(self) -> Told:
@@ -308,8 +308,14 @@ def said(reply: Reply) -> Said:
 
 
 def _space_at_end(reply: Reply) -> str:
-    last = reply.blocks[-1] if reply.blocks else None
-    return last.text[len(last.text.rstrip()) :] if isinstance(last, TextBlock) else ""
+    match reply.blocks:
+        case [*_, TextBlock(text=text)]:
+            return text[len(text.rstrip()) :]
+        case [*before, ThinkingBlock()] if any(isinstance(block, TextBlock) for block in before) and not reply.calls:
+            # Words that a thought follows are whole: what comes next does not continue them.
+            return "\n\n"
+        case _:
+            return ""
 
 
 def redacted(entry: Said, redaction: Redaction) -> Said:

@@ -75,8 +75,14 @@ def blocks(pieces: Iterable[Piece], *, cut: bool) -> tuple[Spoken, ...]:
     """Return the blocks of a reply that say something, the ids of calls made unique.
 
     In one that was `cut`, a call is left out if its arguments are not whole, or if none have come: more were to come.
+    Words before such a call are whole: they end with a blank line, as what comes next does not continue them.
     """
-    return tuple(_blocks(piece for piece in pieces if piece.kind != "call" or not cut or piece.is_whole_call))
+    found = list(pieces)
+    kept = [piece for piece in found if piece.kind != "call" or not cut or piece.is_whole_call]
+    said = tuple(_blocks(kept))
+    if said and isinstance(last := said[-1], TextBlock) and found[-1] is not kept[-1]:
+        return (*said[:-1], TextBlock(f"{last.text.rstrip()}\n\n"))
+    return said
 
 
 def _blocks(pieces: Iterable[Piece]) -> Iterator[Spoken]:

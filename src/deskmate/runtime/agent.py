@@ -301,7 +301,7 @@ class Agent:
             with self._cuts.cuttable() as scope:
                 await self._mind.think(self._presence, origin)
             if scope.cancelled_caught:
-                await self._mind.keep_what_was_whole(unfinished=self._office.purse.time_is_up)
+                await self._mind.keep_what_was_whole(time_is_up=self._office.purse.time_is_up)
         except PromptTooLong:
             self._too_long = True
         except ModelError as error:

@@ -93,10 +93,13 @@ class Mind:
             if other.redacted
         }
 
-    async def keep_what_was_whole(self, *, unfinished: bool) -> None:
-        """Record of an answer that was cut the words that had come to their end. `unfinished`: it should go on."""
-        if self._whole:
-            await self._transcript.record(Said(text=self._whole, unfinished=unfinished))
+    async def keep_what_was_whole(self, *, time_is_up: bool) -> None:
+        """Record of an answer that was cut the words that had come to their end; one cut by the time should go on."""
+        if self._whole and time_is_up:
+            # What comes next does not continue these words.
+            await self._transcript.record(Said(text=f"{self._whole}\n\n", unfinished=True, stopped=True))
+        elif self._whole:
+            await self._transcript.record(Said(text=self._whole))
 
     async def compact(self, presence: Presence, origin: Origin, focus: str | None = None) -> None:
         """Make room: clear old results where that is enough to be worth it, else let the model summarise.
