@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from deskmate.core.call_texts import ask_to_leave
 from deskmate.core.entries import Started
 from deskmate.core.names import LEAD
 from deskmate.core.results import Result
@@ -88,8 +89,8 @@ async def test_a_second_team_is_not_founded_while_one_is_open() -> None:
 async def test_no_team_is_founded_while_there_are_teammates_at_home() -> None:
     team, desk = await seated("bob", "carol")
     assert await refusal(desk, "TeamCreate", team_name="api") == (
-        "bob, carol are still here on team 'web'. Continue with this team, or ask them to leave (SendMessage, type "
-        "shutdown_request) before you create another."
+        "bob, carol are still here on team 'web'. Continue with this team, or ask each to leave before you "
+        f"create another: {ask_to_leave('bob')}, {ask_to_leave('carol')}."
     )
     for name in ("bob", "carol"):
         await team.process.leave(name)
@@ -133,8 +134,8 @@ async def test_a_team_is_not_closed_while_someone_is_here_unless_forced() -> Non
     team, desk = await seated("bob", "carol", home="main")
     await team.process.leave("bob")
     assert await refusal(desk, "TeamDelete") == (
-        "carol is still here. Ask them to leave (SendMessage, type shutdown_request) and close the team after that, "
-        "or set force."
+        f"carol is still here. Ask each to leave, and close the team when all have left: {ask_to_leave('carol')}. "
+        "Or set force to make them leave."
     )
     assert (await desk.use("TeamDelete", force=True)).ok
     assert desk.done == [("closed",)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field, model_validator
 
+from deskmate.core.call_texts import ask_to_leave
 from deskmate.core.members import Member
 from deskmate.core.names import new_name
 from deskmate.core.results import Result
@@ -51,8 +52,8 @@ class TeamCreate(Described):
             raise ToolError(f"You lead team '{roster.team}' now. Close it with TeamDelete before you create another.")
         if here := _here(desk):
             raise ToolError(
-                f"{_names(here)} on team '{roster.team}'. Continue with this team, or ask them to leave (SendMessage, "
-                "type shutdown_request) before you create another."
+                f"{_names(here)} on team '{roster.team}'. Continue with this team, or ask each to leave before you "
+                f"create another: {_ways_to_ask(here)}."
             )
         await desk.found(name, arguments.description)
         return Result(f"Created team '{name}'. You lead it now. Put tasks on its board, then start teammates.")
@@ -72,8 +73,8 @@ class TeamDelete(Described):
             )
         if (here := _here(desk)) and not arguments.force:
             raise ToolError(
-                f"{_names(here)}. Ask them to leave (SendMessage, type shutdown_request) and close the team after "
-                "that, or set force."
+                f"{_names(here)}. Ask each to leave, and close the team when all have left: {_ways_to_ask(here)}. "
+                "Or set force to make them leave."
             )
         where = await desk.close()
         return Result(f"Closed team '{roster.team}'. All of it is archived in {where}")
@@ -86,6 +87,10 @@ def _here(desk: Desk) -> list[Member]:
 def _names(members: Sequence[Member]) -> str:
     names = ", ".join(member.name for member in members)
     return f"{names} {'is' if len(members) == 1 else 'are'} still here"
+
+
+def _ways_to_ask(members: Sequence[Member]) -> str:
+    return ", ".join(ask_to_leave(member.name) for member in members)
 
 
 def tools() -> Iterable[Tool]:
