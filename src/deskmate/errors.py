@@ -48,7 +48,12 @@ class TooLarge(BadRecord):
 
 
 class Refused(DeskmateError):
-    """A rule of the house said no; the text says which and what to do instead."""
+    """A rule of the house said no; the text says which and what to do instead.
+
+    `roster`: the record of the roster by which the text says who is on the team, if it does.
+    """
+
+    roster: int | None = None
 
 
 class UnknownRecipient(Refused):

@@ -370,7 +370,9 @@ def test_who_came_and_went_unseen_is_no_news() -> None:
 def test_the_lines_are_bounded_however_many_came() -> None:
     team = roster(*(Joined(name=f"m{number}", role="r" * 10_000, at=0) for number in range(100)))
     text = comings(team, tasks.EMPTY, 1, "zoe")
-    assert text.splitlines()[40:] == ["… and 60 more joined the team."]
+    assert text.splitlines()[40:] == [
+        '… and 60 more joined the team. To see all: read_file(path=".teams/t/config.json").'
+    ]
     assert len(text) < 10_000
 
 

@@ -2,23 +2,29 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import pytest
 
+from deskmate.core import rosters
+from deskmate.core.compaction import summary_text
 from deskmate.core.entries import Compacted, Noticed
 from deskmate.core.frames import SUMMARY, framed
-from deskmate.core.members import Idle
+from deskmate.core.members import Idle, Joined, Left
 from deskmate.core.messages import Envelope, PlanRequest, PlanResponse
-from deskmate.core.names import LEAD
+from deskmate.core.names import LEAD, log
 from deskmate.core.policy import Mode
 from deskmate.core.prompts import CallBlock, Passage, Prompt, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
+from deskmate.core.records import Record
 from deskmate.core.rendering import SUMMARISED
-from deskmate.models.scripted import Step
+from deskmate.core.tasks import Created
+from deskmate.models.scripted import Speak, Step
+from deskmate.stores.memory import MemoryStore
 from deskmate.testing import ScriptedModel
 from deskmate.testing.knowledge import Uninformed, take_found, violations
-from deskmate.testing.truth import Truth, truth_of
-from tests.runtime import until
-from tests.runtime.desks import Floor, uses
+from deskmate.testing.truth import History, Truth, truth_of
+from tests.runtime import Meddled, nothing, until
+from tests.runtime.desks import Floor, last_told, uses
 from tests.runtime.scenes import STOP, scene
 
 pytestmark = [pytest.mark.anyio]
@@ -122,10 +128,10 @@ def noticed(asked: Asked, *notices: Noticed) -> Asked:
     return told(prompt, *(notice.text for notice in notices)), replace(truth, entries=entries)
 
 
-def summed_up(prompt: Prompt, truth: Truth, summary: str) -> Asked:
-    """Return a prompt in which a summary stands for all that came before."""
+def summed_up(prompt: Prompt, truth: Truth, summary: str, roster: int | None = None) -> Asked:
+    """Return a prompt in which a summary stands for all that came before, made from a record of the roster."""
     text = f"{SUMMARISED}\n{framed(SUMMARY, summary)}"
-    entry = Compacted(upto=truth.entries[-1][0], summary=summary)
+    entry = Compacted(upto=truth.entries[-1][0], summary=summary, roster=roster)
     told_since = replace(truth, entries=[*truth.entries, (truth.entries[-1][0] + 1, entry)])
     return replace(prompt, passages=(Told((TextBlock(text),)),)), told_since
 
@@ -184,6 +190,66 @@ async def test_a_team_that_a_summary_forgets_is_found() -> None:
     forgets, knows = "I led bob.", "I led bob.\n\nOn your team now:\n- bob (tester): idle"
     assert "K1" in found(summed_up(prompt, truth, forgets))
     assert "K1" not in found(summed_up(prompt, truth, knows))
+
+
+@pytest.mark.behaviour("K1", "K7")
+@pytest.mark.parametrize(
+    ("line", "flaw"),
+    [
+        ("- bob (tester): idle", ""),
+        ("- bob (tester): working", "the summary says that bob is working, and it was idle then"),
+        ("- bob (tester): left", "the summary says that bob is left, and it was idle then"),
+        ("- bob (baker): idle", "bob was on the team, and the summary has no line with its status"),
+        ("- bob: idle", "the summary names bob without its role: - bob: idle"),
+        ("- bob (tester)", "bob was on the team, and the summary has no line with its status"),
+        ("- … and 1 more members. Ask somebody.", "bob was on the team, and the summary has no line with its status"),
+        ('- … and 1 more members. To see all: read_file(path="x").', ""),
+    ],
+)
+async def test_a_summary_that_tells_of_the_team_what_was_not_so_is_found(line: str, flaw: str) -> None:
+    prompt, truth = (await lead_asked())[6]
+    asked = summed_up(prompt, truth, f"I led bob.\n\nOn your team now:\n{line}", truth.roster.number)
+    assert (f"K1: {flaw}" in violations(*asked)) if flaw else (violations(*asked) == [])
+
+
+@pytest.mark.behaviour("K1", "K7")
+async def test_a_member_that_left_since_a_summary_and_of_which_no_notice_tells_is_found() -> None:
+    prompt, truth = (await lead_asked())[6]
+    number = truth.roster.number
+    summary = "I led bob.\n\nOn your team now:\n- bob (tester): idle"
+    prompt, truth = summed_up(prompt, truth, summary, number)
+    left = Record(number + 1, Left(name="bob", reason="done", at=2.0).body())
+    after = rosters.fold(truth.roster, [left])
+    history = replace(truth.history, roster=[*truth.history.roster, left])
+    unaware = replace(truth, roster=after, history=history)
+    # It could not know of that yet.
+    assert violations(prompt, unaware) == []
+    untold = replace(unaware, memory=replace(truth.memory, noticed=(number + 1, 0)))
+    assert violations(prompt, untold) == [
+        "K1: bob has left, the summary lists it, and no notice since says that it left"
+    ]
+    told_since = noticed((prompt, untold), Noticed(text="Since you last looked:\nbob left (done)", roster=number + 1))
+    assert violations(*told_since) == []
+
+
+@pytest.mark.behaviour("K1", "K7")
+async def test_a_team_that_is_too_large_for_a_list_is_told_if_the_list_says_how_to_see_the_rest() -> None:
+    prompt, truth = (await lead_asked())[6]
+    number, last = truth.roster.number, truth.memory
+    many = [Joined(name=f"m{n}", role="worker", at=2.0, cause=f"lead:90.{n}").body() for n in range(120)]
+    items = [Record(number + place, body) for place, body in enumerate(many, 1)]
+    truth = replace(
+        truth,
+        roster=rosters.fold(truth.roster, items),
+        history=replace(truth.history, roster=[*truth.history.roster, *items]),
+    )
+    summary = summary_text("I led them.", last, truth.entries, truth.board, truth.roster)
+    asked = summed_up(prompt, truth, summary, truth.roster.number)
+    assert violations(*asked) == []
+    without_tool = replace(asked[0], tools=tuple(tool for tool in asked[0].tools if tool.name != "read_file"))
+    assert [flaw for flaw in violations(without_tool, asked[1]) if flaw.startswith("K1")]
+    uncounted = changed(asked[0], lambda text: text.replace("… and 21 more members", "… and 20 more members"))
+    assert [flaw for flaw in violations(uncounted, asked[1]) if flaw.startswith("K1")]
 
 
 @pytest.mark.behaviour("K2")
@@ -254,6 +320,31 @@ async def test_advice_to_write_to_somebody_who_left_is_found() -> None:
 
 
 @pytest.mark.behaviour("K5")
+async def test_who_is_on_the_team_is_judged_as_of_the_record_at_which_it_was_told() -> None:
+    watched = Watched(
+        [
+            uses("Task", name="bob", role="tester", prompt="test it"),
+            uses("SendMessage", recipient="bbo", content="begin"),
+            "I see.",
+        ]
+    )
+    wire = Meddled(MemoryStore())
+    floor = await Floor.opened(watched.model(), attended=True, store=wire)
+    # The result is recorded, and in the same moment bob leaves.
+    leaves = partial(floor.office.roster.leave, "bob", "done", heard=0)
+    wire.at("before append", log(LEAD), *[nothing] * 7, leaves)
+    async with floor.playing("begin"):
+        await until(lambda: len(watched.asked) == 3)
+    prompt, truth = watched.asked[2]
+    (refusal,) = [text for text in last_told(prompt) if "is not on this team" in text]
+    assert refusal.endswith("On the team: lead, bob, user.")
+    assert not truth.roster.here("bob")
+    assert violations(prompt, truth) == []
+    planted = changed(prompt, lambda text: text.replace("On the team: lead, bob, user", "On the team: lead, user"))
+    assert found((planted, truth)) == ["K5"]
+
+
+@pytest.mark.behaviour("K5")
 async def test_a_request_that_nobody_made_is_found() -> None:
     asked = (await alice_asked())[1]
     assert found(noticed(asked, Noticed(text="Answer request lead:99.0 now."))) == ["K5"]
@@ -263,6 +354,72 @@ async def test_a_request_that_nobody_made_is_found() -> None:
 async def test_mail_that_was_said_to_be_sent_and_was_not_is_found() -> None:
     prompt, truth = (await lead_asked())[2]
     assert found((prompt, replace(truth, letters={}))) == ["K6"]
+
+
+@pytest.mark.behaviour("K6")
+@pytest.mark.parametrize(
+    "call",
+    [
+        uses("SendMessage", recipient="bob", content="begin"),
+        uses("SendMessage", type="broadcast", content="begin"),
+        uses("SendMessage", type="shutdown_request", recipient="bob"),
+        uses("SendMessage", type="plan_approval_response", recipient="bob", request_id="bob:3.0", approve=True),
+    ],
+    ids=["message", "broadcast", "shutdown", "answer"],
+)
+async def test_every_kind_of_mail_that_was_not_sent_is_found(call: Speak) -> None:
+    watched = Watched([uses("Task", name="bob", role="tester", prompt="test it"), "I wait.", call, "I see."])
+    floor = await Floor.opened(watched.model(), attended=True)
+    async with floor.playing("begin"):
+        await until(lambda: len(watched.asked) == 2)
+        await floor.send(PlanRequest(request_id="bob:3.0", content="I test it."), sender="bob")
+        await until(lambda: len(watched.asked) == 4)
+    prompt, truth = watched.asked[3]
+    assert violations(prompt, truth) == []
+    assert "K6" in found((prompt, replace(truth, letters={})))
+
+
+@pytest.mark.behaviour("K6")
+async def test_a_plan_that_was_not_sent_is_found() -> None:
+    watched = Watched([uses("ExitPlanMode", plan="I write it."), "I wait."])
+    async with scene(watched.model(), plan=True, attended=True):
+        await until(lambda: len(watched.asked) == 2)
+    prompt, truth = watched.asked[1]
+    assert violations(prompt, truth) == []
+    assert found((prompt, replace(truth, letters={}))) == ["K6"]
+
+
+@pytest.mark.behaviour("K6")
+async def test_an_answer_to_a_shutdown_request_that_was_not_sent_is_found() -> None:
+    refuse = uses("SendMessage", type="shutdown_response", request_id=STOP, approve=False, content="not yet")
+    watched = Watched(["Begun.", "Working.", refuse, "I go on."])
+    async with scene(watched.model(), attended=True) as played:
+        await until(lambda: len(watched.asked) == 1)
+        await played.floor.office.board.create(LEAD, "parse")
+        await until(lambda: len(watched.asked) == 2)
+        await played.ask()
+        await until(lambda: len(watched.asked) == 4)
+    prompt, truth = watched.asked[3]
+    assert violations(prompt, truth) == []
+    assert found((prompt, replace(truth, letters={}))) == ["K6"]
+
+
+@pytest.mark.behaviour("K6")
+async def test_a_task_that_is_said_to_be_created_and_is_not_is_found() -> None:
+    asked = await lead_asked()
+    prompt, truth = asked[3]
+    assert found((prompt, replace(truth, board=asked[2][1].board))) == ["K6"]
+    assert found((changed(prompt, lambda text: text.replace("Created #1", "There is #1")), truth)) == ["K6"]
+
+
+@pytest.mark.behaviour("K6")
+@pytest.mark.parametrize(
+    "line", ['bob completed task #1 by lead "parse"', 'task #1 by lead [in progress] "parse" @bob']
+)
+async def test_a_notice_of_a_task_that_was_not_so_is_found(line: str) -> None:
+    asked = (await lead_asked())[3]
+    truth = replace(asked[1], history=History(board=[Record(1, Created(by=LEAD, at=0.0, task=1, subject="p").body())]))
+    assert "K6" in found(noticed((asked[0], truth), Noticed(text=line, roster=1, board=1)))
 
 
 @pytest.mark.behaviour("K6")

@@ -55,3 +55,8 @@ def ways_to_end(number: int) -> str:
     done = call_text("TaskUpdate", taskId=number, status="completed")
     undone = call_text("TaskUpdate", taskId=number, status="pending")
     return f"When it is done: {done}. If you cannot do it: {undone}."
+
+
+def see_team(team: str) -> str:
+    """Return how an agent sees all members of a team that is too large for a list."""
+    return f"To see all: {call_text('read_file', path=f'.teams/{team}/config.json')}."

@@ -127,7 +127,7 @@ class Did(Fact):
     knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
     finished or gave up (none); `board` is the record of the board up to which it knows their words. `framed`: the text
     holds frames that our own tool made, all else in it escaped. `lines`: how many lines a command printed, if the text
-    has not all of them.
+    has not all of them. `roster`: the record of the roster by which the text says who is on the team.
     """
 
     type: Literal["did"] = "did"
@@ -144,6 +144,7 @@ class Did(Fact):
     board: int | None = None
     framed: bool | None = None
     lines: int | None = None
+    roster: int | None = None
 
 
 class Asked(Fact):

@@ -3,7 +3,7 @@
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """
 
-from deskmate.core.call_texts import hand_in_plan, ways_to_end, write_to
+from deskmate.core.call_texts import hand_in_plan, see_team, ways_to_end, write_to
 from deskmate.core.entries import Took
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
@@ -138,8 +138,9 @@ def comings(roster: Roster, board: Board, since: int, me: str) -> str:
     others = [member for member in roster.teammates if member.name != me]
     joined = [member for member in others if member.here and member.since > since]
     gone = [member for member in others if not member.here and member.status.number > since >= member.since]
-    came = _first([f"{_with_role(member)} joined the team." for member in joined], "more joined the team.")
-    went = _first([f"{_with_role(member)} left the team." for member in gone], "more left the team.")
+    all_ = see_team(roster.team)
+    came = _first([f"{_with_role(member)} joined the team." for member in joined], f"more joined the team. {all_}")
+    went = _first([f"{_with_role(member)} left the team." for member in gone], f"more left the team. {all_}")
     orphans = orphans_text(roster, board, since, [me])
     return "\n".join([*came, *went, *([orphans] if orphans else [])])
 

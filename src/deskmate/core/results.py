@@ -27,6 +27,7 @@ class Result:
     board: int | None = None
     framed: bool = False
     lines: int | None = None
+    roster: int | None = None
 
     def did(self, call: str) -> Did:
         """Return the entry that gives a call this result."""
@@ -44,4 +45,5 @@ class Result:
             board=self.board,
             framed=self.framed or None,
             lines=self.lines,
+            roster=self.roster,
         )

@@ -5,10 +5,11 @@ A summary of its conversation ends with this, so that no summary can lose it; to
 
 from collections.abc import Mapping
 
-from deskmate.core.call_texts import ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
 from deskmate.core.handshakes import Plan
 from deskmate.core.members import Member, Roster
 from deskmate.core.memory import Memory
+from deskmate.core.names import LEAD
 from deskmate.core.news import taken
 from deskmate.core.tasks import Board, Status, Task, authored_line, one_line
 from deskmate.core.work_mode import mode_text
@@ -32,8 +33,9 @@ def team_lines(name: str, roster: Roster) -> list[str]:
     """Return a line for each other agent on the team: name, role, status. Nothing for one that is not a member."""
     if name not in roster.members:
         return []
-    others = [member for member in roster.members.values() if member.here and member.name != name]
-    return _first([_member_line(member) for member in others], "more members")
+    lines = [_member_line(member) for member in roster.members.values() if member.here and member.name != name]
+    # A lead that delegates has no tool to see the rest.
+    return lines if name == LEAD and roster.delegate else _first(lines, f"more members. {see_team(roster.team)}")
 
 
 def _member_line(member: Member) -> str:

@@ -215,7 +215,12 @@ class Board:
     async def _give(self, owner: str, make: _Make, cause: str | None) -> BoardEvent | None:
         """Change the board in favour of an owner; raise TaskRefused, naming who is here, where it is not."""
         roster = await self._roster.refresh()
-        made = await self._change(lambda board: recipient_refusal(roster, owner) or make(board), cause)
+        unknown = recipient_refusal(roster, owner)
+        try:
+            made = await self._change(lambda board: unknown or make(board), cause)
+        except TaskRefused as error:
+            error.roster = roster.number if unknown else None
+            raise
         # Who leaves records it and then looks for tasks: either it finds this one, or it is seen to have left here.
         if not (await self._roster.refresh()).here(owner):
             await self.give_back(owner, note=f"{owner} left before it could begin")

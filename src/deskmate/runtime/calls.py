@@ -328,7 +328,9 @@ async def outcome(what: str, work: Awaitable[Result], redaction: Redaction) -> R
 async def _outcome(what: str, work: Awaitable[Result]) -> Result:
     try:
         return await work
-    except (ToolError, Refused, BadInput) as error:
+    except Refused as error:
+        return Result(str(error), ok=False, roster=error.roster)
+    except (ToolError, BadInput) as error:
         return Result(str(error), ok=False)
     except StoreError:
         # Not the tool's: nobody can go on from there.

@@ -132,7 +132,9 @@ class Mailbox:
         # A subagent hears a person's verdicts alone; it is here while who sent it is.
         verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
-            raise UnknownRecipient(why)
+            refusal = UnknownRecipient(why)
+            refusal.roster = roster.number
+            raise refusal
         self._check(envelope)
         return envelope
 

@@ -18,7 +18,9 @@ knowledge        what a model must be told, checked at each call
 truth            what the logs say then
 team_logs        the same, from files
 prompt_parts     which words of a prompt are ours
+team_facts       what is told of the team
 told_facts       whether what is told is so
+told_phrases     the phrases by which it is told
 scripted         ScriptedModel: says what it is told to, and checks what it was told
 caches           what a provider's cache would have read
 disks            files that forget at a power loss whatever was not synced

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from deskmate.core import boards, rosters
@@ -17,12 +18,13 @@ from deskmate.core.briefs import brief
 from deskmate.core.entries import Entry, Noticed, Said, Started, read_entry
 from deskmate.core.facts import Foreign
 from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Roster
+from deskmate.core.members import Member, Roster, Status
 from deskmate.core.memory import EMPTY as NOTHING
 from deskmate.core.memory import Memory, remember
-from deskmate.core.names import LEAD, USER
+from deskmate.core.names import LEAD, USER, is_call
 from deskmate.core.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.records import STAMP_KEYS, Item, Record
+from deskmate.core.roles import AgentType, Kind
 from deskmate.core.tasks import EMPTY as NO_TASKS
 from deskmate.core.tasks import Board
 from deskmate.errors import DeskmateError
@@ -83,7 +85,6 @@ class Asker:
 
     workspace: Path
     team: str
-    name: str
     log: LogFile
     entries: list[Numbered] = field(default_factory=list)
     memory: Memory = NOTHING
@@ -105,19 +106,43 @@ class Asker:
         return max(self.memory.noticed[0], self.before)
 
     @property
-    def system(self) -> str | None:
-        """The system prompt of this agent; nothing if its transcript does not say."""
+    def name(self) -> str:
+        """The name by which it began: a member's, or the call that a subagent serves."""
+        return self.memory.name
+
+    @property
+    def _started(self) -> Started | None:
         first = next((entry for _, entry in self.entries if not isinstance(entry, Noticed)), None)
+        return first if isinstance(first, Started) else None
+
+    @cached_property
+    def system(self) -> str | None:
+        """The system prompt of this agent; nothing if its transcript does not say. Look first."""
         try:
-            return brief(first.made_of) if isinstance(first, Started) else None
+            return brief(self._started.made_of) if self._started else None
         except DeskmateError:
             return None
+
+    def member(self, roster: Roster) -> Member | None:
+        """Return who this is; nothing for one that has left, or serves somebody who has."""
+        owner = roster.members.get(self.name.partition(":")[0])
+        if owner is None or not owner.here or not is_call(self.name):
+            return owner if owner and owner.here else None
+        tools = self._started.made_of.get("tools", ()) if self._started else ()
+        agent_type = AgentType.GENERAL if "edit_file" in tools else AgentType.EXPLORE
+        return Member(self.name, Kind.SUBAGENT, agent_type, "", "", None, Status("working"))
 
     def has_made(self, prompt: Prompt) -> bool:
         """Tell whether a prompt goes as far as the transcript: one of a process that was killed does not."""
         said = next((number for number, entry in reversed(self.entries) if isinstance(entry, Said) and entry.calls), 0)
         calls = list(_calls(prompt))
-        return not calls or calls[-1].startswith(f"call_{said}_")
+        if calls:
+            return calls[-1].startswith(f"call_{said}_")
+        # Subagents with the same job description differ in their job.
+        return not is_call(self.name) or any(text in str(prompt.passages[:1]) for text in self._job(said))
+
+    def _job(self, said: int) -> list[str]:
+        return [repr(self._started.prompt)[1:-1]] if self._started and not said else [""]
 
 
 @dataclass
@@ -142,7 +167,7 @@ class TeamLogs:
         self._forget()
 
     def _forget(self) -> None:
-        self._askers: dict[str, Asker | None] = {}
+        self._askers: dict[Path, Asker] = {}
         self._teams: dict[tuple[Path, str], Shared] = {}
         self._mailboxes: dict[Path, LogFile] = {}
 
@@ -155,15 +180,12 @@ class TeamLogs:
             return None
 
     def _look(self, prompt: Prompt) -> Truth | None:
-        if prompt.system not in self._askers:
-            self._askers[prompt.system] = _find(prompt.system)
-        asker = self._askers[prompt.system]
+        asker = self._asker(prompt)
         if asker is None:
             return None
-        asker.look()
-        team = self._team(asker.workspace, asker.memory.away or asker.team)
-        me = team.roster.members.get(asker.name)
-        if me is None or not me.here or not asker.has_made(prompt):
+        team = self._team(asker.workspace, self._away(asker) or asker.team)
+        me = asker.member(team.roster)
+        if me is None:
             return None
         wanted = written_to(prompt, team.roster)
         if asker.name == LEAD:
@@ -171,7 +193,36 @@ class TeamLogs:
         letters = {name: letters_in(self._mail(asker, name)) for name in wanted}
         upto = asker.joins_upto(team.roster)
         history = History(team.roster_log.items, team.board_log.items)
-        return Truth(me, asker.memory, asker.entries, team.roster, team.board, upto, letters, history)
+        before = asker.before or None
+        return Truth(me, asker.memory, asker.entries, team.roster, team.board, upto, letters, history, before)
+
+    def _asker(self, prompt: Prompt) -> Asker | None:
+        """Return the agent whose prompt this is, as it is now."""
+        known = [asker for asker in self._askers.values() if asker.system == prompt.system]
+        for asker in [*known, *self._new_askers(prompt.system)]:
+            asker.look()
+            if asker.has_made(prompt):
+                return asker
+        return None
+
+    def _new_askers(self, system: str) -> Iterator[Asker]:
+        """Yield the agents with this system prompt that were not known before."""
+        for workspace in map(Path, dict.fromkeys(_PATH.findall(system))):
+            teams, name = workspace / TEAMS, f"*{SUFFIX['log']}"
+            for path in (*teams.glob(f"*/{name}"), *teams.glob(f"*/subagents/{name}")):
+                team = path.relative_to(teams).parts[0]
+                if path not in self._askers and (asker := _begun(Asker(workspace, team, LogFile(path)))):
+                    self._askers[path] = asker
+                    if asker.system == system:
+                        yield asker
+
+    def _away(self, asker: Asker) -> str:
+        """Return the team that an agent works in away from home: a subagent, where the one it serves does."""
+        owner = asker.log.path.parents[1] / f"{asker.name.partition(':')[0]}{SUFFIX['log']}"
+        if is_call(asker.name) and owner in self._askers:
+            self._askers[owner].look()
+            return self._askers[owner].memory.away
+        return asker.memory.away
 
     def _team(self, workspace: Path, name: str) -> Shared:
         roster, board = workspace / TEAMS / name / "roster.jsonl", workspace / TASKS / name / "board.jsonl"
@@ -180,20 +231,15 @@ class TeamLogs:
         return team
 
     def _mail(self, asker: Asker, name: str) -> Sequence[Item]:
-        away = asker.memory.away or asker.team
+        away = self._away(asker) or asker.team
         team = (self._team(asker.workspace, away).roster.home or asker.team) if name == USER else away
         path = asker.workspace / TEAMS / team / f"{name}{SUFFIX['mail']}"
         return self._mailboxes.setdefault(path, LogFile(path)).read()
 
 
-def _find(system: str) -> Asker | None:
-    for workspace in map(Path, dict.fromkeys(_PATH.findall(system))):
-        for path in (workspace / TEAMS).glob(f"*/*{SUFFIX['log']}"):
-            asker = Asker(workspace, path.parent.name, path.name.removesuffix(SUFFIX["log"]), LogFile(path))
-            asker.look()
-            if asker.system == system:
-                return asker
-    return None
+def _begun(asker: Asker) -> Asker | None:
+    asker.look()
+    return asker if asker.system is not None else None
 
 
 def _entry(item: Item) -> Entry | None:

@@ -1,6 +1,6 @@
-"""Facts that a prompt tells, compared with the logs: statuses, tasks, mail that was sent, advice, and repeats.
+"""Facts that a prompt tells, compared with the logs: tasks, mail that was sent, advice, and repeats.
 
-The second half of `knowledge`: there stands what must be told, here that what is told is so.
+`knowledge` has what must be told, and this module that what is told is so. `team_facts` does both for the team.
 """
 
 import re
@@ -10,59 +10,23 @@ from pathlib import Path
 
 from deskmate.core.entries import Heard, Noticed, Took
 from deskmate.core.frames import message_text
-from deskmate.core.members import Roster
-from deskmate.core.names import is_call
+from deskmate.core.names import USER, is_call
 from deskmate.core.rendering import envelopes, told_texts
 from deskmate.core.roles import TOOLS, tools_of
 from deskmate.core.tasks import Board, line
-from deskmate.testing.prompt_parts import Part, PromptParts, names, own_words
+from deskmate.testing.prompt_parts import Part, PromptParts, names
+from deskmate.testing.team_facts import new_notices
+from deskmate.testing.told_phrases import created_told, here_told, statuses_told, tasks_told
 from deskmate.testing.truth import Truth, call_of
 
-_STATUS = re.compile(r"\b(working|idle|waiting|parked|left)\b")
-_TASK = re.compile(r'#(\d+) .*?\[(pending|in progress|completed|deleted)(?:, role "[^"]*")?\](?:.* @([\w-]+))?')
-_COMPLETED = re.compile(r"^#(\d+) \[completed\]|#(\d+) (?:is |was )?completed\b", re.MULTILINE)
-# A result that says it was delivered; what follows are the names.
-_SENT = re.compile(r"\b(?:sent|submitted) to |\basked |\btold |\bagreed\b|\brefused:")
 # Tools whose names are no common words.
 _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")
 # A sentence that says what cannot be used.
 _REFUSAL = re.compile(r"[^.\n]*\b(?:cannot use|does not work|have no)\b[^.\n]*")
 _ADDRESSED = re.compile(r"\b(?:[Aa]sk|[Tt]ell|[Ww]rite to|[Mm]essage|[Aa]nswer) (?:the )?'?([\w-]+)'?")
-_HERE = re.compile(r"\bOn the team: ([\w-]+(?:, [\w-]+)*)")
 _BLOB = re.compile(r"(?<!\S)(\S*blobs/[\w.-]+\w)")
 _REQUEST = re.compile(r"\brequest '?([\w-]+:\d+\.\d+)")
 _WORKSPACE = re.compile(r"(?<!\S)(/\S*[^\s.,;])")
-
-
-# -- K1 -------------------------------------------------------------------------------------------
-
-
-def statuses_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    """Yield each status in a new notice that the member did not have at the record the notice was made from."""
-    for notice in _news(parts, truth):
-        roster = truth.history.roster_at(notice.roster)
-        for name, word in _statuses(notice.text, roster):
-            member = roster.members[name]
-            if member.status.word != word:
-                yield f"a notice says that {name} is {word}, and it was {member.status.word} then"
-
-
-def _news(parts: PromptParts, truth: Truth) -> Iterator[Noticed]:
-    """Yield the notices about the team that are new in a prompt."""
-    new = {part.text for part in parts.parts if part.fresh and part.source == "notice"}
-    for _, entry in truth.told_since:
-        if isinstance(entry, Noticed) and entry.roster and new & set(told_texts(entry)):
-            yield entry
-
-
-def _statuses(text: str, roster: Roster) -> Iterator[tuple[str, str]]:
-    """Yield who has which status by a text: a line that begins with a name, and then the first status word."""
-    for one in own_words(text).splitlines():
-        name, _, rest = one.strip().removeprefix("- ").partition(" ")
-        name = name.rstrip(":,")
-        found = _STATUS.search(re.sub(r"\([^)]*\)", "", rest))
-        if name in roster.members and found:
-            yield name, found[1]
 
 
 # -- K5 -------------------------------------------------------------------------------------------
@@ -76,7 +40,7 @@ def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
         yield f"the system prompt speaks of {tool}, which this agent never has"
     for part, text in parts.new_sentences():
         yield from _missing_tools(parts, truth, part, text)
-        yield from _missing_names(truth, text)
+        yield from _missing_names(truth, part, text)
         yield from _missing_ids(parts, truth, part, text)
         yield from _missing_blobs(parts, text)
 
@@ -95,13 +59,17 @@ def _had_then(parts: PromptParts, truth: Truth, part: Part) -> set[str]:
     return {tool for mode in overtaken for tool in truth.tools_in(mode)}
 
 
-def _missing_names(truth: Truth, text: str) -> Iterator[str]:
-    advised = [found[1] for found in _ADDRESSED.finditer(text)]
-    advised += [name for found in _HERE.finditer(text) for name in found[1].split(", ")]
-    members = truth.roster.members
-    for name in advised:
-        if name in members and not truth.roster.here(name):
+def _missing_names(truth: Truth, part: Part, text: str) -> Iterator[str]:
+    for name in (found[1] for found in _ADDRESSED.finditer(text)):
+        if name in truth.roster.members and not truth.roster.here(name):
             yield f"{name} has left, and the model is told to write to it: {_shown(text)}"
+    number = truth.roster_of_result(part.call)
+    roster = truth.roster if number is None else truth.history.roster_at(number)
+    here = {USER, *(member.name for member in roster.members.values() if member.here)}
+    for told in here_told(text):
+        if told != here:
+            wrong = ", ".join(sorted(told ^ here))
+            yield f"the model is told who is on the team, and that is wrong for {wrong}: {_shown(text)}"
 
 
 def _missing_ids(parts: PromptParts, truth: Truth, part: Part, text: str) -> Iterator[str]:
@@ -130,32 +98,48 @@ def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
     for part in parts.parts:
         if part.fresh and part.source == "result" and part.ok:
             yield from _false_result(part, truth)
-    for notice in _news(parts, truth):
+    for notice in new_notices(parts, truth):
         yield from _false_tasks(notice, truth)
 
 
 def _false_result(part: Part, truth: Truth) -> Iterator[str]:
     call = call_of(part.call, truth.memory.name)
-    if part.tool in ("SendMessage", "ExitPlanMode") and call and _SENT.search(part.text):
-        first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
-        named = [name for name in (*truth.roster.members, "user") if names(first, name) and name != truth.me.name]
-        reached = [name for name in named if {call, f"{call}/{name}"} & truth.letters.get(name, {}).keys()]
-        if (named and not reached) or (first.startswith("sent to") and named != reached):
-            yield f"a result says {_shown(first)}, and {', '.join(sorted({*named} - {*reached}))} has no such mail"
-    if part.tool == "TaskUpdate":
-        for found in _COMPLETED.finditer(part.text):
-            task = truth.board.tasks.get(int(found[1] or found[2]))
-            if task is None or task.is_open:
-                yield f"a result says {_shown(found[0])}, and the board does not"
+    if part.tool in ("SendMessage", "ExitPlanMode") and call:
+        yield from _unsent(part, call, truth)
+    # What it did to the board of a team that the lead went away from since is not known here.
+    if part.tool in ("TaskCreate", "TaskUpdate") and not truth.has_moved:
+        yield from _false_task(part, truth)
+
+
+def _unsent(part: Part, call: str, truth: Truth) -> Iterator[str]:
+    """Yield a result of a call that must have sent mail, if nobody it names has it."""
+    first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
+    got = [name for name, letters in truth.letters.items() if {call, f"{call}/{name}"} & letters.keys()]
+    named = {name for name in (*truth.roster.members, USER) if names(first, name) and name != truth.me.name}
+    missed = named - {*got} if first.startswith("sent to") else named
+    if not got or (first.startswith("sent to") and missed):
+        yield f"a result says {_shown(first)}, and {', '.join(sorted(missed)) or 'nobody'} has no such mail"
+
+
+def _false_task(part: Part, truth: Truth) -> Iterator[str]:
+    told = [(id_, "") for id_ in [created_told(part.text)] if id_] if part.tool == "TaskCreate" else []
+    told += list(tasks_told(part.text.partition("\n")[0])) if part.tool == "TaskUpdate" else []
+    if not told:
+        yield f"a result of {part.tool} does not say which task it is about: {_shown(part.text)}"
+    for id_, status in told:
+        task = truth.board.tasks.get(id_)
+        # Others may have gone on with a task that is open.
+        if task is None or (status in ("completed", "deleted") and task.is_open):
+            yield f"a result says {_shown(part.text)}, and the board does not"
 
 
 def _false_tasks(notice: Noticed, truth: Truth) -> Iterator[str]:
     board = truth.history.board_at(notice.board)
     for one in notice.text.splitlines():
-        found = _TASK.search(one)
-        task = board.tasks.get(int(found[1])) if found else None
-        if found and (task is None or task.status.replace("_", " ") != found[2]):
-            yield f"a notice says {_shown(one)}, and the board did not then"
+        for id_, status in tasks_told(one):
+            task = board.tasks.get(id_)
+            if task is None or task.status.replace("_", " ") != status:
+                yield f"a notice says {_shown(one)}, and the board did not then"
 
 
 # -- K8 -------------------------------------------------------------------------------------------
@@ -166,7 +150,7 @@ def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
     yield from _mail_twice(parts, truth)
     yield from _tasks_twice(truth)
     notices = truth.notices_of_this_team()
-    news = list(map(id, _news(parts, truth)))
+    news = list(map(id, new_notices(parts, truth)))
     for place, notice in enumerate(notices):
         for earlier in notices[:place] if id(notice) in news else ():
             yield from _lines_twice(earlier, notice, truth)
@@ -202,10 +186,10 @@ def _lines_twice(earlier: Noticed, notice: Noticed, truth: Truth) -> Iterator[st
     for one in notice.text.splitlines():
         if one not in told:
             continue
-        for name, _ in _statuses(one, roster):
-            if roster.members[name].status.number <= earlier.roster:
-                yield f"the model is told again, and nothing changed: {_shown(one)}"
-        if (found := _TASK.search(one)) and _same_task(old_board, new_board, int(found[1])):
+        members = [roster.members[name] for name, _ in statuses_told(one, roster.members) if name in roster.members]
+        if any(member.status.number <= earlier.roster for member in members):
+            yield f"the model is told again, and nothing changed: {_shown(one)}"
+        if any(_same_task(old_board, new_board, id_) for id_, _ in tasks_told(one)):
             yield f"the model is told again, and nothing changed: {_shown(one)}"
 
 

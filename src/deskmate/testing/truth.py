@@ -57,7 +57,8 @@ class Truth:
     """What is so when a model is asked.
 
     `joins_upto`: the asker has had the time to learn who joined up to this record of the roster. `letters`: the mail
-    of those it wrote to, by recipient and id. `history` is there if something new is told of the team.
+    of those it wrote to, by recipient and id. `history` is there if the prompt may tell something of the team.
+    `asked_before`: the record of the roster when the same agent asked before, if the prompt may be older than `roster`.
     """
 
     me: Member
@@ -68,6 +69,7 @@ class Truth:
     joins_upto: int
     letters: Mapping[str, Mapping[str, Envelope]] = field(default_factory=dict)
     history: History = field(default_factory=History)
+    asked_before: int | None = None
 
     @property
     def on_a_team(self) -> bool:
@@ -86,6 +88,28 @@ class Truth:
             (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < upto), default=0
         )
 
+    @property
+    def summary_of_this_team(self) -> int | None:
+        """The record of the roster that the last summary tells of; nothing if that is not known, or of another team."""
+        found: int | None = None
+        for _, entry in self.entries:
+            if isinstance(entry, Compacted):
+                found = entry.roster
+            elif isinstance(entry, Noticed) and entry.away is not None:
+                found = None
+        return found
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the asker, a lead, went to another team since its model last spoke."""
+        return any(isinstance(entry, Noticed) and entry.away is not None for _, entry in self.told_since)
+
+    def roster_of_result(self, wire_id: str) -> int | None:
+        """Return the record of the roster that a result tells of, by the id of its call in a prompt."""
+        call = call_of(wire_id, self.memory.name)
+        dids = (entry for _, entry in self.entries if isinstance(entry, Did) and entry.call == call)
+        return next((did.roster for did in dids), None)
+
     def was_open_in_summary(self, id_: str, planner: str) -> bool:
         """Tell whether a plan was settled only after the asker's last summary, which may call it open."""
         dids = (entry for number, entry in self.entries if number > self._summed_up and isinstance(entry, Did))
@@ -100,11 +124,6 @@ class Truth:
         """Whether the first entry says where the asker works, and whether somebody attends."""
         started = next((entry for _, entry in self.entries if isinstance(entry, Started)), None)
         return bool(started and started.made_of.get("environment"))
-
-    @property
-    def delegates(self) -> bool:
-        """Whether this is a lead that leaves the work itself to others."""
-        return self.me.kind is Kind.LEAD and self.roster.delegate
 
     def tools_in(self, mode: WorkMode) -> tuple[str, ...]:
         """Return the tools that the asker has in a mode."""
@@ -169,9 +188,12 @@ def call_of(wire_id: str, member: str) -> str | None:
     return f"{member}:{found[1]}.{found[2]}" if found else None
 
 
-def has_team_news(entries: Sequence[Numbered]) -> bool:
-    """Tell whether something was told of roster or board that the model has not answered."""
-    return any(isinstance(entry, Noticed) and (entry.roster or entry.board) for _, entry in unanswered(entries))
+def tells_of_team(entries: Sequence[Numbered]) -> bool:
+    """Tell whether a summary, or something that the model has not answered, tells of roster or board."""
+    summed_up = any(isinstance(entry, Compacted) for _, entry in entries)
+    return summed_up or any(
+        isinstance(entry, Noticed | Did) and (entry.roster or entry.board) for _, entry in unanswered(entries)
+    )
 
 
 def planners(entries: Iterable[Numbered]) -> set[str]:
@@ -201,7 +223,7 @@ async def truth_of(prompt: Prompt, origin: Origin) -> Truth:
     if view.me.kind is Kind.LEAD:
         wanted |= planners(origin.entries) & view.roster.members.keys()
     letters = {name: letters_in(await origin.read(mail(name))) for name in sorted(wanted)}
-    news = has_team_news(origin.entries)
+    news = tells_of_team(origin.entries)
     history = History(await origin.read(ROSTER), await origin.read(BOARD)) if news else History()
     told_already = memory.informed or not (memory.owed or memory.demanded)
     joins_upto = memory.noticed[0] if told_already else view.roster.number

@@ -1,0 +1,118 @@
+"""K1: what a prompt tells of the team, compared with the roster.
+
+Every member is named with its role; each status that is told was so at the record it was told from: that of a notice,
+and that of a summary. A summary that has become false since is overtaken by a notice in the same context.
+"""
+
+from collections.abc import Iterator
+
+from deskmate.core.entries import Noticed
+from deskmate.core.frames import clean
+from deskmate.core.members import Member, Roster
+from deskmate.core.names import LEAD
+from deskmate.core.rendering import told_texts
+from deskmate.testing.prompt_parts import PromptParts, Section, names, plain
+from deskmate.testing.told_phrases import leaves_out_news, left_out, statuses_told
+from deskmate.testing.truth import Truth
+
+# So much of a role must be there.
+_BEGINNING = 100
+
+
+def members_untold(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield each member that nothing names with its role, but for those that a list leaves out and says how to see."""
+    if not truth.on_a_team or parts.was_cut:
+        return
+    others = [member for member in truth.roster.members.values() if member.name != truth.me.name and member.here]
+    untold = [member for member in others if _is_known(member, truth) and not _is_named(member, parts)]
+    if len(untold) > sum(left_out(text, parts.offered) for text in parts.about_the_team):
+        for member in untold:
+            role = f" ({plain(member.role)})" if member.role else ""
+            yield f"{member.name}{role} is on the team, and nothing names it with its role"
+
+
+def _is_known(member: Member, truth: Truth) -> bool:
+    """Tell whether the asker had the time to learn of a member. A lead knows whom it added by a call."""
+    if truth.me.name != LEAD:
+        return member.since <= truth.joins_upto
+    return member.name == LEAD or bool(member.joined and member.joined.cause)
+
+
+def _is_named(member: Member, parts: PromptParts) -> bool:
+    return any(_names_with_role(text, member) for text in parts.about_the_team)
+
+
+def _names_with_role(text: str, member: Member) -> bool:
+    role = plain(clean(member.role))[:_BEGINNING]
+    return names(text, member.name) and (not role or role in plain(text))
+
+
+# -- notices --------------------------------------------------------------------------------------
+
+
+def statuses_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield each status in a new notice that the member did not have at the record the notice was made from."""
+    for notice in new_notices(parts, truth):
+        roster = truth.history.roster_at(notice.roster)
+        for name, word in statuses_told(notice.text, roster.members):
+            if not _was(roster, name, word):
+                yield f"a notice says that {name} is {word}, and it was {_word_of(roster, name)} then"
+
+
+def new_notices(parts: PromptParts, truth: Truth) -> Iterator[Noticed]:
+    """Yield the notices about the team that are new in a prompt."""
+    new = {part.text for part in parts.parts if part.fresh and part.source == "notice"}
+    for _, entry in truth.told_since:
+        if isinstance(entry, Noticed) and entry.roster and new & set(told_texts(entry)):
+            yield entry
+
+
+def _was(roster: Roster, name: str, word: str) -> bool:
+    return name in roster.members if word == "joined" else _word_of(roster, name) == word
+
+
+def _word_of(roster: Roster, name: str) -> str:
+    return roster.members[name].status.word if name in roster.members else "not on the team"
+
+
+# -- the summary ----------------------------------------------------------------------------------
+
+
+def summaries_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
+    """Yield what the summary in a prompt says of the team that was not so, or is not so and no notice told."""
+    made = truth.summary_of_this_team
+    section = next((section for section in parts.sections if "your team" in section.title), None)
+    if not truth.on_a_team or made is None or section is None:
+        return
+    roster = truth.history.roster_at(made)
+    yield from _false_lines(section, roster, truth.me.name)
+    yield from _missing_lines(section, roster, truth.me.name, parts)
+    yield from _untold_since(section, roster, truth)
+
+
+def _false_lines(section: Section, roster: Roster, me: str) -> Iterator[str]:
+    for line in section.lines:
+        for name, word in statuses_told(line, roster.members):
+            if name == me or not _was(roster, name, word):
+                yield f"the summary says that {name} is {word}, and it was {_word_of(roster, name)} then"
+            elif not _names_with_role(line, roster.members[name]):
+                yield f"the summary names {name} without its role: {line}"
+
+
+def _missing_lines(section: Section, roster: Roster, me: str, parts: PromptParts) -> Iterator[str]:
+    told = {name for line in section.lines for name, _ in statuses_told(line, roster.members)}
+    here = [member.name for member in roster.members.values() if member.here and member.name != me]
+    missing = [name for name in here if name not in told]
+    if len(missing) > sum(left_out(line, parts.offered) for line in section.lines):
+        yield from (f"{name} was on the team, and the summary has no line with its status" for name in missing)
+
+
+def _untold_since(section: Section, roster: Roster, truth: Truth) -> Iterator[str]:
+    """Yield who is in the summary and left since, if the asker was told of the team up to then and not of that."""
+    notices = [notice.text for notice in truth.notices_of_this_team()]
+    gone = {name for text in notices for name, word in statuses_told(text, truth.roster.members) if word == "left"}
+    for name in {name for line in section.lines for name, _ in statuses_told(line, roster.members)}:
+        member = truth.roster.members[name]
+        told = roster.number < member.status.number <= truth.memory.noticed[0]
+        if not member.here and told and name not in gone and not any(map(leaves_out_news, notices)):
+            yield f"{name} has left, the summary lists it, and no notice since says that it left"
