@@ -7,14 +7,31 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from deskmate.core.prompts import CallBlock, Passage, Prompt, ResultBlock, Spoke, TextBlock, TextDelta, Told
+from deskmate.app import Feed
+from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
+from deskmate.app.session import Answer
+from deskmate.core.prompts import (
+    CallBlock,
+    Delta,
+    Passage,
+    Prompt,
+    Reply,
+    ResultBlock,
+    Spoke,
+    TextBlock,
+    TextDelta,
+    Told,
+)
+from deskmate.core.questions import Question
 from deskmate.demo import pacing
 from deskmate.demo.application import texts_in
 from deskmate.demo.pacing import Paced
@@ -23,6 +40,8 @@ from deskmate.demo.script import BETTER_PLAN, FIRST_PLAN, README_LEFT
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import ScriptedModel, Speak
 from deskmate.testing import FakeClock
+from deskmate.testing import ScriptedModel as CheckedModel
+from deskmate.testing.knowledge import take_found
 from tests.faces import Ended, environment
 
 SECONDS = 60
@@ -311,3 +330,54 @@ async def test_words_come_one_by_one_and_are_the_same_words() -> None:
     assert "".join(words) == "one two three"
     assert clock.slept == [pacing.THINKING_SECONDS, *[pacing.WORD_SECONDS] * len(words)]
     assert reply.blocks[0] == TextBlock("one two three")
+
+
+# -- what its models are told -----------------------------------------------------------------------
+
+
+class Absent:
+    """Nobody who could answer."""
+
+    patience_seconds = 0.0
+
+    async def ask(self, question: Question) -> Answer:
+        await anyio.sleep_forever()
+        raise AssertionError("nobody answers")
+
+    def told(self, question: Question, answer: Answer, by_person: bool) -> None:
+        assert not by_person
+
+
+class Unaware(CheckedModel):
+    """A model that is not told that the user is there."""
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
+        """Check a prompt without that sentence."""
+        async for piece in super().stream(replace(prompt, system=prompt.system.replace("The user is here", ""))):
+            yield piece
+
+
+async def played(place: Path, monkeypatch: pytest.MonkeyPatch, player: type[ScriptedModel]) -> Rehearsed:
+    """Play the demo in this process, with somebody else for its models."""
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    async with rehearsal(prepare(), Feed(), fast=True, player=player) as show:
+        with anyio.fail_after(SECONDS):
+            return await show.play(Absent())
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("demo", "K1", "K2", "K3", "K4", "K5", "K6", "K8")
+async def test_every_model_of_the_demo_is_told_what_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rehearsed = await played(tmp_path, monkeypatch, CheckedModel)
+    assert take_found() == []
+    assert rehearsed.passed
+
+
+@pytest.mark.anyio
+@pytest.mark.behaviour("K4")
+async def test_a_demo_whose_models_are_not_told_something_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rehearsed = await played(tmp_path, monkeypatch, Unaware)
+    assert take_found()[0] == "K4: that the user is there: true now, and the prompt does not say so"
+    assert rehearsed.outcome.end == "parked"

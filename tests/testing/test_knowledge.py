@@ -380,6 +380,18 @@ async def test_every_kind_of_mail_that_was_not_sent_is_found(call: Speak) -> Non
 
 
 @pytest.mark.behaviour("K6")
+async def test_a_broadcast_that_did_not_reach_somebody_it_names_is_found() -> None:
+    spawn = [uses("Task", name=name, role="tester", prompt="test it") for name in ("bob", "amy")]
+    watched = Watched([*spawn, uses("SendMessage", type="broadcast", content="begin"), "I see."])
+    floor = await Floor.opened(watched.model(), attended=True)
+    async with floor.playing("begin"):
+        await until(lambda: len(watched.asked) == 4)
+    prompt, truth = watched.asked[3]
+    assert violations(prompt, truth) == []
+    assert found((prompt, replace(truth, letters={"bob": truth.letters["bob"]}))) == ["K6"]
+
+
+@pytest.mark.behaviour("K6")
 async def test_a_plan_that_was_not_sent_is_found() -> None:
     watched = Watched([uses("ExitPlanMode", plan="I write it."), "I wait."])
     async with scene(watched.model(), plan=True, attended=True):

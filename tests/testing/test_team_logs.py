@@ -1,8 +1,11 @@
 """The fake provider finds the team of who asks, and complains of what the prompt does not tell."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,15 +13,17 @@ from deskmate.core.briefs import Environment, brief, made_of
 from deskmate.core.entries import Noticed, Said, Started
 from deskmate.core.members import Joined, PolicySet
 from deskmate.core.names import LEAD, USER
-from deskmate.core.roles import Kind, tools_of
+from deskmate.core.prompts import Prompt, TextBlock, Told
+from deskmate.core.roles import AgentType, Kind, tools_of
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.knowledge import Uninformed
+from deskmate.testing.knowledge import Uninformed, violations
 from deskmate.testing.scripts import Say
+from deskmate.testing.team_logs import TeamLogs
 from tests.providers.clients import ask_anthropic, ask_openai
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("K1")]
@@ -34,18 +39,20 @@ class Team:
         self.pen = Pen(store, FakeClock())
         self.roster = Roster(self.pen)
 
-    async def begin(self, name: str, kind: Kind) -> tuple[str, Transcript]:
+    async def begin(
+        self, name: str, kind: Kind, agent_type: AgentType = AgentType.GENERAL, job: str = "begin"
+    ) -> tuple[str, Transcript]:
         """Return the system prompt of a new agent, and its transcript."""
         makings = made_of(
             name=name,
             kind=kind,
             team="team",
             members={} if name == LEAD else {LEAD: ""},
-            tools=tools_of(kind, "general-purpose"),
+            tools=tools_of(kind, agent_type),
             environment=Environment(workspace=str(self.workspace)),
         )
         transcript = await Transcript.load(self.pen, name)
-        started = Started(name=name, prompt="begin", roster=self.roster.state.number, made_of=makings)
+        started = Started(name=name, prompt=job, roster=self.roster.state.number, made_of=makings)
         await transcript.record(started)
         return brief(makings), transcript
 
@@ -121,3 +128,71 @@ async def test_a_teammate_that_was_told_who_joined_is_no_complaint(team: Team) -
         messages = [{"role": "user", "content": notice}]
         await ask_anthropic(provider, stream=False, system=system, messages=messages)
     assert provider.complaints == []
+
+
+# -- subagents --------------------------------------------------------------------------------------
+
+
+def bash() -> Any:
+    return {"name": "bash", "description": "runs", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_subagent_that_is_offered_what_it_can_never_use_is_a_complaint(team: Team) -> None:
+    await team.begin(LEAD, Kind.LEAD)
+    system, _ = await team.begin("lead:3.0", Kind.SUBAGENT)
+    begin = [{"role": "user", "content": "begin"}]
+    provider = await FakeProvider([Say("Yes.")] * 3).__aenter__()
+    await ask_anthropic(provider, stream=False, system=system, messages=begin, tools=[bash()])
+    assert provider.complaints == []
+    create = {**bash(), "name": "TaskCreate"}
+    await ask_anthropic(provider, stream=False, system=system, messages=begin, tools=[create])
+    with pytest.raises(Uninformed):
+        await provider.__aexit__(None, None, None)
+    assert provider.complaints == ["request 1: K4: TaskCreate is offered, and every call of it is refused now"]
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_subagent_is_told_that_it_only_reads(team: Team) -> None:
+    system, _ = await team.begin("lead:3.0", Kind.SUBAGENT, AgentType.EXPLORE)
+    begin = [{"role": "user", "content": "begin"}]
+    async with FakeProvider([Say("Yes.")]) as provider:
+        await ask_anthropic(provider, stream=False, system=system, messages=begin)
+    assert provider.complaints == []
+    truth = TeamLogs().truth_of(provider.requests[0].prompt)
+    assert truth
+    assert (truth.me.kind, truth.me.agent_type) == (Kind.SUBAGENT, AgentType.EXPLORE)
+    forgets = replace(provider.requests[0].prompt, system=re.sub("read-only|only reads?", "careful", system))
+    assert "K4: that it is read-only: true now, and the prompt does not say so" in violations(forgets, truth)
+
+
+async def test_subagents_with_the_same_system_prompt_are_told_apart_by_their_job(team: Team) -> None:
+    system, one = await team.begin("lead:3.0", Kind.SUBAGENT, job="look at a")
+    same, other = await team.begin("lead:3.1", Kind.SUBAGENT, job="look at b")
+    assert system == same
+    logs = TeamLogs()
+    for transcript, job in ((one, "look at a"), (other, "look at b")):
+        truth = logs.truth_of(Prompt(system, (Told((TextBlock(job),)),), ()))
+        assert truth
+        assert truth.me.name == transcript.name
+
+
+# -- modes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.behaviour("K4")
+async def test_a_mode_that_is_set_after_a_prompt_was_made_is_no_complaint_and_at_the_next_step_one(team: Team) -> None:
+    system, transcript = await team.begin(LEAD, Kind.LEAD)
+    provider = await FakeProvider([Say("Yes.")] * 3).__aenter__()
+    await ask_anthropic(provider, stream=False, system=system)
+    await transcript.record(Said(text="Hello."))
+    await team.roster.permit(PolicySet(by=USER, attended=False, at=1.0))
+    await ask_anthropic(provider, stream=False, system=system)
+    assert provider.complaints == []
+    await transcript.record(Said(text="Hello."))
+    await ask_anthropic(provider, stream=False, system=system)
+    with pytest.raises(Uninformed):
+        await provider.__aexit__(None, None, None)
+    assert provider.complaints == [
+        "request 2: K4: that the user is there: not true now, and the prompt does not say so"
+    ]

@@ -121,8 +121,10 @@ def _commit(folder: Path) -> None:
 
 
 @asynccontextmanager
-async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIterator["Rehearsal"]:
-    """Open a team in a folder that was prepared. `fast`: without pauses to read in."""
+async def rehearsal(
+    folder: Path, feed: Feed, *, fast: bool = False, player: type[ScriptedModel] = ScriptedModel
+) -> AsyncIterator["Rehearsal"]:
+    """Open a team in a folder that was prepared. `fast`: without pauses to read in. `player`: plays the script."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
     # Where no agent of it looks: nothing is written outside of the folder.
     settings = Settings(file=folder / "settings.toml", state=folder / TEAMS, permission=Permission(allow=list(ALLOWED)))
@@ -139,7 +141,7 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
         await tell(office, GOAL)
         furniture = Furniture(
             team=teams.home,
-            models=partial(_model, office.pen.clock, fast),
+            models=partial(_model, player, office.pen.clock, fast),
             settings=settings,
             office=office,
             workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
@@ -153,9 +155,9 @@ async def rehearsal(folder: Path, feed: Feed, *, fast: bool = False) -> AsyncIte
             yield Rehearsal(session, furniture)
 
 
-def _model(clock: Clock, fast: bool, name: str | None) -> Model:
+def _model(player: type[ScriptedModel], clock: Clock, fast: bool, name: str | None) -> Model:
     """Return who plays every part. There is no other: `name` is not looked at."""
-    model = ScriptedModel(partial(play, PARTS), name=MODEL)
+    model = player(partial(play, PARTS), name=MODEL)
     return model if fast else Paced(model, clock)
 
 
