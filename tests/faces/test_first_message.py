@@ -1,6 +1,8 @@
 """A team begins with its first message: what never got that far, or never got an answer, leaves no team behind."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +37,36 @@ def test_a_screen_that_is_opened_and_left_leaves_no_trace(place: Place) -> None:
     assert "Nothing was said, so no team was kept." in parting
     assert "sync" not in parting
     assert place.teams == []
+
+
+def kill_screen(place: Place, *args: str) -> None:
+    with AtScreen(place, *args) as terminal:
+        terminal.see("to lead")
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.process.wait()
+
+
+def test_a_screen_that_was_killed_before_a_word_is_gone_at_the_next_start(place: Place) -> None:
+    kill_screen(place)
+    kill_screen(place, "--new-team", "web")
+    assert place.teams == ["web"]
+    assert "there is no team" in place.piped("", "resume").stderr
+    assert place.teams == []
+    kill_screen(place)
+    place.piped("hello\n")
+    assert place.teams == ["main"]
+    assert place.in_shell("deskmate teams").stdout.count("main") == 1
+
+
+def test_a_screen_that_is_open_before_a_word_keeps_its_team(place: Place) -> None:
+    with AtScreen(place) as terminal:
+        terminal.see("to lead")
+        place.piped("hello\n")
+        assert place.teams == ["main", "main-2"]
+        terminal.type("good morning\r")
+        terminal.see("I am here.")
+        terminal.leave()
+    assert place.teams == ["main", "main-2"]
 
 
 def test_a_conversation_of_commands_alone_leaves_the_last_team_the_last(place: Place) -> None:

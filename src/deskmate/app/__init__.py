@@ -21,6 +21,7 @@ confining    the sandbox that commands get, and when a run refuses to begin with
 discretion   the secrets that this process knows, and who may read its memory
 trusting     what the user approved of each workspace, and what counts by it
 definitions  notes, settings and skills of a workspace, found and read
+reservations names of teams that were taken and not used
 signing      by what a team is known to be the user's own
 places       which folder, which team
 

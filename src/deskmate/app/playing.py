@@ -18,6 +18,7 @@ from deskmate.app.places import known_team, open_store, spent_elsewhere, workspa
 from deskmate.app.signing import Signing
 from deskmate.app.trusting import consent_to
 from deskmate.config import DEFAULT_MODELS, Settings, load
+from deskmate.config.tables import Written
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
 from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
@@ -127,8 +128,7 @@ def in_processes(furniture: Furniture) -> ProcessLauncher:
 
 def _written(settings: Settings) -> dict[str, Any]:
     """Return settings as a file would have them."""
-    own = {"file", "state", "widest_mode", "warnings", "colour", "addresses"}
-    written = settings.model_dump(mode="json", exclude=own, exclude_none=True)
+    written = settings.model_dump(mode="json", include=set(Written.model_fields), exclude_none=True)
     for provider, model in DEFAULT_MODELS.items():
         if key := settings.provider_of(model).key:
             written[provider]["key"] = key.get_secret_value()

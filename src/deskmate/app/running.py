@@ -20,6 +20,7 @@ from deskmate.app.furnishing import Furniture, check_model, connected, furnished
 from deskmate.app.looking import SeenTask, see_tasks
 from deskmate.app.places import free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
 from deskmate.app.playing import in_processes
+from deskmate.app.reservations import give_up_abandoned
 from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams, permit
 from deskmate.app.trusting import NO_CONSENT, Consent
@@ -141,6 +142,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
     if not (attended and wanted.watched):
         refuse_unconfined(place, settings, sandbox, [mode])
+    await give_up_abandoned(Signing(settings.state, place))
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
         await _permit(teams.office, wanted, mode, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
@@ -156,6 +158,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
 async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
     """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
     place, settings = workspace_of(wanted.workspace), wanted.settings
+    await give_up_abandoned(Signing(settings.state, place), keep=wanted.team)
     begin = f" To begin a team with this name: --new-team {wanted.team}"
     asked = known_team(place, wanted.team, begin) if wanted.team else latest_team(place)
     Signing(settings.state, place).check(asked)

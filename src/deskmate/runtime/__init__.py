@@ -4,7 +4,7 @@ agent        listen, decide, do one thing, record it: start reading here
 mind         the prompt, the calls of the model, making room
 calls        running what a model asked for
 background   what goes on meanwhile
-cuts         what ends a step before it is done
+step_scope   what ends a step before it is done
 duties       what a member does for its team between two steps
 presence     what a member is seen doing
 office       what the agents of a process share

@@ -26,7 +26,6 @@ from deskmate.core.view import Origin, View
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls
-from deskmate.runtime.cuts import Cuts
 from deskmate.runtime.duties import Duties
 from deskmate.runtime.feed import Changed, Recorded
 from deskmate.runtime.groups import task_group
@@ -37,6 +36,7 @@ from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.mind import Mind
 from deskmate.runtime.office import Office
 from deskmate.runtime.presence import Presence
+from deskmate.runtime.step_scope import StepScope
 from deskmate.runtime.transcript import Transcript
 from deskmate.runtime.waits import Waits
 from deskmate.runtime.watch import Watch
@@ -56,7 +56,7 @@ class Agent:
         self._presence = Presence(office, transcript, None if subagent else self.name)
         self._bell = anyio.Event()
         self._waits = Waits(office.pen.clock)
-        self._cuts = Cuts(office, transcript, self._ring)
+        self._step = StepScope(office, transcript, self._ring)
         self._too_long = False
         self._focus: str | None = None
         self._starting = frozenset[str]()
@@ -131,7 +131,7 @@ class Agent:
                 self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand
             )
             self._tasks = tasks
-            watch = Watch(self._office, self._mailbox, self._cuts.by_mail, tasks)
+            watch = Watch(self._office, self._mailbox, self._step.by_mail, tasks)
             tasks.start_soon(watch.keep, self._transcript.memory.cursors)
             try:
                 end = await self._go_on(until_rest)
@@ -156,7 +156,7 @@ class Agent:
         while True:
             await self._listen()
             view = await self._view()
-            self._cuts.set_alarms(view, self._tasks)
+            self._step.set_alarms(view, self._tasks)
             action = decide(view)
             match action:
                 case Stop(reason=reason, agreed=agreed):
@@ -298,7 +298,7 @@ class Agent:
     async def _think(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
-            with self._cuts.cuttable() as scope:
+            with self._step.cuttable() as scope:
                 await self._mind.think(self._presence, origin)
             if scope.cancelled_caught:
                 await self._mind.keep_what_was_whole(time_is_up=self._office.purse.time_is_up)
@@ -309,17 +309,17 @@ class Agent:
 
     async def _act(self, ids: tuple[str, ...]) -> None:
         await self._presence.show("working")
-        with self._cuts.cuttable() as scope:
+        with self._step.cuttable() as scope:
             await self._calls.run(ids)
         if scope.cancelled_caught:
             # Those that were cut before they began are skipped by the next decision.
             left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
-            await self._calls.cut(tuple(left), self._cuts.why)
+            await self._calls.cut(tuple(left), self._step.why)
 
     async def _compact(self, origin: Origin) -> None:
         await self._presence.show("working")
         try:
-            with self._cuts.cuttable():
+            with self._step.cuttable():
                 await self._mind.compact(self._presence, origin, self._focus)
         except ModelError as error:
             await self._park(str(error))

@@ -13,10 +13,10 @@ from deskmate.core.names import is_command
 from deskmate.core.quiet import quiet
 from deskmate.core.roles import Kind
 from deskmate.core.view import View
-from deskmate.runtime.cuts import LAST_SECONDS
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
+from deskmate.runtime.step_scope import LAST_SECONDS
 from deskmate.runtime.transcript import Transcript
 from deskmate.texts import filled, text
 

@@ -1,4 +1,4 @@
-"""Cuts: what ends the step that an agent runs before the step is done.
+"""The step scope: what ends the step that an agent runs before the step is done.
 
 Three things do: an interrupt by the user, a shutdown request that nobody answered in time, and the end of the time
 that the run may take. `agent` above runs its steps in here; `watch` beside it tells of mail that cuts.
@@ -21,7 +21,7 @@ from deskmate.runtime.transcript import Transcript
 LAST_SECONDS = 10.0
 
 
-class Cuts:
+class StepScope:
     """What may cut the steps of one agent, and the alarms that wake it. `ring`: wakes the agent if it waits."""
 
     def __init__(self, office: Office, transcript: Transcript, ring: Callable[[], None]) -> None:

@@ -1,0 +1,45 @@
+"""Reservations: a team whose name a screen took and in which nothing was said.
+
+The process that took the name gives it up when it ends. If it was killed before, the next start does so here.
+"""
+
+import os
+from contextlib import closing, suppress
+
+from anyio import to_thread
+
+from deskmate.app.places import has_begun
+from deskmate.app.signing import Signing
+from deskmate.core import members, rosters
+from deskmate.core.names import LEAD, ROSTER
+from deskmate.errors import Held, StoreError
+from deskmate.stores.archive import archived_from, teams_from, teams_in
+from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.removal import remove_team
+
+
+async def give_up_abandoned(signing: Signing, keep: str | None = None) -> None:
+    """Remove the teams of this user in which nothing was ever said and whose process is gone, all but `keep`.
+
+    A team that cannot be read or removed is left alone.
+    """
+    for team in teams_in(signing.workspace):
+        if team != keep and _is_reserved(signing, team):
+            with suppress(Held, StoreError):
+                await _give_up(signing, team)
+
+
+def _is_reserved(signing: Signing, team: str) -> bool:
+    if not signing.signed(team) or has_begun(signing.workspace, team):
+        return False
+    return not teams_from(signing.workspace, team) and not archived_from(signing.workspace, team)
+
+
+async def _give_up(signing: Signing, team: str) -> None:
+    workspace = signing.workspace
+    with closing(JsonlStore.open(workspace, team)) as store:
+        async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
+            roster = rosters.fold(members.EMPTY, await store.read(ROSTER))
+            # Again, now that nobody else can play it: something may have been said meanwhile.
+            if _is_reserved(signing, team) and not roster.teammates and not roster.damaged:
+                await to_thread.run_sync(remove_team, workspace, team)
