@@ -132,7 +132,7 @@ WHO_MUST_KNOW = {
     "shutdown-request": ({Kind.LEAD}, r'SendMessage\(type="shutdown_request", recipient="NAME"\)'),
     "plans": (
         {Kind.LEAD},
-        r"type plan_approval_response, recipient NAME, request_id ID, and approve true; or approve false and content",
+        r"plan_approval_response, recipient NAME, request_id ID, and approve true\. To refuse it, set approve to false",
     ),
     "tasks-come": ({Kind.TEAMMATE}, r"Tasks come automatically"),
     "complete": ({Kind.TEAMMATE}, r"call TaskUpdate with taskId N and status completed"),
