@@ -77,5 +77,5 @@ def test_a_role_that_nobody_here_has_is_said_with_those_there_are() -> None:
 def test_a_task_for_anybody_on_a_team_of_readers_is_said_to_have_no_taker() -> None:
     team = roster(Joined(name="ann", agent_type=AgentType.EXPLORE, at=0))
     assert untaken_text(team, Task(1, "s")) == (
-        "Nobody here takes it by themselves: every teammate is read-only. Give it an owner or a role."
+        "No teammate takes it automatically, because every teammate is read-only. Give it an owner or a role."
     )
