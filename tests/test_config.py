@@ -348,9 +348,9 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
         ),
         (
             {**BOTH, "DESKMATE_MODEL": "llama3:8b"},
-            "which provider has the model 'llama3:8b' cannot be told; write anth",
+            "The provider of the model 'llama3:8b' is not known. Write anth",
         ),
-        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "which provider has the model 'ollama' cannot be told"),
+        ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The provider of the model 'ollama' is not known"),
         (
             {**BOTH, "DESKMATE_MODEL": "openai:"},
             "'openai:' names no model; write it behind the colon, as in openai:gpt",

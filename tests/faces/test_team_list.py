@@ -243,6 +243,11 @@ def test_what_cannot_be_removed_is_a_sentence(place: Path, env: Env, args: list[
 # -- pruning ----------------------------------------------------------------------------------------
 
 
+def test_prune_finds_nothing_to_remove_in_a_folder_without_teams(tmp_path: Path, env: Env) -> None:
+    end = at(tmp_path, "teams", "prune", "--yes", env=env)
+    assert (end.code, end.stdout) == (0, "There is nothing to remove.\n")
+
+
 def test_prune_removes_teams_without_an_answer_and_without_a_completed_task(place: Path, env: Env) -> None:
     founded(place, "empty")
     founded(told(founded(place, "unanswered"), "hello", "unanswered"), "done")

@@ -18,7 +18,7 @@ from deskmate.app.signing import Signing
 from deskmate.config import state_folder
 from deskmate.core.names import LEAD
 from deskmate.errors import Held, Refused
-from deskmate.stores.archive import archived_from, teams_from
+from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
 
@@ -36,6 +36,13 @@ class Removable:
     title: str
     open: tuple[str, ...]
     closed: tuple[str, ...]
+
+
+def has_teams(folder: Path | None) -> bool:
+    """Tell whether there is any team to remove."""
+    place = workspace_at(folder)
+    with telling(place):
+        return bool(teams_in(place))
 
 
 def removable(folder: Path | None, names: Iterable[str]) -> tuple[Removable, ...]:

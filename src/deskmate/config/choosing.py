@@ -40,8 +40,8 @@ def _asked(model: str, settings: Settings) -> str:
         raise BadSettings(f"'{model}' names no model; write it behind the colon, as in {DEFAULT_MODELS[provider]}")
     if name is None:
         raise BadSettings(
-            f"which provider has the model '{model}' cannot be told; write anthropic:{model} or openai:{model}, "
-            "the latter also for every server that speaks like OpenAI's"
+            f"The provider of the model '{model}' is not known. Write anthropic:{model} or openai:{model}. "
+            "Write openai: also for any other server with an API like OpenAI's"
         )
     if not settings.provider_of(name).reachable:
         provider = name.partition(":")[0]

@@ -89,7 +89,9 @@ def _options(command: Command) -> Command:
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
         click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
         click.option("--max-members", type=click.IntRange(min=0), help="Have at most this many teammates."),
-        click.option("--max-time", metavar="SECONDS", type=float, help="Stop after this time."),
+        click.option(
+            "--max-time", metavar="SECONDS", type=float, help="End the run after this time, with all that runs."
+        ),
         click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
         click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when this much is spent."),
         click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),

@@ -8,7 +8,7 @@ import anyio
 import click
 
 from deskmate import Refused
-from deskmate.app.cleanup import Removable, prunable, removable, remove
+from deskmate.app.cleanup import Removable, has_teams, prunable, removable, remove
 from deskmate.faces.cli.tables import note, put, warn
 from deskmate.faces.cli.texts import one_line
 
@@ -22,7 +22,7 @@ def remove_named(folder: Path | None, names: Sequence[str], *, asks: bool) -> in
 
 def prune(folder: Path | None, *, days: float | None, dry_run: bool, asks: bool) -> int:
     """Remove teams that nothing came of and, with `days`, old ones; with `dry_run` only list them."""
-    found, kept = prunable(folder, days)
+    found, kept = prunable(folder, days) if has_teams(folder) else ((), ())
     for why in kept:
         warn(why)
     if not found:
