@@ -1,7 +1,7 @@
 """The long fault runs and their figures: `python -m benchmarks.soak`.
 
-Progress goes to the standard error. The table goes to the standard output, in the form docs/promises.md has it. After
-Ctrl-C or SIGTERM the table says what was done until then. Everything is bounded and ends by itself.
+Progress goes to the standard error. The table goes to the standard output, in the form of docs/explanation/promises.md.
+After Ctrl-C or SIGTERM the table says what was done until then. Everything is bounded and ends by itself.
 """
 
 import argparse

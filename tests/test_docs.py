@@ -187,6 +187,7 @@ def test_the_snippets_of_a_page_run_one_after_another(path: Path, tmp_path: Path
 def test_the_pages_with_snippets_are_these() -> None:
     assert names(RUNNING) == [
         "README.md",
+        "README.zh.md",
         "docs/reference/formats/index.md",
         "docs/reference/models.md",
         "docs/reference/testing.md",
@@ -328,22 +329,22 @@ def test_the_projections_have_the_keys_of_their_page() -> None:
 
 
 def test_the_table_of_layers_is_the_one_that_is_enforced() -> None:
-    table = rows(section(page("explanation/design.md"), "Layers"))
-    assert {ticked(layer)[0]: set(ticked(may)) for layer, may, _ in table} == {
+    table = rows(section(page("explanation/design.md"), "Layers").partition("`deskmate` is the package")[0])
+    assert {ticked(layer)[0]: set(ticked(may)) for layer, may in table} == {
         layer: set(may) for layer, may in MAY_IMPORT.items()
     }
     package = ROOT / "src/deskmate"
-    standing = {path.stem for path in package.iterdir()} & MAY_IMPORT.keys() | {"deskmate"}
-    assert {ticked(layer)[0] for layer, _, state in table if state == "stands"} == standing
+    present = {path.stem for path in package.iterdir()} & MAY_IMPORT.keys() | {"deskmate"}
+    assert {ticked(layer)[0] for layer, _ in table} == present
 
 
-def test_the_rules_of_decide_stand_in_their_order() -> None:
+def test_the_rules_of_decide_are_in_their_order() -> None:
     table = rows(section(page("explanation/design.md"), "Remember and decide"))
     assert [ticked(row[0])[0] for row in table] == [rule.__name__.removeprefix("_") for rule in RULES]
 
 
 def test_every_promise_names_files_that_test_it() -> None:
-    for promise, _, where in rows(section(page("promises.md"), "Invariants")):
+    for promise, _, where in rows(section(page("explanation/promises.md"), "Invariants")):
         files = ticked(where)
         assert files, f"{promise} names no test"
         for name in files:

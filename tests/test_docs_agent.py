@@ -1,19 +1,14 @@
 """The pages about running an agent say what is so: tools, settings, options, exit codes and modes are the code's."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
-
-import click
 
 from deskmate.config import choose_fallback, loading
 from deskmate.config import tables as settings
 from deskmate.core.policy import Attempt, Effect, Mode, judge
 from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
-from deskmate.faces.cli.commands import deskmate
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
 from deskmate.faces.cli.run import EXIT_CODES, LEFT
-from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.tools import tools_for
 from tests.test_docs import page, rows, section, snippets, ticked
 
@@ -64,36 +59,15 @@ def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path:
     assert choose_fallback(loading.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
 
 
-def test_the_page_about_running_has_the_options_the_exit_codes_and_the_modes() -> None:
-    text = page("run.md")
-    options = {name for typed in ("run", "resume") for name in options_of(deskmate.commands[typed])}
-    assert set(names_in(section(text, "A run"))) == options
+def test_the_pages_about_outputs_and_permissions_have_the_exit_codes_and_the_modes() -> None:
     codes = {USAGE, UNUSABLE, INTERRUPTED, LEFT, *EXIT_CODES.values()}
-    assert {int(code) for code in names_in(section(text, "Exit codes"))} == codes
+    of_runs = section(page("reference/outputs.md"), "Exit codes").partition("For the commands")[0]
+    assert {int(code) for code in names_in(of_runs)} == codes
     table = [
         (ticked(row[0])[0], *(not cell.startswith("no") for cell in row[1:]))
-        for row in rows(section(text, "Permission"))
+        for row in rows(section(page("reference/permissions.md"), "Modes"))
     ]
     assert sorted(table) == sorted((mode, *_cells(mode)) for mode in Mode)
-
-
-def test_the_page_about_looking_has_every_command_with_its_options() -> None:
-    text = page("look.md")
-    found: dict[str, set[str]] = {}
-    for command in TEAM_COMMANDS:
-        if not isinstance(command, click.Group) or command.invoke_without_command:
-            found[str(command.name)] = options_of(command)
-        for part in command.commands.values() if isinstance(command, click.Group) else ():
-            found[f"{command.name}" if part.hidden else f"{command.name} {part.name}"] = options_of(part)
-    told = {
-        ticked(row[0])[0].partition(" [")[0]: {name for name in ticked(row[1]) if name.startswith("--")}
-        for row in rows(section(text, "The commands"))
-    }
-    assert {re.sub(r" [A-Z].*", "", name): options for name, options in told.items()} == found
-
-
-def options_of(command: click.Command) -> set[str]:
-    return {name for param in command.params for name in param.opts if name.startswith("--")}
 
 
 def _cells(mode: Mode) -> tuple[bool, ...]:

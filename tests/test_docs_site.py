@@ -1,10 +1,14 @@
-"""The checker of the built site finds what a page would load from another server."""
+"""The site has every page, and its checker finds what a page would load from another server."""
 
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from docs.site_check import problems, remote_loads
+from tests.test_docs import DOCS, ROOT
 
 
 @pytest.mark.parametrize(
@@ -42,3 +46,17 @@ def test_a_problem_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "good.html").write_text("<p>x</p>")
     (tmp_path / "bad.css").write_text("@import 'https://example.org/x.css';")
     assert list(problems(tmp_path)) == [f"{tmp_path / 'bad.css'}: loads https://example.org/x.css from another server"]
+
+
+def pages_of(nav: Any) -> Iterator[str]:
+    """Yield every page of a navigation, in order."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for part in nav.values() if isinstance(nav, dict) else nav:
+            yield from pages_of(part)
+
+
+def test_the_navigation_of_the_site_has_every_page_once() -> None:
+    nav = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]["nav"]
+    assert sorted(pages_of(nav)) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))

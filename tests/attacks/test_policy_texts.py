@@ -224,7 +224,9 @@ async def test_an_everyday_rule_allows_what_people_mean_by_it_and_no_more(rule: 
 
 DOCUMENTED = [
     pytest.param(rule, text, fits, id=f"{rule} {text}")
-    for rule, *cells in rows(page("reference/settings.md").partition("### Patterns for commands")[2].partition("##")[0])
+    for rule, *cells in rows(
+        page("reference/permissions.md").partition("## Patterns for commands")[2].partition("##")[0]
+    )
     for fits, cell in zip((True, False), cells, strict=True)
     for text in ticked(cell)
 ]
