@@ -325,14 +325,19 @@ def test_who_has_more_to_tell_than_fits_is_named_and_who_has_little_is_still_tol
     events = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
     team = roster(*(Joined(name=name, at=0) for name in names), *events)
     text = digest(team, board(created(1, by="user")), (101, 0))
-    (unsaid,) = [line for line in text.splitlines() if line.startswith("There is also news of ")]
     told = [name for name in names if f'{name} is idle: "{name} xx' in text]
-    assert unsaid.startswith(
-        f"There is also news of {', '.join(names[len(told) : len(told) + 40])} and {60 - len(told)} more. "
-    )
-    assert unsaid.endswith(" It is too long to show here. Ask them with SendMessage.")
+    short = [f"{name} is idle" for name in names[len(told) : len(told) + 40]]
     assert (0 < len(told) < 20, len(text) < 25_000) == (True, True)
+    assert f"\n{chr(10).join(short)}\n… and {60 - len(told)} more members changed. To see all: " in text
+    assert "What they said is too long to show here. Ask those who are here with SendMessage." in text
     assert text.splitlines()[-1] == 'task #1 by user [pending] "parse"'
+
+
+def test_who_left_is_told_also_when_the_news_is_too_long() -> None:
+    names = [f"m{number}" for number in range(30)]
+    said = [Idle(name=name, words=f"{name} {'x' * 2_000}", only_words=True, at=1) for name in names]
+    team = roster(*(Joined(name=name, at=0) for name in names), *said, Left(name="m29", at=2, reason="agreed"))
+    assert "\nm29 left\n" in digest(team, board(created(1, by="user")), (31, 0))
 
 
 def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:

@@ -139,11 +139,15 @@ def test_news_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
     assert left_out(comings(left, NO_TASKS, roster.number, "eve"), {"read_file"}) == 0
 
 
-def test_news_that_is_too_long_is_known_as_that() -> None:
-    long = [Idle(name="bob", words="x" * 2_000, only_words=True, at=3.0) for _ in range(10)]
-    others = [Joined(name=f"m{number}", at=2.0) for number in range(20)]
-    words = [Idle(name=f"m{number}", words="x" * 2_000, only_words=True, at=3.0) for number in range(20)]
-    assert leaves_out_news(digest(roster_of(*others, *long, *words), NO_TASKS, (2, 0)))
+@pytest.mark.parametrize(("size", "leaves_out"), [(20, False), (100, True)])
+def test_news_of_more_members_than_a_digest_lists_is_known_as_that(size: int, leaves_out: bool) -> None:
+    names = [f"m{number}" for number in range(size)]
+    words = [Idle(name=name, words="x" * 2_000, only_words=True, at=3.0) for name in names]
+    team = roster_of(*(Joined(name=name, at=2.0) for name in names), *words)
+    text = digest(team, NO_TASKS, (2, 0))
+    assert leaves_out_news(text) == leaves_out
+    told = dict(statuses_told(text, team.members))
+    assert (set(told.values()), len(told) == size) == ({"idle"}, not leaves_out)
 
 
 def test_who_is_on_the_team_is_read_in_a_refusal() -> None:

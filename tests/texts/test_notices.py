@@ -73,7 +73,7 @@ def test_what_a_digest_says_of_what_does_not_fit() -> None:
     spoken = [Idle(name=one.name, words="x" * 2_000, only_words=True, at=1) for one in many]
     work = [Created(by=USER, at=0, task=number, subject="parse") for number in range(1, 101)]
     whole = digest(roster_of(FOUNDED, *many, *spoken), board_of(*work), (1 + len(many), 0))
-    lines = [line for line in whole.splitlines() if line.startswith(("…", "There is"))]
+    lines = [line for line in whole.splitlines() if line.startswith(("…", "What they"))]
     compare("notices/digest-too-long", "\n".join(lines))
 
 

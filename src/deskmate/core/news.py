@@ -149,11 +149,6 @@ def _with_role(member: Member) -> str:
     return f"{member.name} ({one_line(member.role)})" if member.role else member.name
 
 
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _LINES} more" if len(names) > _LINES else ""
-    return ", ".join(names[:_LINES]) + more
-
-
 def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead, and how much did not."""
     lines = ["Since you last looked:", *_member_lines(roster, since[0]), *_task_lines(roster, board, since)]
@@ -176,7 +171,7 @@ def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bo
 
 
 def _member_lines(roster: Roster, since: int) -> list[str]:
-    lines, room, unsaid = list[str](), _NEWS, list[str]()
+    lines, room, unsaid = list[str](), _NEWS, list[Member]()
     for member in roster.teammates:
         news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since)]
         news += [verdict] if (verdict := _user_verdict(member, since)) else []
@@ -185,10 +180,15 @@ def _member_lines(roster: Roster, since: int) -> list[str]:
         if room >= 0:
             lines += news
         else:
-            unsaid.append(member.name)
+            unsaid.append(member)
     if unsaid:
-        lines.append(f"There is also news of {_some(unsaid)}. It is too long to show here. Ask them with SendMessage.")
+        lines += _first([_short_status(member) for member in unsaid], f"more members changed. {see_team(roster.team)}")
+        lines.append("What they said is too long to show here. Ask those who are here with SendMessage.")
     return lines
+
+
+def _short_status(member: Member) -> str:
+    return f"{member.name} is {member.status.word}" if member.here else f"{member.name} left"
 
 
 def _user_verdict(member: Member, since: int) -> str:

@@ -18,8 +18,8 @@ _TASK = re.compile(r'#(\d+) (?:by .*?)?\[(pending|in progress|completed|deleted)
 _ENDED = re.compile(r"[\w-]+ (completed|deleted) task #(\d+) ")
 _CREATED = re.compile(r"Created #(\d+) ")
 _HERE = re.compile(r"\bOn the team: ([\w-]+(?:, [\w-]+)*)")
-_CUT = re.compile(r"… and (\d+) more (?:members|joined the team)\b[^\n]*")
-_CUT_NEWS = re.compile(r"There is also news of .* too long to show|… and \d+ more left the team")
+_CUT = re.compile(r"… and (\d+) more (?:members\b(?! changed)|joined the team)[^\n]*")
+_CUT_NEWS = re.compile(r"… and \d+ more (?:members changed|left the team)")
 
 ATTENDED = "that the user is there"
 # How a prompt says that a mode is on, and that it is off.
