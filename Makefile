@@ -17,10 +17,11 @@ help: ## list the targets
 
 setup: $(STAMP) ## make .venv with everything in requirements.txt
 
-lint: setup ## check format, style and types
+lint: setup ## check format, style, types and spelling
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
+	.venv/bin/codespell docs README.md CONTRIBUTING.md CHANGELOG.md src/deskmate/texts
 
 test: setup ## run the tests
 	@$(PY) -m pytest -n auto --dist worksteal

@@ -42,9 +42,9 @@ Examples:
   deskmate answer
 
 \b
-Environment, over the settings file (deskmate/settings.toml in ~/.config):
+Environment (it overrides ~/.config/deskmate/settings.toml):
   ANTHROPIC_API_KEY, OPENAI_API_KEY    the key of a provider
-  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  a server of your own, such as Ollama
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
   DESKMATE_MODEL                       the model, as provider:model
   NO_COLOR                             set to anything: no colours
 """
@@ -53,16 +53,16 @@ EXIT_CODES_EPILOG = """
 \b
 Exit codes:
   0    answered, or handed in a plan in plan mode
-  1    the agent could not go on; the reason and how to resume are on stderr
+  1    the agent could not continue; stderr says why, and how to resume
   2    wrong usage or settings
-  3    the store, workspace or output cannot be used, or Deskmate itself erred
-  4    answered, but work is left; what it is, is on stderr
-  130  interrupted; how to resume is on stderr
+  3    the store, workspace or output cannot be used, or Deskmate failed
+  4    answered, but work is left; stderr says what
+  130  interrupted; stderr says how to resume
 """
 
 COMPLETION_EPILOG = """
 \b
-To have it in every new shell, once:
+Run this once to have it in every new shell:
   bash  echo 'eval "$(deskmate completion bash)"' >> ~/.bashrc
   zsh   echo 'eval "$(deskmate completion zsh)"' >> ~/.zshrc      # below compinit
   fish  echo 'deskmate completion fish | source' >> ~/.config/fish/config.fish
@@ -74,7 +74,7 @@ def _options(command: Command) -> Command:
         click.option(
             "--delegate/--no-delegate",
             default=None,
-            help="Let the lead only lead: files and commands are for its teammates.",
+            help="Make the lead leave files and commands to its teammates.",
         ),
         click.option(
             "--sandbox/--no-sandbox",
@@ -84,7 +84,7 @@ def _options(command: Command) -> Command:
         click.option(
             "--launcher",
             type=click.Choice(LAUNCHERS),
-            help="Play new teammates inline, in this process, or each in a process of its own.",
+            help="Run new teammates inline, in this process, or each in its own process.",
         ),
         click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
         click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
@@ -99,7 +99,7 @@ def _options(command: Command) -> Command:
             "--trust",
             "trusts",
             is_flag=True,
-            help="Use the notes, settings and skills of this folder as they are now, in this run alone.",
+            help="Trust the notes, settings and skills of this folder as they are now, for this run only.",
         ),
     ):
         command = option(command)
@@ -108,7 +108,7 @@ def _options(command: Command) -> Command:
 
 def _mode_option(words: str) -> Callable[[Command], Command]:
     return click.option(
-        "--permission-mode", type=click.Choice(MODES), help=f"What happens to calls that no rule settles. {words}"
+        "--permission-mode", type=click.Choice(MODES), help=f"Decide calls that no rule settles. {words}"
     )
 
 
@@ -136,8 +136,8 @@ def _headless_options(command: Command) -> Command:
 )
 @click.option("--plain", is_flag=True, help="Talk line by line. The default if there is no terminal.")
 @click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Continue this team.")
-@click.option("--new-team", metavar="NAME", help="Begin a team with this name. Default: main, main-2, ...")
-@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team that something was said to.")
+@click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team with a message.")
 @_mode_option("You may be asked.")
 @_options
 @click.pass_context
@@ -152,10 +152,10 @@ def deskmate(
     trusts: bool,
     **flags: object,
 ) -> int:
-    """Coding agents at the desks around you: talk to them, or give them a goal; they work in your folder.
+    """Talk to a team of coding agents, or give it a goal. The agents work in your folder.
 
-    Without a command you talk to the lead of a new team, in the terminal UI. WORDS are your first message: one text in
-    quotes, or everything after --. All options but -C are for this conversation; commands have their own.
+    Without a command, you talk to the lead of a new team in the terminal UI. WORDS are your first message: one text in
+    quotes, or everything after --. All options except -C apply to this conversation. Commands have their own.
     """
     ctx.meta["workspace"] = workspace
     if ctx.invoked_subcommand is not None:
@@ -216,8 +216,8 @@ def run(
 ) -> int:
     """Give a new team a GOAL, wait for its answer and print it.
 
-    Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, the answer alone to stdout; with
-    --output json one object, with stream-json one for everything that happens and then the result.
+    Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, and only the answer goes to stdout.
+    --output json prints one object, stream-json one for everything that happens and then the result.
     """
     words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
     if not words or not words.strip():
@@ -240,9 +240,9 @@ def run(
 def resume(
     ctx: click.Context, /, team: str | None, text: str | None, output: str, trusts: bool, **flags: object
 ) -> int:
-    """Go on with what a TEAM left open, and print the answer.
+    """Continue the work of a TEAM, and print the answer.
 
-    Without TEAM, the last one that something was said to. TEXT is said to it first; with - it is read from stdin.
+    TEAM defaults to the last team with a message. TEXT is said to it first. With -, TEXT is read from stdin.
     """
     words = from_stdin() if text == "-" else text
     with importing():
@@ -253,13 +253,13 @@ def resume(
 
 
 @deskmate.command()
-@click.option("--fast", is_flag=True, help="Without the pauses to read in.")
-@click.option("--tui", is_flag=True, help="On the screen of the terminal UI, where you can look around and answer.")
+@click.option("--fast", is_flag=True, help="Leave out the pauses for reading.")
+@click.option("--tui", is_flag=True, help="Show the demo in the terminal UI. You can look around and answer questions.")
 @click.pass_context
 def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
-    """Watch a rehearsed team at work, without a key or a network.
+    """Watch a scripted team at work, without a key or a network.
 
-    It moves a small application from REST to GraphQL in a new folder. Only the models' words are rehearsed; tools,
+    It moves a small application from REST to GraphQL in a new folder. Only the models' words are scripted. Tools,
     files, tests, tasks, mail and questions are real. Exits with 0 if the application's own tests pass at the end.
     """
     with importing():
@@ -274,9 +274,9 @@ def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
 @click.argument("shell", required=False, type=click.Choice(completing.SHELLS))
 @click.pass_context
 def completion(ctx: click.Context, /, shell: str | None) -> int:
-    """Print what lets a SHELL complete commands, options, teams, members and tasks.
+    """Print the script that completes commands, options, teams, members and tasks in a SHELL.
 
-    Without SHELL, for the one that the variable SHELL names.
+    SHELL defaults to the one that the variable SHELL names.
     """
     name = shell or Path(os.environ.get("SHELL", "")).name
     if name not in completing.SHELLS:

@@ -46,7 +46,7 @@ def _json_option(command: Command) -> Command:
 def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
     """List the teams here: title, state, tasks done, cost, and when each was last written to.
 
-    A team that nobody plays now is stopped. Its title is the start of the first message that you sent to it.
+    A team that no process runs is stopped. Its title is the start of the first message that you sent to it.
     """
     if ctx.invoked_subcommand is not None:
         if verbose or as_json:
@@ -65,8 +65,8 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
 def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
     """Remove the team NAME for good, with its board, mail and transcripts.
 
-    Teams that its lead founded from it, open or closed, go with it. A team that is being played, or that you did not
-    begin, is refused. The files that the team worked on stay. Exits with 1 if you do not say yes.
+    This also removes the teams that its lead founded from it, open or closed. A team that is running, or that you did
+    not start, is refused. The files that the team worked on stay. Exits with 1 if you do not say yes.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -82,7 +82,7 @@ def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
 def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -> int:
     """Remove the teams that no model ever answered and that completed no task.
 
-    With --days, also those to which nothing was written for N days. Exits with 1 if you do not say yes.
+    --days also removes teams to which nothing was written for N days. Exits with 1 if you do not say yes.
     """
     with importing():
         from deskmate.faces.cli import removal_command
@@ -121,9 +121,9 @@ class Board(Suggesting):
 
 @click.group(cls=Board)
 def board() -> None:
-    """Show the tasks of a TEAM and what holds each up, or change them by your own hand.
+    """Show the tasks of a TEAM and what blocks each of them, or change them.
 
-    Without TEAM, the last team that something was said to.
+    TEAM defaults to the last team with a message.
     """
 
 
@@ -132,7 +132,7 @@ def board() -> None:
 @_json_option
 @click.pass_context
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
-    """Show the tasks of a TEAM; without it, of the last team that something was said to."""
+    """Show the tasks of a TEAM. Default: the last team with a message."""
     with importing():
         from deskmate.faces.cli import looking
 
@@ -141,21 +141,21 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
 
 @board.command()
 @click.argument("subject")
-@click.option("--description", default="", help="What is to be done, in as many words as it takes.")
+@click.option("--description", default="", help="Describe the task in full.")
 @click.option(
     "--blocked-by",
     metavar="ID",
     multiple=True,
     shell_complete=completing.open_tasks,
-    help="A task that must be done first. May be repeated.",
+    help="Wait for this task. May be repeated.",
 )
-@click.option("--role", help="Only for who has this role or name.")
-@click.option("--owner", metavar="NAME", shell_complete=completing.members_here, help="Give it to this member.")
-@click.option("--verify", metavar="COMMAND", help="The command that must succeed for it to be done.")
+@click.option("--role", help="Let only members with this role or name take it.")
+@click.option("--owner", metavar="NAME", shell_complete=completing.members_here, help="Give the task to this member.")
+@click.option("--verify", metavar="COMMAND", help="Require this command to succeed before the task is done.")
 @_team_option
 @click.pass_context
 def add(ctx: click.Context, /, subject: str, team: str | None, **fields: object) -> int:
-    """Put a task on the board. SUBJECT says in a line what is to be done."""
+    """Put a task on the board. SUBJECT is one line."""
     with importing():
         from deskmate.faces.cli import acting
 
@@ -180,7 +180,7 @@ def assign(ctx: click.Context, /, id_: str, name: str, team: str | None) -> int:
 @_team_option
 @click.pass_context
 def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
-    """Mark the task ID as done. The command that verifies it, if it has one, runs here first and must succeed."""
+    """Mark the task ID as done. If it has a verify command, that runs here first and must succeed."""
     with importing():
         from deskmate.faces.cli import acting
 
@@ -192,7 +192,7 @@ def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
 @_team_option
 @click.pass_context
 def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
-    """Take the task ID off the board; what it blocked no longer waits for it."""
+    """Remove the task ID from the board. Tasks that it blocked no longer wait for it."""
     with importing():
         from deskmate.faces.cli import acting
 
@@ -205,10 +205,10 @@ def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
 @_json_option
 @click.pass_context
 def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bool) -> int:
-    """Show the mail of the member NAME: what it has not heard, marked, and below it the last 20 that it has.
+    """Show the mail of the member NAME: unread mail marked with *, then the last 20 messages it has read.
 
-    Without NAME, the mail of the lead and your own, which is that of user. Without TEAM, in the last team that
-    something was said to. Looking changes nothing. Of your own mail nothing is known to be heard.
+    Without NAME, this shows the mail of the lead and your own, which is that of user. TEAM defaults to the last team
+    with a message. Looking changes nothing. In your own mail, nothing is marked as read.
     """
     with importing():
         from deskmate.faces.cli import looking
@@ -219,14 +219,14 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
 @click.command()
 @click.argument("name", default="lead", shell_complete=completing.members)
 @_team_argument
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is added, until Ctrl-C.")
-@click.option("-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="So many entries.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry, whole.")
+@click.option("-f", "--follow", is_flag=True, help="Follow what is added, until Ctrl-C.")
+@click.option("-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="Show this many entries.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry.")
 @click.pass_context
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
-    """Show what the member NAME heard, said and did; without NAME, the lead.
+    """Show what the member NAME heard, said and did. Default: the lead.
 
-    Without TEAM, in the last team that something was said to.
+    TEAM defaults to the last team with a message.
     """
     with importing():
         from deskmate.faces.cli import transcripts
@@ -240,9 +240,9 @@ def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last:
 @_team_option
 @click.pass_context
 def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
-    """Send the member NAME a message from you, or everybody with all for NAME.
+    """Send a message from you to the member NAME. Use all for NAME to send it to everybody.
 
-    With - for TEXT it is read from stdin.
+    With -, TEXT is read from stdin.
     """
     words = from_stdin() if text == "-" else text
     if not words or not words.strip():
@@ -261,11 +261,11 @@ def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
 def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_json: bool) -> int:
     """List the questions that wait for your answer, or answer one.
 
-    Members ask for permission, and hand in plans. Without anything, all that is open is listed.
+    Members ask for permission and hand in plans. Without arguments, this lists all open questions.
 
-    [ID] yes|always|no [WORDS] answers a question. ID names it; without it, the only open one is meant. yes allows it,
-    always also allows all like it from now on, or accepts the edits of a plan. no refuses it, with WORDS as the reason.
-    The first answer counts. It works from any shell, also while nobody plays the team.
+    [ID] yes|always|no [WORDS] answers a question. Leave out ID if only one is open. yes allows the call or the plan.
+    always also allows everything like it from now on, or accepts the edits of a plan. no refuses it, with WORDS as the
+    reason. The first answer counts. It works from any shell, even if the team is stopped.
     """
     id_, word, rest = _answer(words)
     if words and word is None:
@@ -294,7 +294,7 @@ def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
 def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     """Show what a TEAM has used and spent, by member and model.
 
-    Without TEAM, the last team that something was said to.
+    TEAM defaults to the last team with a message.
     """
     with importing():
         from deskmate.faces.cli import looking
@@ -325,7 +325,7 @@ def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
 def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_json: bool) -> int:
     """Check machine, settings, workspace and teams.
 
-    Each line says how something is and what to do about it. With TEAM, of the teams only that one is looked at.
+    Each line says whether something is fine, and what to do if it is not. With TEAM, only that team is checked.
 
     If a record of the roster or board is lost, nobody can take tasks, because the record may have assigned one. If a
     member's transcript was cut, that member stays stopped, because it could repeat work. Restore the file from a copy,
@@ -345,10 +345,10 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
 @click.command()
 @click.argument("path", required=False, type=completing.Folder(exists=True, file_okay=False, path_type=Path))
-@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which others began.")
+@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which somebody else started.")
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")
-@click.option("--revoke", is_flag=True, help="Trust this folder no more; with --team: that team.")
+@click.option("--revoke", is_flag=True, help="No longer trust this folder, or with --team, this team.")
 @click.pass_context
 def trust(ctx: click.Context, /, path: Path | None, team: str | None, yes: bool, lists: bool, revoke: bool) -> int:
     """Show the notes, settings and skills of a folder that you have not trusted, and trust them if you say so.
