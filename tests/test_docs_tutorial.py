@@ -228,7 +228,7 @@ def test_a_how_to_page_prints_what_it_shows(path: Path, tmp_path: Path) -> None:
     tutorial = page("tutorial.md")
     with reader(tmp_path) as typist:
         typist.follow(section(tutorial, "Set up"))
-        if path.name in ("files.md", "roles.md"):
+        if path.name in ("files.md", "roles.md", "watch.md"):
             typist.follow(section(tutorial, "One agent") + _goal(tutorial))
             typist.follow(f"```sh\n{RUN_TEAM}\n```\n")
         typist.follow(path.read_text(encoding="utf-8"))
@@ -252,6 +252,7 @@ def test_the_pages_that_are_typed_are_these() -> None:
         "resume.md",
         "roles.md",
         "tools.md",
+        "watch.md",
     ]
 
 

@@ -220,7 +220,9 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
 @click.argument("name", default="lead", shell_complete=completing.members)
 @_team_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow what is added, until Ctrl-C.")
-@click.option("-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="Show this many entries.")
+@click.option(
+    "-n", "--last", type=click.IntRange(min=1), default=100, show_default=True, help="Show this many entries."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each entry.")
 @click.pass_context
 def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last: int, as_json: bool) -> int:
@@ -345,7 +347,9 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
 @click.command()
 @click.argument("path", required=False, type=completing.Folder(exists=True, file_okay=False, path_type=Path))
-@click.option("--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which somebody else started.")
+@click.option(
+    "--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which somebody else started."
+)
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")
 @click.option("--revoke", is_flag=True, help="No longer trust this folder, or with --team, this team.")
