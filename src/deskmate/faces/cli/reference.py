@@ -17,8 +17,8 @@ HEAD = """\
 
 # Commands
 
-This page shows what `deskmate COMMAND --help` prints. Every command has `-h` and `--help`. In a usage line, you can leave
-out what is in brackets, and repeat what is followed by dots.
+This page shows what `deskmate COMMAND --help` prints. Every command has `-h` and `--help`. In a usage line, you can
+leave out what is in brackets, and repeat what is followed by dots.
 """
 _COLUMNS = 120
 # Nothing that click writes is wrapped or cut for want of room.
