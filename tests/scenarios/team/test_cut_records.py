@@ -60,7 +60,7 @@ def bob(damage: str) -> Part:
             return Say("Ready.")
         if "bash" not in used:
             # What goes on after the loss has nothing more to damage.
-            harm = "true" if was_told(asked, "is lost, and the user knows") else damage
+            harm = "true" if was_told(asked, "is lost. The user knows this.") else damage
             return Say(calls=[Use("bash", {"command": f"echo done >> effects; {harm}"})])
         return Say(calls=[complete(1)]) if task_told(asked) or "TaskUpdate" not in used else Say("Done.")
 
@@ -97,7 +97,7 @@ async def test_it_stays_parked_when_the_team_is_resumed_and_goes_on_once_the_use
     assert (stage.file("effects"), bob_.status.word, resumed.calls("bob")) == ("done\n", "parked", [])
     stage.send(USER, "bob", GO_ON)
     played = await stage.resume({**parts("true"), "lead": in_turn()}, goal="Go on.")
-    assert was_told(played.calls("bob")[0], "is lost, and the user knows")
+    assert was_told(played.calls("bob")[0], "is lost. The user knows this.")
     assert played.board.tasks[1].status is TaskStatus.COMPLETED
     # The user let it go on, and the model was told to look first: whether to do it again is for the model to say.
     assert stage.file("effects") == "done\n" * times
@@ -112,7 +112,7 @@ def cuts_itself(way: str) -> Part:
 
     def works(asked: Asked) -> Say:
         spoken = [passage for passage in asked.prompt.passages if isinstance(passage, Spoke)]
-        if was_told(asked, "is lost, and the user knows") or any(map(calls_in, spoken)):
+        if was_told(asked, "is lost. The user knows this.") or any(map(calls_in, spoken)):
             return Say("That was all.")
         damage = WAYS[way].replace(FILE, ".teams/main/lead_transcript.jsonl")
         return Say(calls=[Use("bash", {"command": f"echo done >> effects; {damage}"})])
@@ -149,7 +149,7 @@ async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(sta
     name, lost = lost_of(stage.place, None)
     await accept(stage.place, name, [(one.stream, one.number) for one in lost])
     played = await stage.resume({"lead": in_turn(), "bob": in_turn()}, goal="Go on.")
-    assert was_told(played.calls("bob")[0], "is lost, and the user knows")
+    assert was_told(played.calls("bob")[0], "is lost. The user knows this.")
     assert (played.outcome.end, played.everyone_left, stage.file("effects")) == ("answered", True, "done\n")
 
 
