@@ -42,6 +42,11 @@ def test_links_and_files_of_the_site_are_fine(text: str) -> None:
     assert remote_loads("a.html", text) == []
 
 
+def test_every_picture_is_shown_on_a_page() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
+    assert [path.name for path in (DOCS / "pictures").glob("*.svg") if f"pictures/{path.name}" not in text] == []
+
+
 def test_a_problem_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "good.html").write_text("<p>x</p>")
     (tmp_path / "bad.css").write_text("@import 'https://example.org/x.css';")
