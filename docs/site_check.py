@@ -1,14 +1,19 @@
-"""Check that a built site loads nothing from another server: `python -m docs.site_check build/site`.
+"""Check a built site: `python -m docs.site_check build/site`.
 
-Links that a reader clicks may lead anywhere. Scripts, styles, pictures and frames must be files of the site.
+It loads nothing from another server. Links that a reader clicks may lead anywhere, but scripts, styles, pictures and
+frames must be files of the site. And its API reference has every public name.
 """
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
+import deskmate
+from deskmate import testing
+
+API = {"reference/api.html": deskmate, "reference/api-testing.html": testing}
 _REMOTE = re.compile(r"^(https?:)?//")
 _CSS_LOAD = re.compile(r"(?:url\(|@import\s+)[\"']?((?:https?:)?//[^\"')\s;]+)")
 # The theme's script fetches something from the web only for elements of these classes or components.
@@ -46,7 +51,21 @@ def remote_loads(name: str, text: str) -> list[str]:
     return []
 
 
+def missing_names(text: str, package: str, names: Iterable[str]) -> list[str]:
+    """Return the public names of a package that a page of the API reference does not have."""
+    return [name for name in names if f'id="{package}.{name}"' not in text]
+
+
+def undocumented(site: Path) -> Iterator[str]:
+    """Yield a line for each public name that the site lacks."""
+    for name, package in API.items():
+        text = (site / name).read_text(encoding="utf-8")
+        for missing in missing_names(text, package.__name__, package.__all__):
+            yield f"{site / name}: {package.__name__}.{missing} is missing"
+
+
 def problems(site: Path) -> Iterator[str]:
+    """Yield a line for each file of the site that would load something from another server."""
     for path in sorted(site.rglob("*")):
         if path.suffix in (".html", ".css", ".svg"):
             for address in remote_loads(path.name, path.read_text(encoding="utf-8")):
@@ -54,7 +73,8 @@ def problems(site: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    found = list(problems(Path(sys.argv[1])))
+    site = Path(sys.argv[1])
+    found = [*problems(site), *undocumented(site)]
     print(*found, sep="\n", end="\n" if found else "")
     sys.exit(1 if found else 0)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docs.site_check import problems, remote_loads
+from docs.site_check import missing_names, problems, remote_loads
 from tests.test_docs import DOCS, ROOT
 
 
@@ -40,6 +40,11 @@ def test_a_load_from_another_server_is_found(name: str, text: str) -> None:
 )
 def test_links_and_files_of_the_site_are_fine(text: str) -> None:
     assert remote_loads("a.html", text) == []
+
+
+def test_a_public_name_that_the_reference_lacks_is_found() -> None:
+    text = '<h2 id="deskmate.Board">'
+    assert missing_names(text, "deskmate", ["Board", "Boar"]) == ["Boar"]
 
 
 def test_every_picture_is_shown_on_a_page() -> None:
