@@ -1,13 +1,17 @@
-"""The pages and the help texts are in plain English: words and phrases that confused readers do not come back.
+"""Pages, help texts and the public API are in plain English: words and phrases that confused readers do not come back.
 
 The help texts are on the page of the commands. Code, outputs and names in code style are left out.
 """
 
+import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import deskmate
+from deskmate import testing
 from tests.test_docs import DOCS, ROOT, names, prose
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")])
@@ -52,6 +56,29 @@ def avoided(text: str) -> list[str]:
 @pytest.mark.parametrize("path", PAGES, ids=names(PAGES))
 def test_a_page_has_no_phrase_that_confused_readers(path: Path) -> None:
     assert avoided(path.read_text(encoding="utf-8")) == []
+
+
+def docstrings(name: str, found: object) -> Iterator[tuple[str, str]]:
+    """Yield what the API reference shows of a public name: its docstring and those of its public methods."""
+    yield name, inspect.getdoc(found) or ""
+    for below, member in list(vars(found).items()) if inspect.isclass(found) else ():
+        member = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+        if inspect.isfunction(member) and not below.startswith("_"):
+            yield f"{name}.{below}", inspect.getdoc(member) or ""
+
+
+PUBLIC = [
+    pytest.param(text, id=name)
+    for package in (deskmate, testing)
+    for public in package.__all__
+    for name, text in docstrings(public, getattr(package, public))
+]
+
+
+@pytest.mark.parametrize("text", PUBLIC)
+def test_the_docstring_of_a_public_name_has_none_either(text: str) -> None:
+    assert text
+    assert avoided(text) == []
 
 
 @pytest.mark.parametrize(

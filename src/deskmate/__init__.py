@@ -1,6 +1,6 @@
 """Deskmate: an open runtime for teams of coding agents.
 
-The names below are the public ones. Each is imported when it is first asked for: `import deskmate` costs nothing.
+These are the public names. Each is imported when it is first used, so `import deskmate` is fast.
 """
 
 from importlib import import_module

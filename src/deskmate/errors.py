@@ -28,7 +28,7 @@ Each names the thing, what was expected, and the next step; a face may print it 
 
 
 class DeskmateError(Exception):
-    """The root: catch it to catch everything above."""
+    """The base class of all errors of Deskmate."""
 
 
 class BadInput(DeskmateError, ValueError):
@@ -48,9 +48,9 @@ class TooLarge(BadRecord):
 
 
 class Refused(DeskmateError):
-    """A rule of the house said no; the text says which and what to do instead.
+    """A rule does not allow this. The text says which rule, and what to do instead.
 
-    `roster`: the record of the roster by which the text says who is on the team, if it does.
+    `roster`: the record of the roster that the text is based on, if it says who is on the team.
     """
 
     roster: int | None = None
@@ -101,11 +101,11 @@ class PlayerFailed(DeskmateError):
 
 
 class StoreError(DeskmateError):
-    """Something about the streams."""
+    """The base class of errors about streams."""
 
 
 class Conflict(StoreError):
-    """Someone appended first."""
+    """Somebody else appended first. Read and decide again."""
 
     def __init__(self, stream: str, expect: int, last: int) -> None:
         super().__init__(f"{stream} is at record {last}, not {expect}; read what is new and decide again")
@@ -113,7 +113,7 @@ class Conflict(StoreError):
 
 
 class Held(StoreError):
-    """Someone else sits in that seat."""
+    """Another process holds that seat."""
 
     def __init__(self, seat: str, note: str) -> None:
         super().__init__(f"the seat '{seat}' is held by {note or 'someone'}; stop that holder first")

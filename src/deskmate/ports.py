@@ -27,7 +27,7 @@ from deskmate.core.tasks import Board, Receipt, Revision, Task
 
 
 class Seat(Protocol):
-    """The exclusive right to play a member, for as long as it is held."""
+    """The exclusive right to run a member."""
 
     @property
     def name(self) -> str:
@@ -35,50 +35,50 @@ class Seat(Protocol):
 
 
 class Store(Protocol):
-    """Append-only numbered streams, and seats. Numbers grow; they need not be contiguous."""
+    """Append-only, numbered streams, and seats. Numbers grow, but need not be contiguous."""
 
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Add one record; return its number. With `expect`, only if that is the number of the last one (0 when empty).
+        """Append one record and return its number. With `expect`, only if the last record has that number (0: empty).
 
-        Raises Conflict (read, decide again), TooLarge, or StoreUnavailable: it may or may not have been
-        written; append the same record again. The caller stamps `run` (random, one per process start) and
-        `ord` (counts up) into it; the store looks from the end it saw at the first try: found, it returns
-        that number and writes nothing. With `sync`, a power loss after the return takes nothing back; without, it
-        may for up to a second, while a killed process still loses nothing. Shielded from cancellation.
+        Raises Conflict (read and decide again) or TooLarge. After StoreUnavailable the record may or may not have been
+        written: append the same record again. The caller stamps `run` (random, one per process start) and `ord`
+        (counts up) into it. If the first try had written the record, the store returns its number and writes nothing.
+        With `sync`, a power loss after the return removes nothing. Without it, a power loss may remove the last second,
+        but a killed process still loses nothing. Cancellation does not interrupt it.
         """
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
-        """Return what stands above `after`, in order, damage in its place.
+        """Return everything after the number `after`, in order, with damage in its place.
 
-        With `sync`, nothing is returned that a power loss could take back. Without, something may be: enough to count
-        what only costs. Raises StoreCorrupt where the stream ends below `after`: someone read further once.
+        With `sync`, nothing is returned that a power loss could remove. Without it, something may be. That is enough
+        to add up costs. Raises StoreCorrupt if the stream ends before `after`, because somebody has read further.
         """
 
     async def decide(
         self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
     ) -> int | None:
-        """Append what `make` makes of all that stands above `after`, with nothing coming between; return its number.
+        """Append what `make` returns for everything after `after`, with nothing in between. Return its number.
 
-        Where it makes nothing, nothing is appended and None returned. `make` may be called more than once, and in
-        another thread: it only looks. What it was given and what it made are kept as `append` keeps them, and so are
-        the errors; in doubt, ask again: it is then given what an earlier try had written.
+        If `make` returns None, nothing is appended and None is returned. `make` must have no side effects: it may be
+        called more than once, and in another thread. The promises and the errors are those of `append`. After
+        StoreUnavailable, call it again: `make` is then given what the earlier try had written.
         """
 
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return once any of these streams has something above the given number.
 
-        Level-triggered: may return early, never late. No gap between looking and waiting.
+        It may return early, never late. No change is missed between looking and waiting.
         """
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
         """Hold `name` until closed or this process dies; one holder at a time.
 
-        Raises Held with the holder's note; with `wait`, stands in line instead.
+        Raises Held with the holder's note. With `wait`, it waits in line instead.
         """
 
 
 class Clock(Protocol):
-    """Time as the runtime may know it."""
+    """What the runtime knows about time."""
 
     def monotonic(self) -> float:
         """Return seconds that only grow."""

@@ -56,9 +56,9 @@ class Founded(Fact):
 
 
 class Joined(Fact):
-    """A teammate was spawned. This record is all of spawning: the supervisor starts who has not left.
+    """A teammate joined. This record is enough: the supervisor starts every member that has not left.
 
-    `plan`: it hands in a plan first; `mode` is what it may do then.
+    `plan`: it hands in a plan first. `mode` is what it may do after that.
     """
 
     type: Literal["member_joined"] = "member_joined"
@@ -146,9 +146,9 @@ class Left(Fact):
 class PolicySet(Fact):
     """The lead's process or the user changed what is permitted, for the team or for one member.
 
-    `delegate`: whether the lead leaves the work itself to others. `sandbox`: how far commands are confined from now on.
-    `attended`: a process that plays the lead begins, and whether a person is there. `caps`: those that the user set;
-    they hold until the next such process begins.
+    `delegate`: whether the lead leaves files and commands to others. `sandbox`: how far commands are confined from now
+    on. `attended`: a process starts to run the lead, and whether a person is there. `caps`: the limits that the user
+    set. They apply until the next such process starts.
     """
 
     type: Literal["policy_set"] = "policy_set"

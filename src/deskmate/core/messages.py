@@ -27,7 +27,7 @@ _OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
 
 
 class Plain(Fact):
-    """Words to one member."""
+    """A message to one member."""
 
     type: Literal["message"] = "message"
     content: str
@@ -35,7 +35,7 @@ class Plain(Fact):
 
 
 class Broadcast(Fact):
-    """Words to every other agent of the team."""
+    """A message to every other agent of the team."""
 
     type: Literal["broadcast"] = "broadcast"
     content: str
@@ -172,7 +172,7 @@ def bounces(message: Message) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message with its id, sender, recipient and time. The runtime stamps the sender; a model cannot choose it."""
+    """A message with its id, sender, recipient and time. The runtime sets the sender. A model cannot choose it."""
 
     id: str
     sender: str
@@ -181,7 +181,7 @@ class Envelope:
     message: Message
 
     def body(self) -> dict[str, Any]:
-        """Return the envelope as the body of a record, flat; no field of the message can pose as one of these."""
+        """Return the envelope as the flat body of a record. No field of the message can replace one of the envelope."""
         fields = {key: value for key, value in self.message.body().items() if key not in _OUTSIDE}
         head = {"type": fields.pop("type"), "sender": self.sender, "recipient": self.recipient}
         return {**head, **fields, "timestamp": self.timestamp, "id": self.id}

@@ -31,7 +31,7 @@ class Record:
 class Damaged:
     """A place in a stream where no record can be read.
 
-    `torn`: an append that never finished; nobody was told that it had. `lost`: something that was, or may
+    `torn`: an append that never finished. Nobody was told that it had succeeded. `lost`: something that was, or may
     have been, a record.
     """
 

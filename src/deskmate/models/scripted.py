@@ -35,7 +35,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Speak:
-    """One answer, in short. `calls`: pairs of a tool and its arguments; they get ids of their own."""
+    """One answer. `calls`: pairs of a tool and its arguments. They get their own ids."""
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()

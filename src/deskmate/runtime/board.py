@@ -38,7 +38,7 @@ _Make = Callable[[tasks.Board], BoardEvent | str | None]
 
 
 class Board:
-    """Shared work, as seen by all members of this process."""
+    """The shared tasks of a team, as all members of this process see them."""
 
     def __init__(self, pen: Pen, roster: Roster) -> None:
         self._pen, self._roster = pen, roster
@@ -54,7 +54,7 @@ class Board:
         return await self._folded.refresh()
 
     def begin_again(self) -> None:
-        """Go on with the board of another team."""
+        """Continue with the board of another team."""
         self._folded.begin_again()
 
     async def create(
@@ -70,11 +70,11 @@ class Board:
         verify: str | None = None,
         cause: str | None = None,
     ) -> Task:
-        """Put a task on the board under the next number; a repeated cause returns the task it made.
+        """Put a task on the board under the next number. A repeated cause returns the task that it created.
 
         A task that a read-only member creates for itself stays its own: nobody else takes it, even if it is given back.
-        Raises TaskRefused for an owner that is not here; one that leaves meanwhile does not get it. Also for a `verify`
-        with a secret in it: only what is recorded can be run.
+        Raises TaskRefused for an owner that is not on the team. An owner that leaves meanwhile does not get the task.
+        Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
         blockers = frozenset(blocked_by)
         verify = verify and self._pen.redaction.text(verify)
@@ -114,10 +114,10 @@ class Board:
         add_blocks: Iterable[int] = (),
         cause: str | None = None,
     ) -> Task:
-        """Change the words and edges that are given; an empty role or verify removes the old one.
+        """Change the given texts and dependencies. An empty role or verify removes the old one.
 
         Raises TaskRefused unless creator, owner, lead or user asks for it. Blocking a task counts as editing it.
-        Also for a `verify` with a secret in it: only what is recorded can be run.
+        Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
         edited = Edited(
             by=by,
@@ -136,7 +136,7 @@ class Board:
         return await self._on(task, lambda _: edited, cause)
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
-        """Take a task for a member and begin it; raise TaskRefused, saying who has it or what it waits for."""
+        """Take a task for a member and start it. Raises TaskRefused with who has it or what it waits for."""
         by = member.name
 
         def event(found: Task) -> Claimed | str:
@@ -148,7 +148,7 @@ class Board:
         return await self._on(task, event, cause)
 
     async def claim_next(self, member: Member) -> Task | None:
-        """Take the lowest task that is free, unblocked and fits a member, or nothing if there is none."""
+        """Take the lowest task that is free, not blocked and fits a member. Return None if there is none."""
 
         def event(board: tasks.Board) -> Claimed | None:
             free = tasks.next_claimable(board, name=member.name, role=member.role, reads_only=not member.takes_any_task)
@@ -158,7 +158,7 @@ class Board:
         return self.state.tasks[made.task] if isinstance(made, Claimed) else None
 
     async def assign(self, by: str, task: int, owner: str, *, cause: str | None = None) -> Task:
-        """Put a task in someone's queue; raise TaskRefused unless lead or user does, and the owner is here."""
+        """Give a task to a member of the team. Raises TaskRefused unless the lead or the user does it."""
 
         def event(board: tasks.Board) -> Assigned:
             epoch = _found(board, task).epoch
@@ -168,13 +168,13 @@ class Board:
         return self.state.tasks[task]
 
     async def release(self, by: str, task: int, epoch: int, *, note: str = "", cause: str | None = None) -> Task:
-        """Give a task back to the board; raise TaskRefused if that epoch of it has ended."""
+        """Give a task back to the board. Raises TaskRefused if this epoch of the task has ended."""
         return await self._on(
             task, lambda _: Released(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, note=note), cause
         )
 
     async def give_back(self, owner: str, *, note: str) -> list[Task]:
-        """Release every unfinished task of a member that can not go on with them; return them."""
+        """Release and return every unfinished task of a member that cannot continue."""
         mine = [task for task in (await self.refresh()).tasks.values() if task.owner == owner and task.is_open]
         released = []
         for task in mine:
@@ -186,7 +186,7 @@ class Board:
     async def complete(
         self, by: str, task: int, epoch: int, *, receipt: Receipt | None = None, cause: str | None = None
     ) -> Task:
-        """Mark a task as done; raise TaskRefused if that epoch of it has ended or its verification failed."""
+        """Mark a task as done. Raises TaskRefused if this epoch of it has ended or its verification failed."""
         return await self._on(
             task,
             lambda _: Completed(by=by, at=self._now(), cause=cause, task=task, epoch=epoch, receipt=receipt),
@@ -194,9 +194,10 @@ class Board:
         )
 
     async def delete(self, by: str, task: int, *, cause: str | None = None) -> Task:
-        """Drop a task and every edge to and from it.
+        """Delete a task and every dependency to and from it.
 
-        Raises TaskRefused unless its creator, lead or user asks for it; its creator not once another member owns it.
+        Raises TaskRefused unless its creator, the lead or the user asks for it. Its creator cannot after another member
+        owns it.
         """
         return await self._on(task, lambda _: Deleted(by=by, at=self._now(), cause=cause, task=task), cause)
 

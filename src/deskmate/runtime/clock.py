@@ -6,7 +6,7 @@ import anyio
 
 
 class SystemClock:
-    """Time as it passes."""
+    """The clock of the system."""
 
     def monotonic(self) -> float:
         """Return seconds that only grow."""

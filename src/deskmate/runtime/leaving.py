@@ -14,7 +14,7 @@ from deskmate.runtime.transcript import Transcript
 async def leave(
     transcript: Transcript, pen: Pen, roster: Roster, board: Board, *, reason: str, agreed: bool = False
 ) -> None:
-    """Let a member leave: nothing more is recorded of it, its tasks are free, what it had not heard goes back.
+    """Let a member leave: its tasks become free, and mail that it had not heard goes back to its senders.
 
     Call it only while holding the member's seat.
     """

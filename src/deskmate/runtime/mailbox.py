@@ -49,7 +49,7 @@ class Delivery:
 
 
 class Mailbox:
-    """One member's mail. `me` is stamped on all it sends."""
+    """One member's mail. `me` is the sender of everything that it sends."""
 
     def __init__(self, me: str, pen: Pen, roster: Roster) -> None:
         self.me = me
@@ -58,15 +58,15 @@ class Mailbox:
     # -- sending ----------------------------------------------------------------------------------
 
     async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
-        """Put a message into a member's mailbox for good; raise UnknownRecipient, naming who is here.
+        """Put a message into a member's mailbox, durably. Raises UnknownRecipient with who is on the team.
 
-        The same `id_` may be sent again after a crash: its hearer takes it in once.
+        The same `id_` may be sent again after a crash. The recipient hears it once.
         """
         envelope = self._addressed(recipient, message, id_ or f"{self.me}:{secrets.token_hex(8)}")
         return await self._send(envelope)
 
     async def answer(self, asker: str, response: PermissionResponse | PlanResponse, *, id_: str = "") -> None:
-        """Send the one answer to a request; raise Refused if somebody who may answered it before.
+        """Send the one answer to a request. Raises Refused if it was answered before.
 
         The same `id_` may be sent again after a crash.
         """
@@ -86,9 +86,9 @@ class Mailbox:
         await self._return_if_late(envelope)
 
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivery:
-        """Send to each of `recipients`, which the caller fixed in its journal before; say who was not reached.
+        """Send to each of `recipients`, which the caller has recorded before. Return who was not reached.
 
-        Sent again after a crash half-way it reaches the rest, and those it had reached hear it once.
+        If it is sent again after a crash, it reaches the rest, and nobody hears it twice.
         """
         envelopes = [self._addressed(name, message, f"{id_}/{name}") for name in recipients]
         roster = await self._roster.refresh()
@@ -153,15 +153,15 @@ class Mailbox:
     # -- hearing ----------------------------------------------------------------------------------
 
     async def hear(self, transcript: Transcript) -> Heard | None:
-        """Record what is new in the transcript and return exactly what was recorded, or nothing.
+        """Record new mail in the transcript and return exactly what was recorded, or None.
 
-        Takes as much as fits into one entry; call again for the rest. Repeats are left out, damage is told.
+        Takes as much as fits into one entry. Call it again for the rest. Repeated mail is left out, damage is reported.
         """
         return await transcript.record_made(self._news)
 
     @property
     def boxes(self) -> Mapping[str, str]:
-        """What this member hears, by how a transcript names it, and its stream: a lead away from home has two."""
+        """The mailboxes of this member: their name in a transcript, and their stream. A lead away from home has two."""
         roster = self._roster.state
         if self.me != LEAD or not roster.home:
             return {mail(self.me): mail(self.me)}
@@ -193,10 +193,10 @@ class Mailbox:
     # -- leaving ----------------------------------------------------------------------------------
 
     async def give_back(self) -> int:
-        """Return to its senders what this member had not heard when it left; return how many that were.
+        """Send mail that this member had not heard when it left back to its senders. Return how many messages.
 
-        Called after its `Left` is on the roster, by the member or in its name. May be called again after a crash.
-        What cannot be read there is told to the lead.
+        Call it after `Left` is on the roster, by the member or in its name. It may be called again after a crash. The
+        lead is told about mail that cannot be read.
         """
         roster = await self._roster.refresh()
         if self.me not in roster.members:

@@ -29,7 +29,7 @@ class Roster:
 
     @property
     def turn(self) -> int:
-        """How often another team was gone on with, which may bear the name of the one before."""
+        """How often this roster changed to another team, which may have the same name."""
         return self._folded.turn
 
     async def refresh(self) -> members.Roster:
@@ -37,19 +37,19 @@ class Roster:
         return await self._folded.refresh()
 
     def begin_again(self, state: members.Roster) -> None:
-        """Go on with the roster of another team, which is this far."""
+        """Continue with the roster of another team."""
         self._folded.begin_again(state)
 
     async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
-        """Begin the team with its lead; raise Refused if it was begun before."""
+        """Found the team with its lead. Raises Refused if it was founded before."""
         event = Founded(team=team, description=description, home=home, at=self._pen.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
 
     async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
-        """Add a teammate; raise Refused if its name is reserved, was ever used or looks like one that was, or at a cap.
+        """Add a teammate. Raises Refused if its name is reserved, was used or looks like a used one, or at a limit.
 
-        Also for one that has mail or a transcript before it was ever here: nobody of this team wrote that. A repeated
-        cause adds nobody and is never refused.
+        Also for a name that already has mail or a transcript, because nobody of this team wrote that. A repeated cause
+        adds nobody and is never refused.
         """
         if joined.name not in (await self.refresh()).members:
             await self._refuse_leftovers(joined.name)
@@ -61,16 +61,16 @@ class Roster:
                 raise Refused(f"There is {what} of '{name}', who never joined. Choose another name.")
 
     async def status(self, event: Working | Idle | Waiting | Parked) -> None:
-        """Say what a member is doing. A Parked record with only_user is synced to disk."""
+        """Record what a member is doing. A Parked record with `only_user` is synced."""
         await self._folded.append(self._pen, event.body(), sync=isinstance(event, Parked) and bool(event.only_user))
 
     async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:
-        """Record that a member left for good, and how much mail it had heard; raise Refused if it had left before."""
+        """Record that a member left, and how much mail it had heard. Raises Refused if it had left before."""
         at = self._pen.clock.timestamp()
         return await self._decide(Left(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
 
     async def permit(self, policy: PolicySet) -> members.Roster:
-        """Change what is permitted; raise Refused where its author may not."""
+        """Change what is permitted. Raises Refused if the author may not."""
         return await self._decide(policy)
 
     async def accept(self, number: int) -> members.Roster:

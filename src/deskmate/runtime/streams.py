@@ -22,9 +22,9 @@ T = TypeVar("T")
 
 
 class Pen:
-    """Append for one process: every record bears its stamp, and what is in doubt is tried again.
+    """Appends records for one process. Every record has its stamp, and an append in doubt is tried again.
 
-    No record holds a secret that `redaction` knows: what is returned is what was written.
+    No record contains a secret that `redaction` knows. What is returned is what was written.
     """
 
     def __init__(self, store: Store, clock: Clock, redaction: Redaction = SHAPES) -> None:
@@ -35,7 +35,7 @@ class Pen:
     async def append(
         self, stream: str, body: Mapping[str, Any], *, expect: int | None = None, sync: bool = True
     ) -> Record:
-        """Append `body` and return the record it became; the promise is that of `Store.append`."""
+        """Append `body` and return its record. `Store.append` has the details."""
         record = _as_read({**self.redaction.value(body), **self._stamp()})
 
         async def once() -> Record:
@@ -51,9 +51,9 @@ class Pen:
             return await self._mine_after_all(record, conflict)
 
     async def decide(self, stream: str, after: int, make: Make) -> Record | None:
-        """Append what `make` makes of all above `after`; return the record, None where it made nothing.
+        """Append what `make` returns for everything after `after`. Return the record, or None.
 
-        The promise is that of `Store.decide`.
+        `Store.decide` has the details.
         """
         mark = self._stamp()
         found: Record | None = None
@@ -82,7 +82,7 @@ class Pen:
         return Pen(store, self.clock, self.redaction)
 
     def wrote(self, item: Item) -> TypeGuard[Record]:
-        """Tell whether an item of a stream is a record that this pen appended."""
+        """Return whether this pen appended an item of a stream."""
         return isinstance(item, Record) and item.body.get("run") == self._run
 
     def _stamp(self) -> dict[str, Any]:

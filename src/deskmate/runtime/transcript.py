@@ -27,7 +27,7 @@ Listener = Callable[[int, Entry], None]
 
 
 class Transcript:
-    """A member's entries and what it remembers of them. Made by `load`."""
+    """A member's entries, and its memory of them. Create it with `load`."""
 
     def __init__(self, pen: Pen, name: str) -> None:
         self.name = name
@@ -45,7 +45,7 @@ class Transcript:
 
     @classmethod
     async def load(cls, pen: Pen, name: str, listener: Listener | None = None) -> "Transcript":
-        """Return a member's transcript as it stands. What is damaged is listed, not passed over.
+        """Return a member's transcript. Damage is listed, not skipped.
 
         The listener hears of every entry recorded from now on.
         """
@@ -77,9 +77,9 @@ class Transcript:
         return background_calls(self.name, self.entries, self.memory.background)
 
     async def record(self, entry: Entry) -> int:
-        """Append an entry and remember it; return its number. Raises Conflict if someone else writes here.
+        """Append an entry, remember it and return its number. Raises Conflict if another process writes here.
 
-        After StoreUnavailable it may stand there or not; `memory` knows once the next is recorded.
+        After StoreUnavailable the entry may be there or not. `memory` knows after the next one is recorded.
         """
         # One at a time: calls that overlap may end at once, and each stands behind the one before.
         async with self._turn:
@@ -87,7 +87,7 @@ class Transcript:
             return await self._append(entry)
 
     async def record_made(self, make: Callable[[Memory], Awaitable[E | None]]) -> E | None:
-        """Record what `make` makes of the memory, if anything, with no other entry in between; return it.
+        """Record what `make` returns for the memory, with no other entry in between. Return it, or None.
 
         `make` must not record anything itself.
         """
@@ -117,16 +117,16 @@ class Transcript:
         self._in_doubt = False
 
     async def was_changed(self) -> bool:
-        """Tell whether somebody cut or replaced this transcript, or added to it, since it was loaded."""
+        """Return whether somebody cut or replaced this transcript, or added to it, since it was loaded."""
         try:
             return not all(map(self._pen.wrote, await self._pen.store.read(self._stream, self._last)))
         except StoreCorrupt:
             return True
 
     async def accept_cut(self) -> None:
-        """Record, for an agent that goes on, that the end of its transcript is lost. May be done again after a crash.
+        """Record that the end of this transcript is lost, so that the agent can continue. May be repeated.
 
-        The end may have said that a call began, or how it ended: no call that is open is run after this.
+        The lost end may have said that a call began, or how it ended. So no open call is run after this.
         """
         for id_ in tuple(self.memory.calls):
             await self.record(Result(INTERRUPTED, ok=False).did(id_))
@@ -135,7 +135,7 @@ class Transcript:
             await self.record(notice)
 
     async def make_last(self) -> None:
-        """Return once every entry outlives a power loss: what is read back does."""
+        """Return when every entry would survive a power loss."""
         await self._pen.store.read(self._stream, max(0, self._last - 1))
 
     def _add(self, item: Item) -> None:

@@ -41,7 +41,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class JsonlStore:
-    """Streams as files. Made by `open`, let go by `close`."""
+    """Streams as files. Create it with `open`, release it with `close`."""
 
     def __init__(self, team: Folder, tasks: Folder, watch: Watch) -> None:
         self._team, self._tasks, self._watch = team, tasks, watch
@@ -65,7 +65,7 @@ class JsonlStore:
         files: Files | None = None,
         watch: Callable[[], Watch] = best_watch,
     ) -> "JsonlStore":
-        """Open a team's streams, or with `create` make its two folders; raise UnsafeFolder or StoreUnavailable."""
+        """Open a team's streams. With `create`, create its two folders. Raises UnsafeFolder or StoreUnavailable."""
         known_name(team, "team")
         workspace, files = Path(workspace), files or Files()
         try:
@@ -87,7 +87,7 @@ class JsonlStore:
     # -- the four methods -------------------------------------------------------------------------
 
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        """Append one record and return its number. `Store` has the details."""
         check_number(expect or 0)
         file, body, mark = self._file(stream), encode(record), stamp(record)
         number = await self._beside.run(
@@ -97,7 +97,7 @@ class JsonlStore:
         return number
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
-        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Return everything after the number `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
         # One look at an entry that the kernel has in memory; going beside the loop to find nothing costs far more.
@@ -111,7 +111,7 @@ class JsonlStore:
     async def decide(
         self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
     ) -> int | None:
-        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Append what `make` returns for everything after `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
 
@@ -126,7 +126,7 @@ class JsonlStore:
         return number
 
     async def changed(self, since: Mapping[str, int]) -> None:
-        """Return once any of these streams has something above its number."""
+        """Return when any of these streams has something after its number."""
         self._beside.check()
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
         for file, _ in files.values():
@@ -137,17 +137,17 @@ class JsonlStore:
                 look = await self._bell.wait(waiter, NET_SECONDS)
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
-        """Hold a member's seat, or a slot `calls/<number>`. The promise is in `deskmate.ports.Store`."""
+        """Hold a member's seat, or a slot `calls/<number>`. `Store` has the details."""
         where, seat = split_seat(name)
         folder = self._below(where) if where else self._team
         return hold_file(folder, f"{seat}.seat", name, note, self._beside, wait=wait)
 
     def projections(self) -> Projections:
-        """Return the writer of this team's readable copies, for whoever holds the lead's seat."""
+        """Return the writer of this team's readable copies, for the process that holds the lead's seat."""
         return Projections(self._team, self._tasks)
 
     def close(self) -> None:
-        """Wait for what has begun, sync what waits for it and let go of the folders."""
+        """Wait for running calls, sync what waits for it and release the folders."""
         if self._beside.closed:
             return
         self._beside.close()
@@ -232,7 +232,7 @@ class JsonlStore:
                 self._timer.start()
 
     def settle(self) -> None:
-        """Sync what was written without waiting for that."""
+        """Sync what was written without a sync."""
         self._catch_up()
 
     def _catch_up(self) -> None:

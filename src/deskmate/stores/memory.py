@@ -31,7 +31,7 @@ class MemoryStore:
         self._freed = anyio.Event()
 
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        """Append one record and return its number. `Store` has the details."""
         split_stream(stream)
         check_number(expect or 0)
         body, mark = encode(record), stamp(record)
@@ -56,7 +56,7 @@ class MemoryStore:
     async def decide(
         self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
     ) -> int | None:
-        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Append what `make` returns for everything after `after`. `Store` has the details."""
         record = make(await self.read(stream, after))
         if record is None:
             return None
@@ -65,7 +65,7 @@ class MemoryStore:
         return self._add(stream, encode(record), stamp(record))
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
-        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Return everything after the number `after`. `Store` has the details."""
         split_stream(stream)
         check_number(after)
         await anyio.lowlevel.checkpoint()
@@ -75,7 +75,7 @@ class MemoryStore:
         return records[after:]
 
     async def changed(self, since: Mapping[str, int]) -> None:
-        """Return once any of these streams has something above its number."""
+        """Return when any of these streams has something after its number."""
         for stream in since:
             split_stream(stream)
         await anyio.lowlevel.checkpoint()
@@ -84,7 +84,7 @@ class MemoryStore:
 
     @asynccontextmanager
     async def hold(self, name: str, note: str, *, wait: bool = False) -> AsyncIterator[Seat]:
-        """Hold a seat in this process. The promise is in `deskmate.ports.Store`."""
+        """Hold a seat in this process. `Store` has the details."""
         split_seat(name)
         while name in self._holders:
             if not wait:

@@ -9,7 +9,7 @@ import anyio.lowlevel
 
 
 class FakeClock:
-    """A clock that stands still until `advance`."""
+    """A clock that moves only when you call `advance`."""
 
     def __init__(self, timestamp: float = 1_700_000_000.0) -> None:
         self._now = 0.0
@@ -26,7 +26,7 @@ class FakeClock:
         return self._start + self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock was advanced that far."""
+        """Return when the clock was advanced that far."""
         if seconds <= 0:
             await anyio.lowlevel.checkpoint()
             return
@@ -35,7 +35,7 @@ class FakeClock:
         await woken.wait()
 
     def move_on_after(self, seconds: float) -> anyio.CancelScope:
-        """Return a scope that is cancelled once the clock was advanced that far."""
+        """Return a scope that is cancelled when the clock was advanced that far."""
         scope = anyio.CancelScope()
         self._wake_after(seconds, scope.cancel)
         return scope
@@ -45,11 +45,11 @@ class FakeClock:
 
     @property
     def sleeping(self) -> int:
-        """How many wait for the clock."""
+        """How many tasks wait for the clock."""
         return len(self._sleepers)
 
     def advance(self, seconds: float) -> None:
-        """Let that many seconds pass, waking whoever waited for them, in order."""
+        """Let that many seconds pass, and wake the tasks that waited for them, in order."""
         self._now += seconds
         while self._sleepers and self._sleepers[0][0] <= self._now:
             heapq.heappop(self._sleepers)[2]()

@@ -71,16 +71,16 @@ _FORMATS: Mapping[str, Format] = {anthropic_wire.PATH: "anthropic", openai_wire.
 
 
 class FakeProvider:
-    """Answers at `url` as the script says: `{url}/v1/messages` and `{url}/v1/chat/completions`.
+    """A provider on this machine that follows a script: `{url}/v1/messages` and `{url}/v1/chat/completions`.
 
-    `who` tells who asks; without it, a script by agent goes by the first of its keys that stands in the system prompt.
-    `faults`: by the number of the request, counted from 0; a reply that a fault cut off is said to the next request.
-    `fragment`: how many characters come at a time. A conversation no provider would take gets a 400 and a complaint;
-    what a script or a plan of faults raises drops the connection and is raised again when the provider is closed.
+    `who` returns who asks. Without it, a script by agent uses the first of its keys that occurs in the system prompt.
+    `faults`: by the number of the request, from 0. A reply that a fault cut off is given to the next request.
+    `fragment`: how many characters come at a time. A conversation that no provider would take gets a 400 and is a
+    complaint. An exception in a script or a plan of faults drops the connection, and is raised again on close.
 
     It reads the logs of the team whose agent asks, if they are on this machine. A prompt that breaks one of the
     promises K1 to K8 is answered, and is a complaint that is raised as Uninformed when the provider is closed.
-    `check=False`: nobody looks.
+    `check=False`: nothing is checked.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class FakeProvider:
             raise Uninformed("\n".join(self._uninformed))
 
     def ideal_cache_read(self, number: int) -> int:
-        """Return what a perfect client would have read from the cache: all of the prompt the same agent sent before."""
+        """Return what a perfect client would have read from the cache: everything that the same agent sent before."""
         who = self._player.who(self.requests[number])
         for before in reversed(range(number)):
             if self.usages[before].prompt and self._player.who(self.requests[before]) == who:

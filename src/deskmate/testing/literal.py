@@ -24,7 +24,10 @@ EMPTY_SUMMARY = "I was at work."
 
 @dataclass(frozen=True)
 class LiteralAgent:
-    """Answers each prompt by the first rule that has something to do. `patient`: it agrees to leave only when free."""
+    """A model that knows only its prompt, and follows the first rule that applies.
+
+    `patient`: it agrees to leave only when it has no work.
+    """
 
     patient: bool = True
 
@@ -33,7 +36,7 @@ class LiteralAgent:
         return self.answer(asked.prompt)
 
     def answer(self, prompt: Prompt) -> Say:
-        """Return what the agent says and calls next. Raises Stuck if the prompt does not say how to go on."""
+        """Return what the agent says and calls next. Raises Stuck if the prompt does not say how to continue."""
         page = Page(prompt)
         if is_summary_request(prompt):
             return Say(GAVE_OUT if page.began else EMPTY_SUMMARY)

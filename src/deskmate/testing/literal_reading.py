@@ -35,7 +35,7 @@ _DONE = re.compile(r"#(\d+)[^\n]*(?<!\")\bcompleted\b|completed (?:task )?#(\d+)
 
 
 class Stuck(Exception):
-    """The prompt does not say how to go on."""
+    """The prompt does not say how to continue."""
 
 
 @dataclass(frozen=True)

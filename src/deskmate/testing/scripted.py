@@ -14,10 +14,10 @@ from deskmate.testing.truth import truth_of
 
 
 class ScriptedModel(scripted.ScriptedModel):
-    """A model that plays a script and raises Uninformed if a prompt breaks one of the promises K1 to K8.
+    """A model that follows a script. It raises Uninformed if a prompt breaks one of the promises K1 to K8.
 
-    An agent parks on what its model raises, so what was found is also kept in `knowledge.FOUND`, for a fixture to look
-    at. `check=False`: for a benchmark, or for a test that leaves something out on purpose.
+    An agent parks if its model raises, so the findings are also kept in `knowledge.FOUND`, for a fixture.
+    `check=False`: for a benchmark, or for a test that leaves something out on purpose.
     """
 
     def __init__(self, script: scripted.Script, *, check: bool = True, **options: Any) -> None:
@@ -25,7 +25,7 @@ class ScriptedModel(scripted.ScriptedModel):
         self._check = check
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Check the prompt, then play the next step."""
+        """Check the prompt, then answer with the next step."""
         if self._check and prompt.origin and (found := violations(prompt, await truth_of(prompt, prompt.origin))):
             FOUND.extend(found)
             raise Uninformed("\n".join(found))

@@ -17,7 +17,7 @@ Format: TypeAlias = Literal["anthropic", "openai"]
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A tool the model calls. `raw`: its arguments as the model wrote them, broken or not; `id`: if not a new one."""
+    """A tool call of the model. `raw`: its arguments as text, which may be invalid JSON. `id`: a given call id."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -27,10 +27,10 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """What the model says: thoughts, then words, then calls. All may be empty.
+    """What the model says: thoughts, then text, then calls. All may be empty.
 
-    `end`: as in `Reply`; to cut a call in the middle, say `length` and give the last `Use` a broken `raw`.
-    `sealed`: the thoughts are sent as the provider's secret.
+    `end`: as in `Reply`. To cut a call in the middle, use `length` and give the last `Use` a broken `raw`.
+    `sealed`: the thoughts are sent encrypted, as a provider does.
     """
 
     text: str = ""
@@ -60,10 +60,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: `body` and `headers` as they came, the rest read from them once somebody looks.
+    """One request. `body` and `headers` are as they came. The rest is read from them on demand.
 
-    `number` is its index among the provider's requests. Only a request without flaws can be read; pictures are in the
-    body alone.
+    `number` is its index among the provider's requests. Only a valid request can be read. Pictures are only in the
+    body.
     """
 
     number: int
@@ -89,12 +89,12 @@ class Asked:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the tools on offer."""
+        """The names of the available tools."""
         return tuple(tool.name for tool in self.prompt.tools)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The words of the last passage the model was told."""
+        """The texts of the last passage that the model was told."""
         return tuple(block.text for block in self._last if isinstance(block, TextBlock))
 
     @property
