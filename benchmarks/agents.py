@@ -20,8 +20,8 @@ from benchmarks.peers import PEERS, Times
 from benchmarks.peers.timed import timed
 from benchmarks.report import Answer, Column, Table, Target, below
 from benchmarks.stub import CALLS, CONTENT, FILE, TALKS, Stub, stub
-from deskmate.core.entries import Began, Call, Did, Said
-from deskmate.core.names import LEAD, call_id
+from deskmate.core.agent.entries import Began, Call, Did, Said
+from deskmate.core.log.names import LEAD, call_id
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript

@@ -10,12 +10,12 @@ from pathlib import Path
 from benchmarks.stub import Stub
 from deskmate.app.furnishing import Furniture, connected, furnished
 from deskmate.config import load
-from deskmate.core.caps import Caps
-from deskmate.core.members import Member, PolicySet, Status
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
-from deskmate.core.roles import AgentType, Kind
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import Member, PolicySet, Status
+from deskmate.core.team.messages import Plain
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board

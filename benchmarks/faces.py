@@ -16,11 +16,11 @@ from benchmarks.measure import RunFailed, Size, alone, percentile, times
 from benchmarks.ours import TEAM, Unsynced, open_store
 from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import environment
-from deskmate.core.entries import Began, Call, Did, Said, Started
-from deskmate.core.members import Idle, Joined, Member, Working
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, SPEND
-from deskmate.core.spending import Spent
+from deskmate.core.agent.entries import Began, Call, Did, Said, Started
+from deskmate.core.log.names import LEAD, SPEND
+from deskmate.core.team.members import Idle, Joined, Member, Working
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.spending import Spent
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox

@@ -16,8 +16,8 @@ from benchmarks.faces import FILL_SECONDS, SECONDS, fill
 from benchmarks.measure import RunFailed, Size, alone
 from benchmarks.ours import open_store
 from benchmarks.report import Answer, Column, Table, below
-from deskmate.core import spending
-from deskmate.core.names import SPEND
+from deskmate.core.log.names import SPEND
+from deskmate.core.team import spending
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.roster import Roster

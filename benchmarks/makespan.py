@@ -15,9 +15,9 @@ import anyio.to_thread
 from benchmarks.mates import COUNTED, Mates, Noting, at_once, mates
 from benchmarks.measure import Size, alone, times
 from benchmarks.report import Answer, Column, Table, Target, at_most
-from deskmate.core.names import LEAD
-from deskmate.core.prompts import CallBlock, Prompt, Reply, ResultBlock, TextBlock
-from deskmate.core.tasks import Status
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import CallBlock, Prompt, Reply, ResultBlock, TextBlock
+from deskmate.core.team.tasks import Status
 from deskmate.runtime.board import Board
 
 RATIO = 1.02

@@ -15,10 +15,10 @@ from benchmarks.stub import TALKS, Stub
 from deskmate.app.playing import in_processes
 from deskmate.app.signing import Signing
 from deskmate.config import state_folder
-from deskmate.core.members import Joined, Roster
-from deskmate.core.messages import Message
-from deskmate.core.names import ROSTER, USER
-from deskmate.core.prompts import Delta, Prompt, Reply, TextBlock, Usage
+from deskmate.core.log.names import ROSTER, USER
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Usage
+from deskmate.core.team.members import Joined, Roster
+from deskmate.core.team.messages import Message
 from deskmate.ports import Launcher, Limits, Model
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.mailbox import Mailbox

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from benchmarks.boards import BoardDesign
 from benchmarks.rivals import Design, message
-from deskmate.core.members import Member, Status
-from deskmate.core.names import mail
-from deskmate.core.records import Item, Json, Record
-from deskmate.core.roles import AgentType, Kind
+from deskmate.core.log.names import mail
+from deskmate.core.log.records import Item, Json, Record
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.members import Member, Status
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.roster import Roster

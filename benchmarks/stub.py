@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 from deskmate.testing import anthropic_wire, openai_wire
 from deskmate.testing.scripts import Answer, Say, Use
 

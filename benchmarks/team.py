@@ -16,8 +16,8 @@ from benchmarks.mates import Mates, Noting, at_once, mates, resident, until, wri
 from benchmarks.measure import Size, alone, percentile
 from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import Stub, stub
-from deskmate.core.members import Roster
-from deskmate.core.messages import Plain, ShutdownRequest
+from deskmate.core.team.members import Roster
+from deskmate.core.team.messages import Plain, ShutdownRequest
 from deskmate.runtime.office import Office
 
 INLINE, PROCESS = "inline", "process"

@@ -4,10 +4,10 @@ import subprocess
 from contextlib import closing
 from pathlib import Path
 
-from deskmate.core.members import Joined, PolicySet
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.messages import Plain
 from deskmate.runtime.board import Board
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster

@@ -16,8 +16,8 @@ from deskmate.config import (
     load,
     state_folder,
 )
-from deskmate.core.caps import Caps
-from deskmate.core.policy import Mode
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.caps import Caps
 from deskmate.errors import BadSettings
 
 EVERYTHING = """

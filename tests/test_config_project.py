@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deskmate.config import Permission, Settings
 from deskmate.config.narrowing import Project, ProjectRules, narrowed, read_project
-from deskmate.core.policy import Mode
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 
 pytestmark = pytest.mark.behaviour("trust")

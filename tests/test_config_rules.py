@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.config import Permission, load
-from deskmate.core.policy import Effect, Rule
+from deskmate.core.policy.permissions import Effect, Rule
 from deskmate.errors import BadSettings
 
 WRITTEN = """

@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from deskmate.core import entries, members, messages, rosters, spending, tasks
-from deskmate.core.decide import RULES
-from deskmate.core.facts import Foreign
-from deskmate.core.records import Json, Record
+from deskmate.core.agent import entries
+from deskmate.core.agent.decide import RULES
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.records import Json, Record
+from deskmate.core.team import members, messages, roster_fold, spending, tasks
 from deskmate.stores.projections import config, task_file
 from tests.test_architecture import MAY_IMPORT
 from tests.test_behaviours import read_markers
@@ -322,7 +323,7 @@ def keys(text: str) -> list[str]:
 def test_the_projections_have_the_keys_of_their_page() -> None:
     text = page("reference/formats/projections.md")
     founded = Record(1, members.Founded(team="t", at=0).body())
-    shown: Mapping[str, Any] = config(rosters.fold(members.EMPTY, [founded]))
+    shown: Mapping[str, Any] = config(roster_fold.fold(members.EMPTY, [founded]))
     assert keys(section(text, "config.json")) == list(shown)
     assert keys(section(text, "Members")) == list(shown["members"][0])
     assert keys(section(text, "Tasks")) == list(task_file(tasks.EMPTY, tasks.Task(1, "subject")))

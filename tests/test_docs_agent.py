@@ -5,8 +5,8 @@ from pathlib import Path
 
 from deskmate.config import choose_fallback, loading
 from deskmate.config import tables as settings
-from deskmate.core.policy import Attempt, Effect, Mode, judge
-from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
+from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
 from deskmate.faces.cli.run import EXIT_CODES, LEFT
 from deskmate.tools import tools_for

@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.core.members import Joined, PolicySet
-    from deskmate.core.messages import Broadcast, Envelope, Plain
-    from deskmate.core.records import Damaged, Record
+    from deskmate.core.log.records import Damaged, Record
+    from deskmate.core.team.members import Joined, PolicySet
+    from deskmate.core.team.messages import Broadcast, Envelope, Plain
     from deskmate.errors import Conflict, DeskmateError, Held, Refused, StoreError
     from deskmate.ports import Clock, Seat, Store
     from deskmate.runtime.board import Board
@@ -50,13 +50,13 @@ __all__ = [
 ]
 
 _WHERE = {
-    "Joined": "core.members",
-    "PolicySet": "core.members",
-    "Broadcast": "core.messages",
-    "Envelope": "core.messages",
-    "Plain": "core.messages",
-    "Damaged": "core.records",
-    "Record": "core.records",
+    "Joined": "core.team.members",
+    "PolicySet": "core.team.members",
+    "Broadcast": "core.team.messages",
+    "Envelope": "core.team.messages",
+    "Plain": "core.team.messages",
+    "Damaged": "core.log.records",
+    "Record": "core.log.records",
     "Conflict": "errors",
     "DeskmateError": "errors",
     "Held": "errors",

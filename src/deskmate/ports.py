@@ -12,18 +12,18 @@ from typing import Any, Protocol
 from anyio import CancelScope
 from pydantic import BaseModel
 
-from deskmate.core.members import Joined, Member, Roster
-from deskmate.core.memory import Memory
-from deskmate.core.messages import Envelope, Message, PlanResponse
-from deskmate.core.policy import Attempt
-from deskmate.core.printed import Printed
-from deskmate.core.prompts import Delta, Prompt, Reply
-from deskmate.core.records import Item, Json
-from deskmate.core.redaction import Redaction
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType
-from deskmate.core.skills import Skill
-from deskmate.core.tasks import Board, Receipt, Revision, Task
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.records import Item, Json
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.team.members import Joined, Member, Roster
+from deskmate.core.team.messages import Envelope, Message, PlanResponse
+from deskmate.core.team.tasks import Board, Receipt, Revision, Task
 
 
 class Seat(Protocol):

@@ -8,7 +8,7 @@ from deskmate.app import Feed, Wanted
 from deskmate.app.confining import sandbox_of
 from deskmate.app.session import attended
 from deskmate.config import Settings, load
-from deskmate.core.names import ROSTER
+from deskmate.core.log.names import ROSTER
 from deskmate.errors import BadSettings
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

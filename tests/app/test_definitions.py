@@ -19,10 +19,10 @@ from deskmate.app.definitions import (
 from deskmate.app.furnishing import connected, furnished
 from deskmate.app.trusting import Consent
 from deskmate.config import load
-from deskmate.core.briefs import NOTES_CAP, brief
-from deskmate.core.caps import Caps
-from deskmate.core.skills import Skill
-from deskmate.core.trust import Definition
+from deskmate.core.policy.trusted_files import Definition
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.prompt.system_prompt import NOTES_CAP, brief
+from deskmate.core.team.caps import Caps
 from deskmate.runtime.board import Board
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.office import Office

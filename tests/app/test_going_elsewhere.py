@@ -8,10 +8,10 @@ import pytest
 from anyio import to_thread
 from anyio.abc import TaskStatus
 
-from deskmate.core.members import Joined
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, mail
-from deskmate.core.records import Record
+from deskmate.core.log.names import LEAD, mail
+from deskmate.core.log.records import Record
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Plain
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.leaving import give_back
 from deskmate.runtime.mailbox import Mailbox

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from deskmate.app import Arguments, Described, Desk, Feed, Result, Wanted, run
-from deskmate.core.actions import Act, Settle
-from deskmate.core.decide import decide
-from deskmate.core.members import PolicySet
-from deskmate.core.names import USER
-from deskmate.core.roles import AgentType
+from deskmate.core.agent.actions import Act, Settle
+from deskmate.core.agent.decide import decide
+from deskmate.core.log.names import USER
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.members import PolicySet
 from deskmate.errors import BadInput
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

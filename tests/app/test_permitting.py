@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.members import PolicySet
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.members import PolicySet
 from deskmate.errors import StoreError
 from tests.app.test_teams import home
 

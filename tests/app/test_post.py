@@ -6,9 +6,9 @@ import pytest
 
 from deskmate.app.post import Post
 from deskmate.app.teams import Teams
-from deskmate.core.members import Joined
-from deskmate.core.messages import PermissionRequest, Plain
-from deskmate.core.names import USER
+from deskmate.core.log.names import USER
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.questions import Questions
 from tests.app.test_teams import home

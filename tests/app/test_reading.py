@@ -11,7 +11,7 @@ from deskmate.app.listening import look_at_inbox, look_at_transcript
 from deskmate.app.looking import look_at_board, look_at_cost, look_at_teams
 from deskmate.app.losses import check_teams
 from deskmate.app.reading import Reading
-from deskmate.core.records import encode
+from deskmate.core.log.records import encode
 from deskmate.stores.lines import seal
 
 FILES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.names import ROSTER
+from deskmate.core.log.names import ROSTER
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.conftest import room

@@ -6,10 +6,10 @@ import pytest
 
 from deskmate.app import Feed, Wanted, resume, run
 from deskmate.app.trusting import Consent
-from deskmate.core.members import Joined, PolicySet
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.trust import SETTINGS, Definition
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.trusted_files import SETTINGS, Definition
+from deskmate.core.team.members import Joined, PolicySet
 from deskmate.runtime.board import Board
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen

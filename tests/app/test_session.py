@@ -9,10 +9,10 @@ import pytest
 
 from deskmate.app import Feed, Wanted
 from deskmate.app.session import Session, attended
-from deskmate.core.compaction import summary_request
-from deskmate.core.entries import Compacted
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
+from deskmate.core.agent.entries import Compacted
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.compaction import summary_request
 from deskmate.errors import BadInput, BadSettings, Refused, UnknownRecipient
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

@@ -5,8 +5,8 @@ import anyio.lowlevel
 import pytest
 
 from deskmate.app.session import Session
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import Refused
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.app.test_session import Sat, sitting

@@ -16,7 +16,7 @@ from deskmate.app.playing import Part, play
 from deskmate.app.running import Wanted, run
 from deskmate.app.session import attended
 from deskmate.app.signing import KEY, Signing
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.streams import Pen

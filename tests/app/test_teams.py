@@ -14,12 +14,12 @@ from deskmate.app.places import home_of, latest_team, open_store, spent_elsewher
 from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams
 from deskmate.config import Settings
-from deskmate.core.members import Joined, PolicySet
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER, mail
-from deskmate.core.policy import Effect, Mode, Rule
-from deskmate.core.prompts import Reply
-from deskmate.core.records import Record
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Effect, Mode, Rule
+from deskmate.core.prompt.prompts import Reply
+from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.messages import Plain
 from deskmate.errors import BadName, Held, Refused
 from deskmate.runtime.feed import Feed, Founded
 from deskmate.runtime.mailbox import Mailbox

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate import Board, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
-from deskmate.core.entries import Started
-from deskmate.core.members import Joined
-from deskmate.core.messages import Envelope, PermissionResponse, ShutdownRequest
-from deskmate.core.names import LEAD, USER
-from deskmate.core.records import encode
-from deskmate.core.tasks import Created
+from deskmate.core.agent.entries import Started
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import encode
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Envelope, PermissionResponse, ShutdownRequest
+from deskmate.core.team.tasks import Created
 from deskmate.stores.lines import seal
 
 TEAM = "crew"

@@ -11,25 +11,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deskmate
-from deskmate.core import members, rosters
-from deskmate.core.actions import Act, Rest, Settle
-from deskmate.core.claims import refusal
-from deskmate.core.decide import decide
-from deskmate.core.entries import Began, Call, Did, Heard, Said, Started
-from deskmate.core.members import Joined, Left, Member, PolicySet, Roster, Status
-from deskmate.core.memory import EMPTY, OpenCall
-from deskmate.core.messages import Interrupt, PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD, USER, log
-from deskmate.core.open_calls import INTERRUPTED
-from deskmate.core.policy import Attempt, Effect, Mode, judge
-from deskmate.core.prompts import Usage
-from deskmate.core.records import Record
-from deskmate.core.roles import PLANNING, TOOLS, AgentType, Kind, tools_of
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Assigned, Board, Claimed, Completed, Released, Task
-from deskmate.core.tasks import Status as TaskStatus
-from deskmate.core.verdicts import verdict_on
-from deskmate.core.view import View
+from deskmate.core.agent.actions import Act, Rest, Settle
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.entries import Began, Call, Did, Heard, Said, Started
+from deskmate.core.agent.memory import EMPTY, OpenCall
+from deskmate.core.agent.open_calls import INTERRUPTED
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import LEAD, USER, log
+from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.verdicts import verdict_on
+from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team import members, roster_fold
+from deskmate.core.team.board_rules import refusal
+from deskmate.core.team.members import Joined, Left, Member, PolicySet, Roster, Status
+from deskmate.core.team.messages import (
+    Interrupt,
+    PermissionResponse,
+    Plain,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+)
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Assigned, Board, Claimed, Completed, Released, Task
+from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.models.scripted import Speak
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.mailbox import Mailbox
@@ -49,7 +56,7 @@ SUBJECTS = [None, (), ("a",), ("src/b",), ("ls",), ("rm x", "ls"), ("../out",)]
 def roster(*events: object) -> Roster:
     found: list[object] = [members.Founded(team="t", at=0), Joined(name="alice", at=0), *events]
     bodies = [event.body() for event in found]  # type: ignore[attr-defined]
-    return rosters.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
+    return roster_fold.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
 
 
 @st.composite

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from deskmate.core.members import Joined
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import digest
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Prompt
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import Status
+from deskmate.core.agent.notices import digest
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Joined
+from deskmate.core.team.tasks import Status
 from deskmate.errors import Refused
 from deskmate.models import anthropic_wire, openai_wire
 from deskmate.models.scripted import Speak

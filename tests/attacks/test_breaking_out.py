@@ -4,9 +4,14 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from deskmate.core.briefs import Environment, brief, made_of
-from deskmate.core.entries import Call, Did, Ended, Entry, Heard, Noticed, Said, Started, Took
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Call, Did, Ended, Entry, Heard, Noticed, Said, Started, Took
+from deskmate.core.agent.notices import nudge_text, taken
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.prompt.rendering import passages
+from deskmate.core.prompt.system_prompt import Environment, brief, made_of
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Message,
@@ -17,12 +22,7 @@ from deskmate.core.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import nudge_text, taken
-from deskmate.core.prompts import Prompt
-from deskmate.core.rendering import passages
-from deskmate.core.roles import Kind
-from deskmate.core.tasks import Note, Task
+from deskmate.core.team.tasks import Note, Task
 from deskmate.models import anthropic_wire, openai_wire
 from tests.attacks.frames import (
     MAIL,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.names import new_name
+from deskmate.core.log.names import new_name
 from deskmate.errors import BadName, ToolError
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox

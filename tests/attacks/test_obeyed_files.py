@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.policy import Effect, Mode, Rule, judge
-from deskmate.core.roles import TOOLS
+from deskmate.core.policy.permissions import Effect, Mode, Rule, judge
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.errors import ToolError
 from deskmate.workspaces.guards import AUTORUN, is_guarded
 from deskmate.workspaces.local import LocalWorkspace

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
 from deskmate.errors import ToolError
 from deskmate.workspaces.local import LocalWorkspace
 from tests.attacks import racer

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from deskmate.core.records import encode, stamp
+from deskmate.core.log.records import encode, stamp
 from deskmate.stores.stream_file import StreamFile
 
 TIMES = 10 if os.environ.get("DESKMATE_SOAK") == "1" else 1

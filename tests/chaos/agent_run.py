@@ -172,7 +172,7 @@ def _die() -> None:
 
 def _forget_to_journal() -> None:
     """Run calls without having said so before."""
-    from deskmate.core.entries import Began, Entry
+    from deskmate.core.agent.entries import Began, Entry
     from deskmate.runtime.transcript import Transcript
 
     record = Transcript.record
@@ -185,7 +185,7 @@ def _forget_to_journal() -> None:
 
 def _run_again() -> None:
     """Take every call for one that may run twice."""
-    from deskmate.core import decide
+    from deskmate.core.agent import decide
 
     decide._repeatable = lambda call: True
 

@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, Told
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, Told
 from deskmate.testing.scripts import Asked, Say, Use
 
 GOAL = "Mend add(), release it, and tell me what you did."

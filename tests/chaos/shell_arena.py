@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from deskmate.core.patterns import HOLE
+from deskmate.core.policy.patterns import HOLE
 from deskmate.tools.shell_words import Word
 
 SECONDS = 5

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import Happening, Recorded
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.conftest import launcher, stage

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.entries import Heard, Started
-from deskmate.core.members import Joined
-from deskmate.core.messages import Plain
+from deskmate.core.agent.entries import Heard, Started
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Plain
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.members import Joined, Member
+from deskmate.core.team.members import Joined, Member
 from deskmate.errors import TaskRefused
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock

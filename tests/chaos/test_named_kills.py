@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from deskmate.core.prompts import ResultBlock, TextBlock, Told
+from deskmate.core.prompt.prompts import ResultBlock, TextBlock, Told
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.chaos import TIMES, memory_folder

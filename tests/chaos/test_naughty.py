@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.names import RESERVED, mail
-from deskmate.core.records import RECORD_CAP, Record
+from deskmate.core.log.names import RESERVED, mail
+from deskmate.core.log.records import RECORD_CAP, Record
 from deskmate.errors import BadName, StoreCorrupt, TooLarge, UnsafeFolder
 from deskmate.stores.folders import refuse_local_locks
 from deskmate.stores.jsonl import JsonlStore

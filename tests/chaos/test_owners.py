@@ -11,18 +11,18 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core import boards, members, rosters
-from deskmate.core.actions import Rest, Take
-from deskmate.core.decide import decide
-from deskmate.core.entries import Did, Said, Took
-from deskmate.core.members import Joined
-from deskmate.core.memory import EMPTY, remember
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD
-from deskmate.core.records import Record
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Claimed, Completed, Created, Status
-from deskmate.core.view import View
+from deskmate.core.agent.actions import Rest, Take
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.entries import Did, Said, Took
+from deskmate.core.agent.memory import EMPTY, remember
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import LEAD
+from deskmate.core.log.records import Record
+from deskmate.core.team import board_fold, members, roster_fold
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Claimed, Completed, Created, Status
 from deskmate.errors import Held
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock
@@ -150,7 +150,7 @@ def test_no_task_that_fits_someone_starves() -> None:
     assert left_over > RUNS
 
 
-def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> boards.Board:
+def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> board_fold.Board:
     board = NO_TASKS
     for id_ in range(1, rng.randint(2, 14)):
         blockers = frozenset(other for other in range(1, id_) if rng.random() < 0.2)
@@ -158,15 +158,15 @@ def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> boards.B
     return board
 
 
-def _post(board: boards.Board, event: boards.BoardEvent) -> boards.Board:
-    after = boards.fold(board, [Record(board.number + 1, event.body())])
+def _post(board: board_fold.Board, event: board_fold.BoardEvent) -> board_fold.Board:
+    after = board_fold.fold(board, [Record(board.number + 1, event.body())])
     assert not after.skipped
     return after
 
 
 def _roster(roles: dict[str, str]) -> members.Roster:
     events = [members.Founded(team="t", at=0), *(Joined(name=name, role=role, at=0) for name, role in roles.items())]
-    return rosters.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 if __name__ == "__main__":

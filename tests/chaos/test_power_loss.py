@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.records import Item, Json, Record, stamp
+from deskmate.core.log.records import Item, Json, Record, stamp
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.disks import LosingFiles

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.records import Record
+from deskmate.core.log.records import Record
 from deskmate.errors import StoreUnavailable
 from deskmate.stores.files import Files
 from deskmate.stores.jsonl import JsonlStore

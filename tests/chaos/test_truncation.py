@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.records import Damaged, Item, Record
+from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
 from deskmate.stores.files import Files
 from deskmate.stores.folders import Folder

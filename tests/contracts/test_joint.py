@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deskmate.core.records import Record
+from deskmate.core.log.records import Record
 from deskmate.errors import BadName
 from deskmate.ports import Store
 from deskmate.stores.joint import JointStore

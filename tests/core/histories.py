@@ -9,7 +9,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Answered,
     Asked,
@@ -31,22 +31,10 @@ from deskmate.core.entries import (
     Took,
     read_entry,
 )
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import Shake
-from deskmate.core.messages import (
-    Broadcast,
-    Envelope,
-    Interrupt,
-    PermissionResponse,
-    Plain,
-    PlanRequest,
-    PlanResponse,
-    ShutdownRequest,
-    ShutdownResponse,
-    Undeliverable,
-)
-from deskmate.core.names import LEAD, USER, call_id
-from deskmate.core.prompts import (
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.names import LEAD, USER, call_id
+from deskmate.core.log.records import decode, encode
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Passage,
     Reply,
@@ -58,8 +46,20 @@ from deskmate.core.prompts import (
     Told,
     Usage,
 )
-from deskmate.core.records import decode, encode
-from deskmate.core.rendering import Numbered, said
+from deskmate.core.prompt.rendering import Numbered, said
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import (
+    Broadcast,
+    Envelope,
+    Interrupt,
+    PermissionResponse,
+    Plain,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    Undeliverable,
+)
 
 TOOLS = ("bash", "read_file", "edit_file", "SendMessage", "Task", "a tool that is none", "")
 WORDS = (

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from deskmate.core.boards import fold
-from deskmate.core.records import Record
-from deskmate.core.tasks import EMPTY, Board, BoardEvent
+from deskmate.core.log.records import Record
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.tasks import EMPTY, Board, BoardEvent
 
 
 def records(events: Iterable[BoardEvent], after: int = 0) -> list[Record]:

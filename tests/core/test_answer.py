@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.core.answer import answer, asked_at, last_answer
-from deskmate.core.entries import Began, Call, Did, Entry, Heard, Noticed, Said, Started
-from deskmate.core.messages import Envelope, Interrupt, Message, Plain
-from deskmate.core.names import USER, mail
+from deskmate.core.agent.answer import answer, asked_at, last_answer
+from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Noticed, Said, Started
+from deskmate.core.log.names import USER, mail
+from deskmate.core.team.messages import Envelope, Interrupt, Message, Plain
 
 READ = Call(tool="read_file", arguments={"path": "a"})
 NEWS = Noticed(text="bob is left")

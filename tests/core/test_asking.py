@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core import members
-from deskmate.core.actions import Act, Ask, Compact, Rest, Settle
-from deskmate.core.decide import decide
-from deskmate.core.entries import Asked, Began, Did
-from deskmate.core.messages import Interrupt, PermissionResponse, Plain
-from deskmate.core.names import USER
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, standing_rule
-from deskmate.core.roles import TOOLS
+from deskmate.core.agent.actions import Act, Ask, Compact, Rest, Settle
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.entries import Asked, Began, Did
+from deskmate.core.log.names import USER
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, standing_rule
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.team import members
+from deskmate.core.team.messages import Interrupt, PermissionResponse, Plain
 from tests.core.test_decide import idle, says
 
 

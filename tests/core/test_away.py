@@ -4,23 +4,23 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.actions import Notice, Rest
-from deskmate.core.decide import decide
-from deskmate.core.entries import Asked, Did, Heard, Noticed, Nudged, Opened, Reported, Said, Started, Took
-from deskmate.core.handshakes import Request, Shake
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Founded, Joined, Roster
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import Envelope, Plain, ShutdownRequest
-from deskmate.core.names import box
-from deskmate.core.news import moved_text
-from deskmate.core.prompts import Usage
-from deskmate.core.records import Record
-from deskmate.core.rosters import fold
-from deskmate.core.seen import Seen
-from deskmate.core.spending import Spending, Sum, together
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.view import View
+from deskmate.core.agent.actions import Notice, Rest
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.entries import Asked, Did, Heard, Noticed, Nudged, Opened, Reported, Said, Started, Took
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.agent.notices import moved_text
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import box
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Record
+from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import Founded, Joined, Roster
+from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest
+from deskmate.core.team.roster_fold import fold
+from deskmate.core.team.spending import Spending, Sum, together
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
 
 pytestmark = pytest.mark.behaviour("team-create")
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.boards import fold
-from deskmate.core.claims import refusal
-from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.seen import Seen
-from deskmate.core.tasks import (
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.board_rules import refusal
+from deskmate.core.team.tasks import (
     EMPTY,
     Accepted,
     Assigned,

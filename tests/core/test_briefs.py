@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from deskmate.core.briefs import NOTES_CAP, Environment, brief, made_of
-from deskmate.core.entries import Started, read_entry
-from deskmate.core.roles import AgentType, Kind, tools_of
-from deskmate.core.skills import Skill
+from deskmate.core.agent.entries import Started, read_entry
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.prompt.system_prompt import NOTES_CAP, Environment, brief, made_of
 from deskmate.errors import BadInput
 
 WHERE = Environment(

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.boards import fold
-from deskmate.core.claims import breach, refusal
-from deskmate.core.records import Damaged
-from deskmate.core.tasks import (
+from deskmate.core.log.records import Damaged
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.board_rules import breach, refusal
+from deskmate.core.team.tasks import (
     EMPTY,
     Accepted,
     Assigned,

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from deskmate.core.claude_rules import translate
-from deskmate.core.patterns import allows, path_matches
-from deskmate.core.policy import Effect, Rule, known_rule
+from deskmate.core.policy.claude_rules import translate
+from deskmate.core.policy.patterns import allows, path_matches
+from deskmate.core.policy.permissions import Effect, Rule, known_rule
 from deskmate.errors import BadInput
 
 

@@ -6,25 +6,7 @@ from html import unescape
 
 import pytest
 
-from deskmate.core import rosters
-from deskmate.core.call_texts import ways_to_answer, ways_to_end, ways_to_leave
-from deskmate.core.compaction import (
-    ALL_UNANSWERED_CAP,
-    IMAGE_TOKENS,
-    LEFT_OUT,
-    NO_SUMMARY,
-    REQUEST_CAP,
-    SUMMARY_CAP,
-    UNANSWERED_CAP,
-    clearable,
-    context_tokens,
-    estimate,
-    halved,
-    is_full,
-    summary_request,
-    summary_text,
-)
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Answered,
     Call,
     Cleared,
@@ -40,14 +22,29 @@ from deskmate.core.entries import (
     Took,
     WorkMode,
 )
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Founded, Joined, Roster
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import Envelope, Plain, PlanRequest, ShutdownRequest
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import (
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.agent.work_mode import DELEGATING, UNATTENDED
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Record
+from deskmate.core.prompt.call_texts import ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.prompt.compaction import (
+    ALL_UNANSWERED_CAP,
+    IMAGE_TOKENS,
+    LEFT_OUT,
+    NO_SUMMARY,
+    REQUEST_CAP,
+    SUMMARY_CAP,
+    UNANSWERED_CAP,
+    clearable,
+    context_tokens,
+    estimate,
+    halved,
+    is_full,
+    summary_request,
+    summary_text,
+)
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Image,
     Passage,
@@ -58,11 +55,14 @@ from deskmate.core.prompts import (
     Told,
     ToolSpec,
 )
-from deskmate.core.records import Record
-from deskmate.core.rendering import CLEARED, GO_ON, Numbered, passages, told_texts
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Claimed, Completed, Created
-from deskmate.core.work_mode import DELEGATING, UNATTENDED
+from deskmate.core.prompt.rendering import CLEARED, GO_ON, Numbered, passages, told_texts
+from deskmate.core.team import roster_fold
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import Founded, Joined, Roster
+from deskmate.core.team.messages import Envelope, Plain, PlanRequest, ShutdownRequest
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Claimed, Completed, Created
 from tests.core.histories import flaws, history
 from tests.core.stories import board_of
 
@@ -86,7 +86,7 @@ def remembered(entries: Sequence[Numbered]) -> Memory:
 def team_of(*names: str, **roles: str) -> Roster:
     joined = (Joined(name=name, role=roles.get(name, ""), at=0) for name in names)
     events = (Founded(team="t", at=0), *joined)
-    return rosters.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, start=1)])
+    return roster_fold.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, start=1)])
 
 
 def heard(number: int, message: Fact | str, sender: str = "bob") -> Heard:

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core import members, rosters
-from deskmate.core.actions import (
+from deskmate.core.agent.actions import (
     Act,
     Agree,
     Ask,
@@ -21,11 +20,15 @@ from deskmate.core.actions import (
     Take,
     Think,
 )
-from deskmate.core.decide import TOGETHER, WORDS, decide
-from deskmate.core.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said, WorkMode
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import PlanVerdict, Shake
-from deskmate.core.messages import (
+from deskmate.core.agent.decide import TOGETHER, WORDS, decide
+from deskmate.core.agent.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said, WorkMode
+from deskmate.core.agent.open_calls import CALLS_CAP, NOT_BEGUN_IN_TIME, TIME_IS_UP
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Attempt, Mode
+from deskmate.core.team import members, roster_fold
+from deskmate.core.team.handshakes import PlanVerdict, Shake
+from deskmate.core.team.messages import (
     Interrupt,
     PermissionResponse,
     Plain,
@@ -33,11 +36,8 @@ from deskmate.core.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.open_calls import CALLS_CAP, NOT_BEGUN_IN_TIME, TIME_IS_UP
-from deskmate.core.policy import Attempt, Mode
-from deskmate.core.quiet import quiet
-from deskmate.core.tasks import Assigned, Claimed, Completed, Deleted, Released
+from deskmate.core.team.quiet import quiet
+from deskmate.core.team.tasks import Assigned, Claimed, Completed, Deleted, Released
 from tests.core.worlds import World, add_task, idle, says
 
 ASKED = "the rule 'ask read_file' says to ask first"
@@ -569,7 +569,7 @@ class TestTheLead:
             world.note(members.Idle(name=name, at=0))
         assert not quiet(replace(world.view, unheard=frozenset({"bob"})))
         waiting = members.Waiting(name="bob", on="permission", at=0)
-        other = rosters.fold(world.roster, [])
+        other = roster_fold.fold(world.roster, [])
         world.note(waiting)
         assert not quiet(world.view)
         world.roster = other

@@ -3,13 +3,13 @@
 import os
 import random
 
-from deskmate.core import members
-from deskmate.core.actions import Act, Action, Rest, Stop, Take, Think
-from deskmate.core.decide import decide
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Effect
-from deskmate.core.roles import TOOLS, Kind, tools_of
-from deskmate.core.verdicts import verdict_on
+from deskmate.core.agent.actions import Act, Action, Rest, Stop, Take, Think
+from deskmate.core.agent.decide import decide
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Effect
+from deskmate.core.policy.tool_table import TOOLS, Kind, tools_of
+from deskmate.core.policy.verdicts import verdict_on
+from deskmate.core.team import members
 from tests.core.worlds import World
 
 LIVES = 20_000 if os.environ.get("DESKMATE_SOAK") else 2_000

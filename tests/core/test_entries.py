@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     KINDS,
     Agreed,
     Answered,
@@ -30,9 +30,9 @@ from deskmate.core.entries import (
     read_entry,
     synced,
 )
-from deskmate.core.facts import Foreign, slimmed
-from deskmate.core.handshakes import Shake
-from deskmate.core.records import decode, encode
+from deskmate.core.log.facts import Foreign, slimmed
+from deskmate.core.log.records import decode, encode
+from deskmate.core.team.handshakes import Shake
 
 CALLS = (
     Call(tool="bash", arguments={"command": "ls\u2028", "n": None, "deep": [{"a": []}]}, flaw="no JSON"),

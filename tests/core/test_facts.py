@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from deskmate.core import entries, members, messages, tasks
-from deskmate.core.facts import Fact, Foreign, reader
+from deskmate.core.agent import entries
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.team import members, messages, tasks
 from deskmate.errors import BadInput, BadName
 from tests.core.test_records import keys, values
 

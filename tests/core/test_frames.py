@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.entries import Ended, Heard, Noticed, Nudged, Started, Took
-from deskmate.core.facts import Fact
-from deskmate.core.frames import clean, framed, message_text, notification_text, posing_as_nobody, unframed
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Ended, Heard, Noticed, Nudged, Started, Took
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.frames import clean, framed, message_text, notification_text, posing_as_nobody, unframed
+from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
@@ -23,8 +25,6 @@ from deskmate.core.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.rendering import told_texts
 from tests.chaos.naughty import NAUGHTY
 
 FRAME = re.compile(r'<teammate-message((?: [a-z_]+="[^"<>]*")*)>([^<>]*)</teammate-message>')

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from deskmate.core.entries import Asked, Began, Call, Did, Entry, Heard, Opened, Said, Started, read_entry
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import TABLE, Request, Shake, answer_flaw, may_ask
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Asked, Began, Call, Did, Entry, Heard, Opened, Said, Started, read_entry
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.team.handshakes import TABLE, Request, Shake, answer_flaw, may_ask
+from deskmate.core.team.messages import (
     KINDS,
     Envelope,
     PermissionRequest,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from deskmate.core import members
-from deskmate.core.actions import Act, Notice, Nudge, Park, Report, Reread, Rest, Take, Think
-from deskmate.core.decide import decide
-from deskmate.core.entries import Did, Noticed, Parked, Started
-from deskmate.core.memory import EMPTY
-from deskmate.core.messages import Plain, ShutdownRequest
-from deskmate.core.names import LEAD, USER
-from deskmate.core.tasks import Assigned, Claimed, Created, Edited, Released
+from deskmate.core.agent.actions import Act, Notice, Nudge, Park, Report, Reread, Rest, Take, Think
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.entries import Did, Noticed, Parked, Started
+from deskmate.core.agent.memory import EMPTY
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team import members
+from deskmate.core.team.messages import Plain, ShutdownRequest
+from deskmate.core.team.tasks import Assigned, Claimed, Created, Edited, Released
 from tests.core.worlds import World, add_task, idle, says
 
 JOINED = members.Joined(name="dave", at=0)

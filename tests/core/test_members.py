@@ -4,8 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.facts import Foreign
-from deskmate.core.members import (
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.policy.permissions import Effect, Mode, Rule
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.members import (
     EMPTY,
     KINDS,
     Accepted,
@@ -27,11 +31,7 @@ from deskmate.core.members import (
     refusal,
     who_is_here,
 )
-from deskmate.core.policy import Effect, Mode, Rule
-from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.roles import AgentType, Kind
-from deskmate.core.rosters import fold
-from deskmate.core.seen import Seen
+from deskmate.core.team.roster_fold import fold
 from deskmate.errors import BadInput
 
 FOUNDED = Founded(team="demo", description="REST to GraphQL", home="main", at=1.0)

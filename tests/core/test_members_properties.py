@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.facts import Foreign
-from deskmate.core.members import (
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import RESERVED
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import COLOURS
+from deskmate.core.team.members import (
     EMPTY,
     Accepted,
     Event,
@@ -25,11 +29,7 @@ from deskmate.core.members import (
     read_event,
     refusal,
 )
-from deskmate.core.names import RESERVED
-from deskmate.core.policy import Mode
-from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.roles import COLOURS
-from deskmate.core.rosters import fold
+from deskmate.core.team.roster_fold import fold
 
 names = st.sampled_from(["alice", "bob", "carol", "user", "lead", "all"])
 numbers = st.integers(0, 30)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Asked,
     Began,
@@ -26,10 +26,11 @@ from deskmate.core.entries import (
     Took,
     WorkMode,
 )
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Plan, Request, Shake
-from deskmate.core.memory import EMPTY, Memory, OpenCall, remember
-from deskmate.core.messages import (
+from deskmate.core.agent.memory import EMPTY, Memory, OpenCall, remember
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.team.handshakes import Plan, Request, Shake
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
@@ -42,7 +43,6 @@ from deskmate.core.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.seen import Seen
 
 BOX = "mail/alice"
 BASH = Call(tool="bash", arguments={"command": "make"})

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.entries import Answered, Asked, Began, Call, Did, Opened, Said, Started
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import PlanVerdict, Request, Shake
-from deskmate.core.memory import Memory, OpenCall
-from deskmate.core.messages import PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
+from deskmate.core.agent.entries import Answered, Asked, Began, Call, Did, Opened, Said, Started
+from deskmate.core.agent.memory import Memory, OpenCall
+from deskmate.core.log.facts import Fact
+from deskmate.core.team.handshakes import PlanVerdict, Request, Shake
+from deskmate.core.team.messages import PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from tests.core.test_memory import BASH, BASH_CALL, CALLING, IDLE, PLANNING, READ_CALL, after, changed, heard
 
 ASKED = after(Asked(call="alice:2.0", request_id="alice:2.0"), memory=CALLING)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Answered,
     Asked,
@@ -32,10 +32,11 @@ from deskmate.core.entries import (
     Took,
     read_entry,
 )
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import Shake
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import (
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.records import decode, encode
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
@@ -49,7 +50,6 @@ from deskmate.core.messages import (
     Undeliverable,
     read_envelope,
 )
-from deskmate.core.records import decode, encode
 
 Numbered = tuple[int, Entry]
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.messages import (
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.records import encode
+from deskmate.core.team.messages import (
     BODY_CAP,
     KINDS,
     SUMMARY_CAP,
@@ -29,7 +30,6 @@ from deskmate.core.messages import (
     summarise,
     wakes,
 )
-from deskmate.core.records import encode
 from deskmate.errors import BadRecord, TooLarge
 from tests.core.test_records import keys, values
 

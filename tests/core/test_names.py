@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.names import (
+from deskmate.core.log.names import (
     RESERVED,
     agent_id,
     call_id,

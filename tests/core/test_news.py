@@ -2,26 +2,26 @@
 
 import pytest
 
-from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.call_texts import ways_to_end
-from deskmate.core.entries import Took
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.members import Idle, Joined, Left, Parked, Roster, Waiting
-from deskmate.core.memory import Memory
-from deskmate.core.news import changes_text, comings, digest, is_news_for_lead, lost_text, nudge_text, taken
-from deskmate.core.records import Record
-from deskmate.core.rendering import told_texts
-from deskmate.core.tasks import Board, Claimed, Completed, Created, Deleted, Edited, Note, Released, Task
+from deskmate.core.agent.entries import Took
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.notices import changes_text, comings, digest, is_news_for_lead, lost_text, nudge_text, taken
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.records import Record
+from deskmate.core.prompt.call_texts import ways_to_end
+from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.members import Idle, Joined, Left, Parked, Roster, Waiting
+from deskmate.core.team.tasks import Board, Claimed, Completed, Created, Deleted, Edited, Note, Released, Task
 
 
 def roster(*events: Fact) -> Roster:
     founded = members.Founded(team="t", at=0)
-    return rosters.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
+    return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
 def board(*events: Fact) -> Board:
-    return boards.fold(tasks.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return board_fold.fold(tasks.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 def created(id_: int, subject: str = "parse", **more: object) -> Created:

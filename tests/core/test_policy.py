@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
-from deskmate.core.roles import PLANNING, TOOLS, ToolTraits
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, ToolTraits
 from deskmate.errors import BadInput
 
 ALLOW, ASK, DENY = Effect

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core import members
-from deskmate.core.actions import Act, Ask, Settle
-from deskmate.core.decide import decide
-from deskmate.core.patterns import HOLE, words_of
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, judge, known_rule, standing_rule
-from deskmate.core.roles import TOOLS
+from deskmate.core.agent.actions import Act, Ask, Settle
+from deskmate.core.agent.decide import decide
+from deskmate.core.policy.patterns import HOLE, words_of
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge, known_rule, standing_rule
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.team import members
 from deskmate.errors import BadInput
 from tests.core.test_decide import idle, says
 

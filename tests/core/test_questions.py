@@ -2,12 +2,14 @@
 
 from typing import Any
 
-from deskmate.core import members, questions, rosters
-from deskmate.core.entries import Began, Did
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import Founded, Joined, Left
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Began, Did
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.team import members, open_questions, roster_fold
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Founded, Joined, Left
+from deskmate.core.team.messages import (
     Envelope,
     Message,
     PermissionRequest,
@@ -16,9 +18,7 @@ from deskmate.core.messages import (
     PlanRequest,
     PlanResponse,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.questions import EMPTY, Question, Questions
-from deskmate.core.records import Damaged, Item, Record
+from deskmate.core.team.open_questions import EMPTY, Question, Questions
 
 ASKS = PermissionRequest(
     request_id="bob:7.0", tool="bash", arguments={"command": "ls"}, reason="runs", rule="allow bash"
@@ -38,13 +38,13 @@ def noted(*facts: Fact) -> list[Item]:
 
 def roster(*events: Fact) -> members.Roster:
     first = (Founded(team="main", at=0.0), Joined(name="bob", at=1.0), *events)
-    return rosters.fold(members.EMPTY, noted(*first))
+    return roster_fold.fold(members.EMPTY, noted(*first))
 
 
 def asked(*messages: tuple[str, str, Message], **fields: Any) -> Questions:
     state = EMPTY
     for sender, recipient, message in messages:
-        state = questions.read_mail(state, roster(), posted(sender, recipient, message, **fields))
+        state = open_questions.read_mail(state, roster(), posted(sender, recipient, message, **fields))
     return state
 
 
@@ -62,27 +62,29 @@ def test_only_a_word_of_someone_in_charge_closes_it_and_for_a_permission_only_th
         ("bob", USER, ASKS), ("bob", LEAD, PLANS), ("eve", "bob", yes), (LEAD, "bob", yes), ("eve", "bob", plan)
     )
     assert state.open(roster()) == (ASKED, PLANNED)
-    state = questions.read_mail(state, roster(), posted(USER, "bob", yes))
+    state = open_questions.read_mail(state, roster(), posted(USER, "bob", yes))
     assert state.open(roster()) == (PLANNED,)
-    assert questions.read_mail(state, roster(), posted(LEAD, "bob", plan)).open(roster()) == ()
+    assert open_questions.read_mail(state, roster(), posted(LEAD, "bob", plan)).open(roster()) == ()
 
 
 def test_a_call_that_began_or_ended_asks_no_more_and_a_plan_outlives_its_call() -> None:
     state = asked(("bob", USER, ASKS), ("bob", LEAD, PLANS))
     for entry in (Began(calls=("bob:7.0", "bob:9.0")), Did(call="bob:7.0", text="withdrawn", ok=False)):
-        after = questions.read_log(state, noted(entry, Did(call="bob:9.0", text="submitted", ok=True)))
+        after = open_questions.read_log(state, noted(entry, Did(call="bob:9.0", text="submitted", ok=True)))
         assert after.open(roster()) == (PLANNED,)
 
 
 def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_another() -> None:
     state = asked(("bob", USER, ASKS))
     assert state.open(roster(Left(name="bob", at=6.0))) == ()
-    assert state.open(rosters.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
+    assert (
+        state.open(roster_fold.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
+    )
     assert asked((LEAD, USER, ASKS)).open(roster()) != ()
 
 
 def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after_a_crash_asks_once() -> None:
-    now = rosters.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
+    now = roster_fold.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
     other = ASKS.model_copy(update={"arguments": {"command": "rm"}})
     mail = [
         *posted("bob", USER, ASKS),
@@ -90,42 +92,42 @@ def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after
         *posted("bob", USER, other, 8.0),
         *posted("bob", USER, other, 9.0),
     ]
-    known = questions.read_mail(EMPTY, now, mail)
+    known = open_questions.read_mail(EMPTY, now, mail)
     assert [(one.arguments, one.at) for one in known.open(now)] == [({"command": "rm"}, 8.0)]
     # Read before it was known that somebody of that name had joined.
-    early = questions.read_mail(EMPTY, roster(Left(name="bob", at=6.0)), mail[:3])
+    early = open_questions.read_mail(EMPTY, roster(Left(name="bob", at=6.0)), mail[:3])
     assert [one.at for one in early.open(now)] == [8.0]
     assert len({one.key for one in (ASKED, *known.open(now))}) == 2
 
 
 def test_what_is_over_is_not_kept_and_does_not_come_back() -> None:
     state = asked(("bob", USER, ASKS), ("bob", LEAD, PLANS))
-    state = questions.read_log(state, noted(Did(call="bob:7.0", text="withdrawn", ok=False)))
+    state = open_questions.read_log(state, noted(Did(call="bob:7.0", text="withdrawn", ok=False)))
     assert list(state.asked) == ["bob:9.0"]
-    assert list(questions.read_mail(state, roster(), posted("bob", USER, ASKS, 6.0)).asked) == ["bob:9.0"]
+    assert list(open_questions.read_mail(state, roster(), posted("bob", USER, ASKS, 6.0)).asked) == ["bob:9.0"]
 
 
 def test_a_plan_is_open_also_where_the_end_of_its_call_was_read_first() -> None:
-    state = questions.read_log(EMPTY, noted(Began(calls=("bob:9.0",)), Did(call="bob:9.0", text="submitted")))
-    assert questions.read_mail(state, roster(), posted("bob", LEAD, PLANS)).open(roster()) == (PLANNED,)
+    state = open_questions.read_log(EMPTY, noted(Began(calls=("bob:9.0",)), Did(call="bob:9.0", text="submitted")))
+    assert open_questions.read_mail(state, roster(), posted("bob", LEAD, PLANS)).open(roster()) == (PLANNED,)
 
 
 def test_a_subagents_question_is_over_with_its_errand() -> None:
     ask = PermissionRequest(request_id="lead:5.0:3.1", tool="bash", arguments={}, reason="runs")
     state = asked(("lead:5.0", USER, ask))
     (question,) = state.open(roster())
-    assert questions.journals(question) == {"log/lead:5.0": 3, "log/lead": 5}
-    assert questions.read_log(state, noted(Began(calls=("lead:5.0",)))).open(roster()) == (question,)
-    assert questions.read_log(state, noted(Did(call="lead:5.0", text="cut", ok=False))).open(roster()) == ()
+    assert open_questions.journals(question) == {"log/lead:5.0": 3, "log/lead": 5}
+    assert open_questions.read_log(state, noted(Began(calls=("lead:5.0",)))).open(roster()) == (question,)
+    assert open_questions.read_log(state, noted(Did(call="lead:5.0", text="cut", ok=False))).open(roster()) == ()
 
 
 def test_a_question_under_an_id_that_names_no_call_is_followed_from_the_beginning() -> None:
     for id_ in ("bob", "bob:x.1", "bob:²", "else", ""):
         question = Question(id_, "bob", 0.0, Shake.PLAN)
-        assert questions.journals(question) == {"log/bob": 0}
+        assert open_questions.journals(question) == {"log/bob": 0}
 
 
 def test_damage_and_what_is_no_mail_ask_nothing() -> None:
     items: list[Item] = [Damaged(1, "lost", "gone", "file:1"), Record(2, {"type": "odd"}), Record(3, {})]
-    state = questions.read_mail(EMPTY, roster(), items)
-    assert questions.read_log(state, items) == EMPTY
+    state = open_questions.read_mail(EMPTY, roster(), items)
+    assert open_questions.read_log(state, items) == EMPTY

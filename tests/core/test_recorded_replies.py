@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskmate.core.entries import Call, Said
-from deskmate.core.prompts import CallBlock, Reply, Spoken, TextBlock, ThinkingBlock, Usage
-from deskmate.core.rendering import REFUSED, blocks_of, said, spoken
+from deskmate.core.agent.entries import Call, Said
+from deskmate.core.prompt.prompts import CallBlock, Reply, Spoken, TextBlock, ThinkingBlock, Usage
+from deskmate.core.prompt.rendering import REFUSED, blocks_of, said, spoken
 from tests.core.histories import stored
 
 LS = Call(tool="bash", arguments={"command": "ls"})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deskmate.core.records import DEPTH_CAP, RECORD_CAP, check_number, decode, encode, stamp
+from deskmate.core.log.records import DEPTH_CAP, RECORD_CAP, check_number, decode, encode, stamp
 from deskmate.errors import BadInput, BadRecord, TooLarge
 
 STAMP: dict[str, Any] = {"run": "r", "ord": 1}

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.redaction import SHAPES, Redaction, secrets_in
-from deskmate.core.stand_ins import stand_ins
+from deskmate.core.policy.redaction import SHAPES, Redaction, secrets_in
+from deskmate.core.policy.secret_placeholders import stand_ins
 from tests.secret_formats import SECRETS, UNKNOWN
 
 ROOT = Path(__file__).parents[2]

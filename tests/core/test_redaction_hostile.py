@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from deskmate.core.redaction import SHAPES, Redaction, secrets_in
+from deskmate.core.policy.redaction import SHAPES, Redaction, secrets_in
 
 SIZE = 8 * 1024
 # In parts: as one, they would be found in this file.

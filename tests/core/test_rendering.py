@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Asked,
     Began,
@@ -25,10 +25,9 @@ from deskmate.core.entries import (
     Started,
     Took,
 )
-from deskmate.core.facts import Fact
-from deskmate.core.messages import Envelope, Interrupt, Plain
-from deskmate.core.names import USER
-from deskmate.core.prompts import (
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import USER
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Given,
     Image,
@@ -40,7 +39,7 @@ from deskmate.core.prompts import (
     ThinkingBlock,
     Told,
 )
-from deskmate.core.rendering import (
+from deskmate.core.prompt.rendering import (
     CLEARED,
     CUT_TO_NOTHING,
     EMPTY_RESULT,
@@ -51,6 +50,7 @@ from deskmate.core.rendering import (
     passages,
     spoken,
 )
+from deskmate.core.team.messages import Envelope, Interrupt, Plain
 from tests.core.histories import flaws, history, stored
 
 HISTORIES = 100_000 if os.environ.get("DESKMATE_SOAK") == "1" else 10_000

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.roles import COLOURS, PLANNING, TOOLS, AgentType, Kind, colour_of, tools_of
+from deskmate.core.policy.tool_table import COLOURS, PLANNING, TOOLS, AgentType, Kind, colour_of, tools_of
 from deskmate.errors import BadInput
 
 BASE = {"bash", "read_file", "write_file", "edit_file", "glob", "grep"}

@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.seen import Seen
+from deskmate.core.log.persistent_map import Seen
 
 pairs = st.lists(st.tuples(st.sampled_from([*"abcdefghij"]) | st.text(), st.integers()))
 

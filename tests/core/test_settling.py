@@ -12,11 +12,13 @@ from typing import TypeAlias
 
 import pytest
 
-from deskmate.core import members
-from deskmate.core.actions import Nudge, Park, Report, Rest, Stop, Take, Think
-from deskmate.core.decide import decide
-from deskmate.core.memory import EMPTY
-from deskmate.core.messages import (
+from deskmate.core.agent.actions import Nudge, Park, Report, Rest, Stop, Take, Think
+from deskmate.core.agent.decide import decide
+from deskmate.core.agent.memory import EMPTY
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team import members
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
@@ -26,10 +28,8 @@ from deskmate.core.messages import (
     PlanResponse,
     ShutdownRequest,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.quiet import acts_on, quiet
-from deskmate.core.tasks import in_progress_of
-from deskmate.core.view import View
+from deskmate.core.team.quiet import acts_on, quiet
+from deskmate.core.team.tasks import in_progress_of
 from tests.core.worlds import World, add_task, idle
 
 Letter: TypeAlias = tuple[str, Message]

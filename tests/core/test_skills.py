@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.skills import DESCRIPTION_CAP, Skill, read_skill
+from deskmate.core.prompt.skills import DESCRIPTION_CAP, Skill, read_skill
 from deskmate.errors import BadInput
 
 FOLDER = "/skills/tidy"

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.caps import Caps
-from deskmate.core.prompts import Reply, Usage
-from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.spending import EMPTY, Spending, Spent, Sum, crowded, fold, over, read_spent
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.prompt.prompts import Reply, Usage
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.spending import EMPTY, Spending, Spent, Sum, crowded, fold, over, read_spent
 
 REPLY = Reply((), usage=Usage(100, 20, 30, 4), model="openai:gpt-5", cost=0.5)
 

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core import members, rosters
-from deskmate.core.members import Joined, Left, Roster
-from deskmate.core.records import Record
-from deskmate.core.roles import AgentType
-from deskmate.core.takers import untaken_text
-from deskmate.core.tasks import EMPTY, Task, fits, line, role_key
+from deskmate.core.log.records import Record
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team import members, roster_fold
+from deskmate.core.team.members import Joined, Left, Roster
+from deskmate.core.team.task_fit import untaken_text
+from deskmate.core.team.tasks import EMPTY, Task, fits, line, role_key
 
 WORDS = st.lists(st.text("abcäßIÉ", min_size=1, max_size=5), min_size=1, max_size=3)
 
 
 def roster(*events: members.Event) -> Roster:
     founded = members.Founded(team="t", at=0)
-    return rosters.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
+    return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
 def is_for(role: str, *, name: str = "bob", has: str | None = "backend dev", reads_only: bool = False) -> bool:

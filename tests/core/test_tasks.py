@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.core.boards import fold
-from deskmate.core.facts import Foreign
-from deskmate.core.records import Damaged, encode
-from deskmate.core.tasks import (
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.records import Damaged, encode
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.tasks import (
     EMPTY,
     KINDS,
     Accepted,

@@ -16,10 +16,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deskmate.core.boards import fold
-from deskmate.core.claims import breach, refusal
-from deskmate.core.records import Damaged, Item, Record
-from deskmate.core.tasks import (
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.team.board_fold import fold
+from deskmate.core.team.board_rules import breach, refusal
+from deskmate.core.team.tasks import (
     EMPTY,
     Accepted,
     Assigned,

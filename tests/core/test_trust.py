@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskmate.core.trust import (
+from deskmate.core.policy.trusted_files import (
     Definition,
     Standing,
     counting,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from deskmate.core.entries import Began, Call, Did, Entry, Heard, Nudged, Reported, Said, Took
-from deskmate.core.turns import Turn, last_turn
+from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Nudged, Reported, Said, Took
+from deskmate.core.agent.turn_results import Turn, last_turn
 
 HEARD = Heard(box="mail/alice", after=0, upto=1)
 MAIL = Call(tool="SendMessage", arguments={"recipient": "bob", "content": "the schema is final"})

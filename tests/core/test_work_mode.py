@@ -2,9 +2,9 @@
 
 import pytest
 
-from deskmate.core.entries import WorkMode
-from deskmate.core.names import LEAD
-from deskmate.core.work_mode import change_text
+from deskmate.core.agent.entries import WorkMode
+from deskmate.core.agent.work_mode import change_text
+from deskmate.core.log.names import LEAD
 
 FREE = WorkMode(attended=True, barred=())
 PLANS = WorkMode(planning=True, attended=True, barred=())

@@ -7,8 +7,7 @@ and events alone, so that thousands of lives can be played in seconds.
 import random
 from dataclasses import dataclass, field
 
-from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.actions import (
+from deskmate.core.agent.actions import (
     Act,
     Action,
     Agree,
@@ -26,9 +25,8 @@ from deskmate.core.actions import (
     Take,
     Think,
 )
-from deskmate.core.claims import refusal
-from deskmate.core.decide import WORDS, decide
-from deskmate.core.entries import (
+from deskmate.core.agent.decide import WORDS, decide
+from deskmate.core.agent.entries import (
     Agreed,
     Answered,
     Asked,
@@ -50,10 +48,16 @@ from deskmate.core.entries import (
     WorkMode,
     read_entry,
 )
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import Shake
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import (
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.agent.notices import changes_text, taken
+from deskmate.core.agent.view import View
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Damaged, Record
+from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team.board_rules import refusal
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import (
     Envelope,
     Interrupt,
     PermissionResponse,
@@ -62,11 +66,7 @@ from deskmate.core.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import changes_text, taken
-from deskmate.core.records import Damaged, Record
-from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Released
-from deskmate.core.view import View
+from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Released
 
 TOOLS = ("bash", "read_file", "write_file", "TaskList", "SendMessage", "Task", "ExitPlanMode", "no_such_tool")
 
@@ -105,12 +105,12 @@ class World:
         self.memory = remember(self.memory, number, entry)
 
     def note(self, event: Fact) -> None:
-        self.roster = rosters.fold(self.roster, [Record(self.roster.number + 1, event.body())])
+        self.roster = roster_fold.fold(self.roster, [Record(self.roster.number + 1, event.body())])
 
     def post(self, event: tasks.BoardEvent) -> bool:
         if refusal(self.board, event):
             return False
-        self.board = boards.fold(self.board, [Record(self.board.number + 1, event.body())])
+        self.board = board_fold.fold(self.board, [Record(self.board.number + 1, event.body())])
         return True
 
     def mail(self, sender: str, message: Fact) -> None:
@@ -299,7 +299,7 @@ class World:
             self.reload()
         elif self.damage < 3:
             lost = Damaged(self.board.number + 1, "lost", "board.jsonl:1", "no record")
-            self.board = boards.fold(self.board, [lost])
+            self.board = board_fold.fold(self.board, [lost])
 
 
 def idle(me: str = "alice", *, planning: bool = False) -> World:

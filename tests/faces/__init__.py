@@ -19,8 +19,8 @@ import anyio.to_thread
 from click.testing import CliRunner
 
 from deskmate.app import Feed, Outcome, Wanted
-from deskmate.core.entries import Began, Call, Said
-from deskmate.core.prompts import TextDelta, Usage
+from deskmate.core.agent.entries import Began, Call, Said
+from deskmate.core.prompt.prompts import TextDelta, Usage
 from deskmate.faces.cli.main import main
 from deskmate.runtime.feed import Changed, Founded, Happening, Recorded, Streamed
 

@@ -14,12 +14,12 @@ from anyio.from_thread import start_blocking_portal
 from deskmate import Board, Envelope, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
 from deskmate.app import state_folder
 from deskmate.app.signing import Signing
-from deskmate.core.entries import Began, Call, Did, Said, Started
-from deskmate.core.members import Joined, Waiting
-from deskmate.core.messages import read_envelope
-from deskmate.core.names import mail
-from deskmate.core.records import Record
-from deskmate.core.spending import Spent
+from deskmate.core.agent.entries import Began, Call, Did, Said, Started
+from deskmate.core.log.names import mail
+from deskmate.core.log.records import Record
+from deskmate.core.team.members import Joined, Waiting
+from deskmate.core.team.messages import read_envelope
+from deskmate.core.team.spending import Spent
 from tests.faces import Ended, Env, typed
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ import pytest
 from deskmate import Plain
 from deskmate.app.acting import GO_ON_CUT, accept
 from deskmate.app.losses import lost_of
-from deskmate.core.members import Joined, Parked
+from deskmate.core.team.members import Joined, Parked
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, Env, environment

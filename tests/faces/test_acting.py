@@ -10,8 +10,8 @@ import pytest
 
 from deskmate.app import GOAL_CAP, acting
 from deskmate.app.acting import Stopped
-from deskmate.core.messages import Plain, ShutdownRequest, ShutdownResponse
-from deskmate.core.tasks import Receipt, Status, Task
+from deskmate.core.team.messages import Plain, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.tasks import Receipt, Status, Task
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Env, typed

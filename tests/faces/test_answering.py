@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.messages import Broadcast, PermissionRequest, PermissionResponse, PlanRequest, PlanResponse
+from deskmate.core.team.messages import Broadcast, PermissionRequest, PermissionResponse, PlanRequest, PlanResponse
 from tests.faces import Ended, Env
 from tests.faces.conversations import SECONDS, Place
 from tests.faces.teams import Hands, at, in_team, obeyed, played

@@ -12,10 +12,10 @@ import pytest
 from deskmate.app import GOAL_CAP, Outcome, Wanted
 from deskmate.app.looking import SeenTask, see_task
 from deskmate.config import load
-from deskmate.core.entries import Did
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
-from deskmate.core.tasks import EMPTY, Status, Task
+from deskmate.core.agent.entries import Did
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.team.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.commands import MODES
 from deskmate.faces.cli.run import LEFT

@@ -19,7 +19,7 @@ import pytest
 from deskmate.app import Feed
 from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Delta,
     Passage,
@@ -31,7 +31,7 @@ from deskmate.core.prompts import (
     TextDelta,
     Told,
 )
-from deskmate.core.questions import Question
+from deskmate.core.team.open_questions import Question
 from deskmate.demo import pacing
 from deskmate.demo.application import texts_in
 from deskmate.demo.pacing import Paced

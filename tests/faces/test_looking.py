@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from deskmate import Plain, Transcript
-from deskmate.core.entries import Began, Call, Did, Said, Started
-from deskmate.core.messages import PermissionRequest, PlanResponse
+from deskmate.core.agent.entries import Began, Call, Did, Said, Started
+from deskmate.core.team.messages import PermissionRequest, PlanResponse
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Env, environment
 from tests.faces.teams import LOOKS, SECRET, Hands, at, files, founded, in_team, obeyed, played

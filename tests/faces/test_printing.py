@@ -10,8 +10,8 @@ from typing import TextIO
 
 import pytest
 
-from deskmate.core.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
-from deskmate.core.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
+from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.texts import clean, cut, gist

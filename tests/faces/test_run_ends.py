@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.open_calls import TIME_IS_UP
+from deskmate.core.agent.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run import LEFT
 from deskmate.testing.faults import Stall, Status
 from deskmate.testing.scripts import Asked, Say, Use

@@ -9,7 +9,7 @@ import pytest
 
 from deskmate.app import Sum
 from deskmate.app.looking import SeenCost, SeenTeam
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 from deskmate.faces.cli.listings import cost_lines
 from deskmate.faces.cli.looking import team_lines
 from deskmate.faces.cli.tables import Cell, Sheet, ago, sheet_for

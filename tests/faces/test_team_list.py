@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from deskmate import Plain
-from deskmate.core.members import Idle, Waiting, Working
+from deskmate.core.team.members import Idle, Waiting, Working
 from deskmate.faces.cli.listings import teams_lines
 from deskmate.faces.cli.tables import Sheet
 from deskmate.stores.archive import archive

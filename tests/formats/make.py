@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Answered,
     Asked,
@@ -34,9 +33,13 @@ from deskmate.core.entries import (
     Started,
     Took,
 )
-from deskmate.core.facts import Fact
-from deskmate.core.handshakes import Shake
-from deskmate.core.messages import (
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.records import encode
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
     Interrupt,
@@ -49,11 +52,8 @@ from deskmate.core.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.policy import Mode
-from deskmate.core.records import encode
-from deskmate.core.roles import AgentType
-from deskmate.core.spending import Spent
-from deskmate.core.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Receipt, Released
+from deskmate.core.team.spending import Spent
+from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Receipt, Released
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.lines import Position, items, seal
 
@@ -308,8 +308,8 @@ def files() -> dict[str, bytes]:
 
 def projections(streams: dict[str, bytes]) -> dict[str, bytes]:
     """Return the readable copies that today's code makes of roster and board."""
-    roster = rosters.fold(members.EMPTY, items(Position(), streams["teams/demo/roster.jsonl"], 0, "roster.jsonl"))
-    board = boards.fold(tasks.EMPTY, items(Position(), streams["tasks/demo/board.jsonl"], 0, "board.jsonl"))
+    roster = roster_fold.fold(members.EMPTY, items(Position(), streams["teams/demo/roster.jsonl"], 0, "roster.jsonl"))
+    board = board_fold.fold(tasks.EMPTY, items(Position(), streams["tasks/demo/board.jsonl"], 0, "board.jsonl"))
     with tempfile.TemporaryDirectory() as folder:
         store = JsonlStore.open(Path(folder), "demo", create=True)
         store.projections().write(roster, board)

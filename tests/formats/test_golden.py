@@ -8,17 +8,18 @@ from typing import Any
 
 import pytest
 
-from deskmate.core import boards, entries, members, messages, rosters, spending, tasks
-from deskmate.core.facts import Fact, Foreign
-from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.members import Member, Roster
-from deskmate.core.memory import Memory, remember
-from deskmate.core.messages import Envelope, read_envelope
-from deskmate.core.policy import Effect, Mode, Rule
-from deskmate.core.records import Damaged, Item, Json, Record
-from deskmate.core.roles import AgentType, Kind
-from deskmate.core.seen import Seen
-from deskmate.core.tasks import Board, Note, Task
+from deskmate.core.agent import entries
+from deskmate.core.agent.memory import Memory, remember
+from deskmate.core.log.facts import Fact, Foreign
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Damaged, Item, Json, Record
+from deskmate.core.policy.permissions import Effect, Mode, Rule
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team import board_fold, members, messages, roster_fold, spending, tasks
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.messages import Envelope, read_envelope
+from deskmate.core.team.tasks import Board, Note, Task
 from deskmate.errors import Held
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript
@@ -128,7 +129,7 @@ async def test_every_fact_is_understood_and_written_again_with_all_its_fields(st
 
 
 async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
-    roster = rosters.fold(members.EMPTY, await store.read("roster"))
+    roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
     joined = {
         number: members.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number)) for number in (2, 3)
     }
@@ -178,7 +179,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
 
 
 async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
-    board = boards.fold(tasks.EMPTY, await store.read("board"))
+    board = board_fold.fold(tasks.EMPTY, await store.read("board"))
     assert board == Board(
         tasks={
             1: Task(
@@ -330,8 +331,8 @@ async def test_readable_copies_are_made_again_from_the_streams(harm: str, worksp
     assert [path.name for path in copies] == ["1.json", "2.json", "3.json", "4.json", "config.json"]
     for path in copies:
         path.unlink() if harm == "deleted" else path.write_text("{")
-    roster = rosters.fold(members.EMPTY, await store.read("roster"))
-    board = boards.fold(tasks.EMPTY, await store.read("board"))
+    roster = roster_fold.fold(members.EMPTY, await store.read("roster"))
+    board = board_fold.fold(tasks.EMPTY, await store.read("board"))
     store.projections().write(roster, board)
     assert [path.read_bytes() for path in copies] == kept
     assert json.loads(kept[-1])["lead_agent_id"] == "lead@demo"

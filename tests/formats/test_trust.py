@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.trust import read_trust, signature, write_trust
+from deskmate.core.policy.trusted_files import read_trust, signature, write_trust
 
 pytestmark = pytest.mark.behaviour("S4", "trust")
 

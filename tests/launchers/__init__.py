@@ -11,10 +11,10 @@ import anyio
 
 from deskmate.app.furnishing import connected, furnished, office_in
 from deskmate.app.playing import in_processes
-from deskmate.core.members import Joined, Member, PolicySet
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.team.members import Joined, Member, PolicySet
 from deskmate.launchers.process import ProcessLauncher
 from deskmate.runtime.feed import Feed, Happening
 from deskmate.runtime.office import Office

@@ -15,10 +15,10 @@ import pytest
 
 from deskmate.app import Feed, resume
 from deskmate.app.playing import Order
-from deskmate.core.entries import Said
-from deskmate.core.messages import ShutdownRequest
-from deskmate.core.names import BOARD, LEAD, ROSTER, mail
-from deskmate.core.prompts import TextDelta
+from deskmate.core.agent.entries import Said
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
+from deskmate.core.prompt.prompts import TextDelta
+from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import PlayerFailed
 from deskmate.runtime.feed import Arrived, Changed, Happening, Recorded, Streamed
 from deskmate.runtime.mailbox import Mailbox

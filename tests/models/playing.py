@@ -8,7 +8,7 @@ from typing import TypeAlias
 import anyio
 import anyio.lowlevel
 
-from deskmate.core.prompts import Delta, Prompt, Reply, TextBlock, TextDelta, Told
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, TextDelta, Told
 from deskmate.ports import Limits, Model
 from deskmate.testing import FakeClock
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Image,
     Passage,

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 
 import httpx2
 
-from deskmate.core.prompts import Delta, Prompt, Reply, TextBlock, Told
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Told
 from deskmate.ports import Limits, Model
 
 LIMITS = Limits(200_000, 8_192)

@@ -8,7 +8,7 @@ import anthropic
 import httpx2
 import pytest
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     CallDelta,
     Reply,

@@ -10,7 +10,7 @@ import pytest
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from hypothesis import given, settings
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Image,
     Prompt,

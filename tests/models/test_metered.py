@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
-from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta, TextBlock, TextDelta, Told, Usage
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta, TextBlock, TextDelta, Told, Usage
 from deskmate.errors import ModelTrouble, StoreUnavailable
 from deskmate.models.metered import Metered
 from deskmate.models.scripted import ScriptedModel, Speak

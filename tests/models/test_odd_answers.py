@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from deskmate.core.compaction import estimate
-from deskmate.core.prompts import TOKENS_CAP, Reply, Spoke, TextBlock, Usage
+from deskmate.core.prompt.compaction import estimate
+from deskmate.core.prompt.prompts import TOKENS_CAP, Reply, Spoke, TextBlock, Usage
 from deskmate.errors import ModelError, ModelRejected
 from deskmate.models.anthropic import AnthropicModel
 from deskmate.models.http import STREAM_CAP

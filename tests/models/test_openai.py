@@ -8,8 +8,8 @@ import httpx2
 import openai
 import pytest
 
-from deskmate.core.compaction import estimate
-from deskmate.core.prompts import (
+from deskmate.core.prompt.compaction import estimate
+from deskmate.core.prompt.prompts import (
     CallBlock,
     CallDelta,
     Reply,

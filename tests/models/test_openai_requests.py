@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Image,
     Prompt,

@@ -6,7 +6,7 @@ import sys
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 from deskmate.models.prices import PROVIDERS, price
 
 USAGE = Usage(input=1_000, output=2_000, cache_read=3_000, cache_write=4_000)
@@ -63,7 +63,7 @@ OFFLINE = """
 import sys, threading
 reached = []
 sys.addaudithook(lambda event, _: reached.append(event) if event.startswith("socket.") else None)
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 from deskmate.models.prices import price
 assert "genai_prices" not in sys.modules, "the table was loaded before anyone asked"
 assert price("ollama:llama", Usage(1)) is None

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import anyio
 import pytest
 
-from deskmate.core.prompts import Prompt, RetryDelta, TextDelta
+from deskmate.core.prompt.prompts import Prompt, RetryDelta, TextDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.retrying import LEAST_SECONDS, Retrying
 from deskmate.models.scripted import ScriptedModel

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.prompts import Reply, RetryDelta, TextDelta
+from deskmate.core.prompt.prompts import Reply, RetryDelta, TextDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retrying import Retrying
 from tests.models.playing import MAIN, OTHER, SILENCE, Attempt, Listener, Part, PassingClock, Playing, good

@@ -5,7 +5,7 @@ import itertools
 import anyio
 import pytest
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     CallDelta,
     Delta,

@@ -5,7 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
-from deskmate.core.prompts import Prompt, Reply, TextBlock, TextDelta, Told
+from deskmate.core.prompt.prompts import Prompt, Reply, TextBlock, TextDelta, Told
 from deskmate.errors import ModelError, ModelTrouble
 from deskmate.models.scripted import ScriptedModel
 from deskmate.models.slotted import Slotted

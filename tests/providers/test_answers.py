@@ -7,7 +7,7 @@ import anthropic
 import openai
 import pytest
 
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 from deskmate.testing.anthropic_wire import sealed, signature
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Status

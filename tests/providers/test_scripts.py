@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told, ToolSpec
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told, ToolSpec
 from deskmate.testing import anthropic_wire, openai_wire
 from deskmate.testing.anthropic_wire import sealed, signature
 from deskmate.testing.scripts import Asked, Player, Say, ScriptEnded

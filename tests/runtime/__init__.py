@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from deskmate.core.entries import Heard
-from deskmate.core.members import Joined
-from deskmate.core.messages import Envelope, read_envelope
-from deskmate.core.names import mail
-from deskmate.core.records import Item, Json
+from deskmate.core.agent.entries import Heard
+from deskmate.core.log.names import mail
+from deskmate.core.log.records import Item, Json
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
 from deskmate.runtime.board import Board

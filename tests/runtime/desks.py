@@ -14,19 +14,19 @@ import anyio.lowlevel
 
 from deskmate.app.furnishing import Furniture
 from deskmate.config import ModelSettings, Prices, Settings
-from deskmate.core.actions import Rest, Stop
-from deskmate.core.briefs import Environment
-from deskmate.core.caps import Caps
-from deskmate.core.entries import Did, Entry, read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.members import Idle, Parked, PolicySet, Waiting, Working, read_event
-from deskmate.core.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
-from deskmate.core.names import LEAD, ROSTER, USER, log, mail
-from deskmate.core.policy import Mode
-from deskmate.core.printed import Printed
-from deskmate.core.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
-from deskmate.core.records import Record
-from deskmate.core.skills import Skill
+from deskmate.core.agent.actions import Rest, Stop
+from deskmate.core.agent.entries import Did, Entry, read_entry
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD, ROSTER, USER, log, mail
+from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.prompt.system_prompt import Environment
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import Idle, Parked, PolicySet, Waiting, Working, read_event
+from deskmate.core.team.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
-from deskmate.core.members import Joined, Member
-from deskmate.core.messages import ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Prompt
-from deskmate.core.roles import AgentType
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.messages import ShutdownRequest, ShutdownResponse
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Store, Workspace

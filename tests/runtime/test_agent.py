@@ -7,11 +7,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest, Stop
-from deskmate.core.entries import Began, Did, Heard, Parked, Said, Started
-from deskmate.core.messages import ShutdownRequest
-from deskmate.core.names import LEAD, ROSTER, log
-from deskmate.core.prompts import CallDelta, Prompt, TextDelta
+from deskmate.core.agent.actions import Rest, Stop
+from deskmate.core.agent.entries import Began, Did, Heard, Parked, Said, Started
+from deskmate.core.log.names import LEAD, ROSTER, log
+from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
+from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.feed import Arrived, Changed, Recorded, Streamed

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 
-from deskmate.core.caps import Caps
-from deskmate.core.entries import Started
-from deskmate.core.members import Joined, Roster
-from deskmate.core.messages import Interrupt, Message, Plain
-from deskmate.core.names import LEAD, ROSTER, SPEND, USER, mail
-from deskmate.core.prompts import Prompt, Reply
+from deskmate.core.agent.entries import Started
+from deskmate.core.log.names import LEAD, ROSTER, SPEND, USER, mail
+from deskmate.core.prompt.prompts import Prompt, Reply
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import Joined, Roster
+from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime import roster as live

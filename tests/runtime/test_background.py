@@ -6,9 +6,9 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.entries import Did, Ended
-from deskmate.core.prompts import Prompt
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Did, Ended
+from deskmate.core.prompt.prompts import Prompt
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
 from deskmate.runtime.groups import task_group

@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.members import Joined, Member
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import Note, Receipt, Status, Task, assigned, blocks
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.tasks import Note, Receipt, Status, Task, assigned, blocks
 from deskmate.errors import TaskRefused
 from deskmate.runtime.board import Board
 from tests.runtime import Killed, Process, die

@@ -6,12 +6,12 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.entries import Began, Call, Did, Heard, Said
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD
-from deskmate.core.open_calls import INTERRUPTED
-from deskmate.core.prompts import CallBlock, Reply, ResultBlock
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Began, Call, Did, Heard, Said
+from deskmate.core.agent.open_calls import INTERRUPTED
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import CallBlock, Reply, ResultBlock
+from deskmate.core.team.messages import Plain
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.calls import RESULT_CAP

@@ -2,11 +2,11 @@
 
 import pytest
 
-from deskmate.core.entries import Compacted
-from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.members import Idle, Joined, Working
-from deskmate.core.messages import PlanRequest
-from deskmate.core.names import LEAD, USER
+from deskmate.core.agent.entries import Compacted
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.members import Idle, Joined, Working
+from deskmate.core.team.messages import PlanRequest
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Recorded
 from tests.runtime import until

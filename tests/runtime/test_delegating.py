@@ -2,8 +2,8 @@
 
 import pytest
 
-from deskmate.core.entries import Noticed
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.agent.entries import Noticed
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
 from tests.runtime.desks import Floor, uses
 
 pytestmark = pytest.mark.anyio

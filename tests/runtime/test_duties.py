@@ -4,14 +4,26 @@ from functools import partial
 
 import pytest
 
-from deskmate.core.actions import Agree, Notice, Nudge, Report, Rest, Take
-from deskmate.core.entries import Agreed, Asked, Began, Did, Heard, Noticed, Nudged, Parked, Reported, Started, Took
-from deskmate.core.members import Joined, Member
-from deskmate.core.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Prompt
-from deskmate.core.tasks import Status
+from deskmate.core.agent.actions import Agree, Notice, Nudge, Report, Rest, Take
+from deskmate.core.agent.entries import (
+    Agreed,
+    Asked,
+    Began,
+    Did,
+    Heard,
+    Noticed,
+    Nudged,
+    Parked,
+    Reported,
+    Started,
+    Took,
+)
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.tasks import Status
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.duties import Duties, Duty
 from deskmate.runtime.feed import Recorded

@@ -2,13 +2,13 @@
 
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.entries import Began, Did, Parked, Said, Started
-from deskmate.core.messages import PermissionRequest, PermissionResponse, Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.open_calls import INTERRUPTED
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Prompt, TextBlock
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Began, Did, Parked, Said, Started
+from deskmate.core.agent.open_calls import INTERRUPTED
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.prompts import Prompt, TextBlock
+from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
 from deskmate.errors import ModelRejected, UnknownRecipient
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran

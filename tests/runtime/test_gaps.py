@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.members import Joined
+from deskmate.core.team.members import Joined
 from deskmate.errors import TaskRefused
 from deskmate.runtime.board import Board
 from deskmate.runtime.roster import Roster

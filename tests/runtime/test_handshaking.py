@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from deskmate.core.entries import Heard
-from deskmate.core.handshakes import Request, Shake
-from deskmate.core.members import Idle, Joined
-from deskmate.core.memory import Memory
-from deskmate.core.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD, USER, mail
+from deskmate.core.agent.entries import Heard
+from deskmate.core.agent.memory import Memory
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.members import Idle, Joined
+from deskmate.core.team.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.models.scripted import Speak
 from deskmate.runtime.feed import Recorded
 from deskmate.runtime.groups import task_group

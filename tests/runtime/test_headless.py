@@ -5,11 +5,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.members import Idle, Joined, Parked
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD
-from deskmate.core.prompts import Prompt
+from deskmate.core.agent.actions import Rest
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Idle, Joined, Parked
+from deskmate.core.team.messages import Plain
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher

@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.entries import Asked, Call, Heard, Said, Started
-from deskmate.core.memory import OpenCall
-from deskmate.core.messages import BODY_CAP, Envelope, PermissionResponse, Plain
-from deskmate.core.records import encode
+from deskmate.core.agent.entries import Asked, Call, Heard, Said, Started
+from deskmate.core.agent.memory import OpenCall
+from deskmate.core.log.records import encode
+from deskmate.core.team.messages import BODY_CAP, Envelope, PermissionResponse, Plain
 from deskmate.errors import TooLarge
 from tests.runtime import Killed, Moment, Process, contents, die, envelopes
 

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from deskmate.core.entries import Heard, Started
-from deskmate.core.members import Joined
-from deskmate.core.messages import Plain, Undeliverable
-from deskmate.core.names import BOARD, LEAD, ROSTER, mail
-from deskmate.core.tasks import Released, read_event
+from deskmate.core.agent.entries import Heard, Started
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Plain, Undeliverable
+from deskmate.core.team.tasks import Released, read_event
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.team import Team

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from deskmate.core.entries import KINDS, Did, Said
-from deskmate.core.handshakes import Shake
-from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.agent.entries import KINDS, Did, Said
+from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.team.handshakes import Shake
 from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Streamed
 from deskmate.runtime.lines import from_line, to_line
 

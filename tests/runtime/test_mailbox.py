@@ -8,7 +8,9 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deskmate.core.messages import (
+from deskmate.core.log.names import mail
+from deskmate.core.log.records import Record, encode
+from deskmate.core.team.messages import (
     BODY_CAP,
     Broadcast,
     Envelope,
@@ -19,8 +21,6 @@ from deskmate.core.messages import (
     ShutdownRequest,
     Undeliverable,
 )
-from deskmate.core.names import mail
-from deskmate.core.records import Record, encode
 from deskmate.errors import Refused, TooLarge, UnknownRecipient
 from deskmate.runtime.mailbox import Delivery
 from deskmate.runtime.streams import RETRY_SECONDS

@@ -6,16 +6,16 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.compaction import LEFT_OUT, summary_request
-from deskmate.core.entries import Cleared, Compacted, Entry, Said
-from deskmate.core.messages import PermissionResponse
-from deskmate.core.names import LEAD, log
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallDelta, Delta, Prompt, RetryDelta, TextDelta, ThinkingDelta, Usage
-from deskmate.core.rendering import CLEARED, GO_ON_WHERE_CUT
-from deskmate.core.skills import Skill
-from deskmate.core.tasks import Note
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Cleared, Compacted, Entry, Said
+from deskmate.core.log.names import LEAD, log
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.compaction import LEFT_OUT, summary_request
+from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, RetryDelta, TextDelta, ThinkingDelta, Usage
+from deskmate.core.prompt.rendering import CLEARED, GO_ON_WHERE_CUT
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.team.messages import PermissionResponse
+from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retrying import Retrying
 from deskmate.models.scripted import Speak, Step

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from deskmate.core.members import Joined, Roster
-from deskmate.core.tasks import Board
+from deskmate.core.team.members import Joined, Roster
+from deskmate.core.team.tasks import Board
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.mirror import PAUSE_SECONDS, Mirror, Write

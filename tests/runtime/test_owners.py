@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.tasks import Note, Status
+from deskmate.core.team.tasks import Note, Status
 from deskmate.errors import TaskRefused
 from tests.runtime import Process
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.records import Record
+from deskmate.core.log.records import Record
 from deskmate.errors import BadRecord, Conflict, StoreUnavailable
 from deskmate.runtime.streams import RETRY_SECONDS, Pen
 from deskmate.stores.files import Files

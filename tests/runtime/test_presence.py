@@ -3,12 +3,12 @@
 import anyio
 import pytest
 
-from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started
-from deskmate.core.members import Idle, Joined, Parked, Waiting, Working, read_event
-from deskmate.core.messages import Envelope, Interrupt, Plain
-from deskmate.core.names import LEAD, ROSTER, USER, mail
-from deskmate.core.prompts import Prompt
-from deskmate.core.records import Record
+from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Said, Started
+from deskmate.core.log.names import LEAD, ROSTER, USER, mail
+from deskmate.core.log.records import Record
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Idle, Joined, Parked, Waiting, Working, read_event
+from deskmate.core.team.messages import Envelope, Interrupt, Plain
 from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.feed import Changed

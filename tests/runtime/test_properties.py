@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from deskmate.core.entries import Heard
-from deskmate.core.messages import Envelope, Plain, Undeliverable, read_envelope
-from deskmate.core.names import LEAD, USER, mail
-from deskmate.core.records import Record
+from deskmate.core.agent.entries import Heard
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.log.records import Record
+from deskmate.core.team.messages import Envelope, Plain, Undeliverable, read_envelope
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.ports import Store
 from deskmate.stores.jsonl import JsonlStore

@@ -5,12 +5,12 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.caps import Caps, CapsSet
-from deskmate.core.members import Joined, PolicySet
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import Prompt, Reply, Usage
-from deskmate.core.spending import Sum
+from deskmate.core.agent.actions import Rest
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.prompts import Prompt, Reply, Usage
+from deskmate.core.team.caps import Caps, CapsSet
+from deskmate.core.team.members import Joined, PolicySet
+from deskmate.core.team.spending import Sum
 from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store

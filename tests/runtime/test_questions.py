@@ -2,9 +2,9 @@
 
 import pytest
 
-from deskmate.core.entries import Did
-from deskmate.core.messages import PermissionRequest, PermissionResponse
-from deskmate.core.names import LEAD, USER, log
+from deskmate.core.agent.entries import Did
+from deskmate.core.log.names import LEAD, USER, log
+from deskmate.core.team.messages import PermissionRequest, PermissionResponse
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.questions import Questions
 from tests.runtime.desks import Floor

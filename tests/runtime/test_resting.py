@@ -2,9 +2,9 @@
 
 import pytest
 
-from deskmate.core.members import Joined, Parked
-from deskmate.core.names import LEAD, ROSTER
-from deskmate.core.tasks import Status
+from deskmate.core.log.names import LEAD, ROSTER
+from deskmate.core.team.members import Joined, Parked
+from deskmate.core.team.tasks import Status
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.groups import task_group
 from deskmate.stores.memory import MemoryStore

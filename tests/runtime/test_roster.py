@@ -6,11 +6,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.members import Idle, Joined, Parked, PolicySet, Status, Waiting, Working, parse_rule
-from deskmate.core.names import RESERVED
-from deskmate.core.policy import Mode
-from deskmate.core.records import Damaged
-from deskmate.core.roles import AgentType, Kind
+from deskmate.core.log.names import RESERVED
+from deskmate.core.log.records import Damaged
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.members import Idle, Joined, Parked, PolicySet, Status, Waiting, Working, parse_rule
 from deskmate.errors import Refused
 from deskmate.runtime.roster import Roster
 from tests.runtime import Killed, Moment, Process, die

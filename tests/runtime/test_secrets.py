@@ -2,12 +2,12 @@
 
 import pytest
 
-from deskmate.core.entries import Call, Ended, Said
-from deskmate.core.names import BOARD, LEAD, log
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
-from deskmate.core.redaction import Redaction
-from deskmate.core.rendering import redacted, spoken
+from deskmate.core.agent.entries import Call, Ended, Said
+from deskmate.core.log.names import BOARD, LEAD, log
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.prompts import Delta, RetryDelta, TextDelta, ThinkingBlock, ThinkingDelta
+from deskmate.core.prompt.rendering import redacted, spoken
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.calls import RESULT_CAP

@@ -10,11 +10,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.entries import Did
-from deskmate.core.messages import Interrupt, ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
-from deskmate.core.tasks import Note
+from deskmate.core.agent.entries import Did
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.messages import Interrupt, ShutdownRequest, ShutdownResponse
+from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran

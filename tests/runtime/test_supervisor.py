@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from deskmate.core.entries import Heard, Started
-from deskmate.core.members import Idle, Joined, Parked, Status
-from deskmate.core.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
-from deskmate.core.names import LEAD, USER, mail
-from deskmate.core.tasks import Note
+from deskmate.core.agent.entries import Heard, Started
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.team.members import Idle, Joined, Parked, Status
+from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
+from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
 from deskmate.runtime.feed import Changed
 from deskmate.runtime.groups import task_group

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.caps import Caps
-from deskmate.core.entries import Said
-from deskmate.core.members import Joined
-from deskmate.core.names import LEAD
-from deskmate.core.open_calls import NOT_BEGUN_IN_TIME, TIME_IS_UP
-from deskmate.core.prompts import CallDelta, Prompt, TextDelta
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Said
+from deskmate.core.agent.open_calls import NOT_BEGUN_IN_TIME, TIME_IS_UP
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import Joined
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Streamed

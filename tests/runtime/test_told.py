@@ -2,12 +2,12 @@
 
 import pytest
 
-from deskmate.core.entries import Took
-from deskmate.core.members import Idle, Joined
-from deskmate.core.messages import PlanResponse
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER, mail
-from deskmate.core.policy import Mode
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.agent.entries import Took
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, mail
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.team.members import Idle, Joined
+from deskmate.core.team.messages import PlanResponse
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.leaving import leave
 from deskmate.runtime.mailbox import Mailbox

@@ -8,11 +8,11 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deskmate.core.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
-from deskmate.core.facts import Foreign
-from deskmate.core.messages import Plain
-from deskmate.core.names import mail
-from deskmate.core.records import Damaged, encode
+from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Said, Started, Took
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import mail
+from deskmate.core.log.records import Damaged, encode
+from deskmate.core.team.messages import Plain
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.runtime.streams import RETRY_SECONDS
 from deskmate.runtime.transcript import Transcript

@@ -5,13 +5,13 @@ import logging
 
 import pytest
 
-from deskmate.core.entries import Began, Call, Said, Started
-from deskmate.core.members import Joined
-from deskmate.core.messages import PermissionRequest
-from deskmate.core.names import LEAD, log
-from deskmate.core.policy import Mode
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import Status
+from deskmate.core.agent.entries import Began, Call, Said, Started
+from deskmate.core.log.names import LEAD, log
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import PermissionRequest
+from deskmate.core.team.tasks import Status
 from deskmate.models.scripted import Speak, Step
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, uses

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from deskmate.core.members import Joined
-from deskmate.core.messages import Interrupt, Message, Plain, ShutdownRequest
-from deskmate.core.names import LEAD, USER, mail
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest
 from deskmate.runtime.feed import Arrived
 from deskmate.runtime.groups import task_group
 from deskmate.runtime.mailbox import Mailbox

@@ -13,17 +13,17 @@ import anyio.lowlevel
 from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run, state_folder
 from deskmate.app.furnishing import connected, furnished
 from deskmate.app.signing import Signing
-from deskmate.core.actions import Rest, Stop
-from deskmate.core.caps import Caps
-from deskmate.core.compaction import summary_request
-from deskmate.core.entries import Did, Entry, Said, read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.members import PolicySet
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, ROSTER, USER, log
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallBlock, Spoke
-from deskmate.core.records import Record
+from deskmate.core.agent.actions import Rest, Stop
+from deskmate.core.agent.entries import Did, Entry, Said, read_entry
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD, ROSTER, USER, log
+from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.compaction import summary_request
+from deskmate.core.prompt.prompts import CallBlock, Spoke
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import PolicySet
+from deskmate.core.team.messages import Plain
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.board import Board
 from deskmate.runtime.mailbox import Mailbox

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from deskmate.core.prompts import Usage
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.prompts import Usage
 from deskmate.testing.caches import LEAST, UNIT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use

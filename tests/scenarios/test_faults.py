@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
-from deskmate.core.actions import Rest
-from deskmate.core.entries import Cleared, Compacted, Said
-from deskmate.core.rendering import REFUSED
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Cleared, Compacted, Said
+from deskmate.core.prompt.rendering import REFUSED
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Drop, DropAfter, ErrorEvent, Fault, Garbage, Plan, Slow, Stall, Status, TooLong
 from deskmate.testing.scripts import Asked, Format, Say, Script, Use

@@ -15,9 +15,9 @@ import anyio.to_thread
 import pytest
 
 from deskmate.app import Feed, Happening, Streamed, TextDelta
-from deskmate.core.entries import Did, Entry, Said
-from deskmate.core.names import SPEND
-from deskmate.core.prompts import CallBlock, Spoke, ThinkingBlock, Usage
+from deskmate.core.agent.entries import Did, Entry, Said
+from deskmate.core.log.names import SPEND
+from deskmate.core.prompt.prompts import CallBlock, Spoke, ThinkingBlock, Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Stall
 from deskmate.testing.scripts import Asked, Format, Say, Use

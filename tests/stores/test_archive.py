@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.members import Founded
-from deskmate.core.prompts import Usage
-from deskmate.core.spending import Spending, Spent, Sum
+from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team.members import Founded
+from deskmate.core.team.spending import Spending, Spent, Sum
 from deskmate.errors import StoreUnavailable
 from deskmate.stores.archive import (
     archive,

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.records import Damaged, Record
+from deskmate.core.log.records import Damaged, Record
 from deskmate.errors import BadName, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores import jsonl
 from deskmate.stores.files import Files

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core import boards, members, rosters
-from deskmate.core.members import Founded, Idle, Joined, Left, Waiting
-from deskmate.core.records import Record
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import EMPTY, Board, BoardEvent, Claimed, Completed, Created, Deleted, Receipt, Released
+from deskmate.core.log.records import Record
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team import board_fold, members, roster_fold
+from deskmate.core.team.members import Founded, Idle, Joined, Left, Waiting
+from deskmate.core.team.tasks import EMPTY, Board, BoardEvent, Claimed, Completed, Created, Deleted, Receipt, Released
 from deskmate.stores.files import Files
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.projections import Projections, config, task_file
@@ -46,11 +46,11 @@ BOARD_EVENTS: tuple[BoardEvent, ...] = (
 
 
 def roster_of(*events: members.Event) -> members.Roster:
-    return rosters.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 def board_of(*events: BoardEvent) -> Board:
-    return boards.fold(EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return board_fold.fold(EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 ROSTER, BOARD = roster_of(*ROSTER_EVENTS), board_of(*BOARD_EVENTS)

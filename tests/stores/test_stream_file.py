@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.records import Damaged, Item, Json, Record, encode, stamp
+from deskmate.core.log.records import Damaged, Item, Json, Record, encode, stamp
 from deskmate.errors import Conflict
 from deskmate.stores.files import Files
 from deskmate.stores.folders import LOCK, Folder

@@ -6,18 +6,27 @@ from functools import partial
 
 import pytest
 
-from deskmate.core import rosters
-from deskmate.core.compaction import summary_text
-from deskmate.core.entries import Compacted, Noticed
-from deskmate.core.frames import SUMMARY, framed
-from deskmate.core.members import Idle, Joined, Left
-from deskmate.core.messages import Envelope, PlanRequest, PlanResponse
-from deskmate.core.names import LEAD, log
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import CallBlock, Passage, Prompt, ResultBlock, TextBlock, ThinkingBlock, Told, ToolSpec
-from deskmate.core.records import Record
-from deskmate.core.rendering import SUMMARISED
-from deskmate.core.tasks import Created
+from deskmate.core.agent.entries import Compacted, Noticed
+from deskmate.core.log.names import LEAD, log
+from deskmate.core.log.records import Record
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.compaction import summary_text
+from deskmate.core.prompt.frames import SUMMARY, framed
+from deskmate.core.prompt.prompts import (
+    CallBlock,
+    Passage,
+    Prompt,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    Told,
+    ToolSpec,
+)
+from deskmate.core.prompt.rendering import SUMMARISED
+from deskmate.core.team import roster_fold
+from deskmate.core.team.members import Idle, Joined, Left
+from deskmate.core.team.messages import Envelope, PlanRequest, PlanResponse
+from deskmate.core.team.tasks import Created
 from deskmate.models.scripted import Speak, Step
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import ScriptedModel
@@ -219,7 +228,7 @@ async def test_a_member_that_left_since_a_summary_and_of_which_no_notice_tells_i
     summary = "I led bob.\n\nOn your team now:\n- bob (tester): idle"
     prompt, truth = summed_up(prompt, truth, summary, number)
     left = Record(number + 1, Left(name="bob", reason="done", at=2.0).body())
-    after = rosters.fold(truth.roster, [left])
+    after = roster_fold.fold(truth.roster, [left])
     history = replace(truth.history, roster=[*truth.history.roster, left])
     unaware = replace(truth, roster=after, history=history)
     # It could not know of that yet.
@@ -240,7 +249,7 @@ async def test_a_team_that_is_too_large_for_a_list_is_told_if_the_list_says_how_
     items = [Record(number + place, body) for place, body in enumerate(many, 1)]
     truth = replace(
         truth,
-        roster=rosters.fold(truth.roster, items),
+        roster=roster_fold.fold(truth.roster, items),
         history=replace(truth.history, roster=[*truth.history.roster, *items]),
     )
     summary = summary_text("I led them.", last, truth.entries, truth.board, truth.roster)

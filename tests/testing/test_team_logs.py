@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.briefs import Environment, brief, made_of
-from deskmate.core.entries import Noticed, Said, Started
-from deskmate.core.members import Joined, PolicySet
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import Prompt, TextBlock, Told
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.agent.entries import Noticed, Said, Started
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
+from deskmate.core.prompt.system_prompt import Environment, brief, made_of
+from deskmate.core.team.members import Joined, PolicySet
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.runtime.transcript import Transcript

@@ -6,12 +6,21 @@ from itertools import product
 
 import pytest
 
-from deskmate.core import boards, rosters
-from deskmate.core.briefs import Environment, brief, made_of
-from deskmate.core.compaction import summary_text
-from deskmate.core.entries import Compacted, Noticed, Started, WorkMode
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import (
+from deskmate.core.agent.entries import Compacted, Noticed, Started, WorkMode
+from deskmate.core.agent.memory import EMPTY as NOTHING
+from deskmate.core.agent.memory import remember
+from deskmate.core.agent.notices import comings, digest
+from deskmate.core.agent.work_mode import change_text, mode_text
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Record
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.compaction import summary_text
+from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
+from deskmate.core.prompt.rendering import framed_summary, told_texts
+from deskmate.core.prompt.system_prompt import Environment, brief, made_of
+from deskmate.core.team import board_fold, roster_fold
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import (
     Event,
     Founded,
     Idle,
@@ -23,17 +32,8 @@ from deskmate.core.members import (
     Working,
     recipient_refusal,
 )
-from deskmate.core.memory import EMPTY as NOTHING
-from deskmate.core.memory import remember
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import comings, digest
-from deskmate.core.prompts import Prompt, TextBlock, Told
-from deskmate.core.records import Record
-from deskmate.core.rendering import framed_summary, told_texts
-from deskmate.core.roles import AgentType, Kind, tools_of
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Board, Claimed, Completed, Created, Deleted, authored_line, line
-from deskmate.core.work_mode import change_text, mode_text
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Board, Claimed, Completed, Created, Deleted, authored_line, line
 from deskmate.testing.prompt_parts import PromptParts
 from deskmate.testing.told_phrases import (
     MODES,
@@ -59,7 +59,7 @@ STATUSES: dict[str, Event] = {
 
 def roster_of(*events: Event) -> Roster:
     begun: Sequence[Event] = (Founded(team="main", at=0.0), Joined(name="bob", role="tester (of units)", at=1.0))
-    return rosters.fold(NOBODY, (Record(number, event.body()) for number, event in enumerate([*begun, *events], 1)))
+    return roster_fold.fold(NOBODY, (Record(number, event.body()) for number, event in enumerate([*begun, *events], 1)))
 
 
 def large_team(count: int) -> Roster:
@@ -134,7 +134,7 @@ def test_news_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
     roster = large_team(60)
     assert left_out(comings(roster, NO_TASKS, 2, "eve"), {"read_file"}) == 20
     gone = (Left(name=f"m{number}", at=3.0) for number in range(60))
-    left = rosters.fold(roster, (Record(63 + number, event.body()) for number, event in enumerate(gone)))
+    left = roster_fold.fold(roster, (Record(63 + number, event.body()) for number, event in enumerate(gone)))
     assert leaves_out_news(comings(left, NO_TASKS, roster.number, "eve"))
     assert left_out(comings(left, NO_TASKS, roster.number, "eve"), {"read_file"}) == 0
 
@@ -169,7 +169,7 @@ def board_of(status: str) -> Board:
         "deleted": [Deleted(by="bob", at=2.0, task=1)],
     }
     events = [made, *then[status]]
-    return boards.fold(NO_TASKS, (Record(number, event.body()) for number, event in enumerate(events, 1)))
+    return board_fold.fold(NO_TASKS, (Record(number, event.body()) for number, event in enumerate(events, 1)))
 
 
 @pytest.mark.parametrize("status", ["pending", "in progress", "completed", "deleted"])

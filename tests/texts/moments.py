@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 
-from deskmate.core import boards, rosters
-from deskmate.core.entries import Call, Did, Entry, Heard, Noticed, Opened, Said, Started, WorkMode
-from deskmate.core.handshakes import PlanVerdict, Shake
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Event, Founded, Idle, Joined, Left, Parked, Roster, Waiting, Working
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import taken
-from deskmate.core.records import Record
-from deskmate.core.rendering import Numbered
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Board, BoardEvent, Claimed, Completed, Created, Deleted, Edited, Released
+from deskmate.core.agent.entries import Call, Did, Entry, Heard, Noticed, Opened, Said, Started, WorkMode
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.agent.notices import taken
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.log.records import Record
+from deskmate.core.prompt.rendering import Numbered
+from deskmate.core.team import board_fold, roster_fold
+from deskmate.core.team.handshakes import PlanVerdict, Shake
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import Event, Founded, Idle, Joined, Left, Parked, Roster, Waiting, Working
+from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Board, BoardEvent, Claimed, Completed, Created, Deleted, Edited, Released
 
 FOUNDED = Founded(team="main", at=0)
 JOINS = (
@@ -59,12 +59,12 @@ DONE = (
 
 def roster_of(*events: Event) -> Roster:
     """Return the roster after these events."""
-    return rosters.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    return roster_fold.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
 def board_of(*events: BoardEvent) -> Board:
     """Return the board after these events, which must all count."""
-    board = boards.fold(NO_TASKS, [Record(number, event.body()) for number, event in enumerate(events, 1)])
+    board = board_fold.fold(NO_TASKS, [Record(number, event.body()) for number, event in enumerate(events, 1)])
     assert board.skipped == ()
     return board
 

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
 from deskmate.app.furnishing import Furniture
-from deskmate.core.briefs import Environment
-from deskmate.core.members import Joined
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Prompt
-from deskmate.core.roles import AgentType
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.prompt.system_prompt import Environment
+from deskmate.core.team.members import Joined
 from deskmate.models.scripted import Step
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.groups import task_group

@@ -9,7 +9,7 @@ from zipfile import ZipFile
 import pytest
 
 import deskmate.texts
-from deskmate.core.roles import TOOLS, Kind
+from deskmate.core.policy.tool_table import TOOLS, Kind
 from deskmate.texts import filled, text
 
 FOLDER = Path(deskmate.texts.__file__).parent

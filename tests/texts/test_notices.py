@@ -4,11 +4,34 @@ from collections.abc import Mapping
 
 import pytest
 
-from deskmate.core.entries import Ended, Heard, Nudged, WorkMode
-from deskmate.core.frames import message_text, notification_text
-from deskmate.core.members import Idle, Joined, Left
-from deskmate.core.memory import Memory
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Ended, Heard, Nudged, WorkMode
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.notices import (
+    changes_text,
+    comings,
+    cut_text,
+    digest,
+    lost_text,
+    moved_text,
+    no_plan_text,
+    nudge_text,
+    plan_nudge_text,
+    taken,
+)
+from deskmate.core.agent.work_mode import change_text, planning_text
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.frames import message_text, notification_text
+from deskmate.core.prompt.rendering import (
+    CLEARED,
+    CUT_TO_NOTHING,
+    GO_ON,
+    GO_ON_WHERE_CUT,
+    NO_RESULT,
+    damage_texts,
+    told_texts,
+)
+from deskmate.core.team.members import Idle, Joined, Left
+from deskmate.core.team.messages import (
     KINDS,
     Broadcast,
     Envelope,
@@ -23,30 +46,7 @@ from deskmate.core.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import (
-    changes_text,
-    comings,
-    cut_text,
-    digest,
-    lost_text,
-    moved_text,
-    no_plan_text,
-    nudge_text,
-    plan_nudge_text,
-    taken,
-)
-from deskmate.core.rendering import (
-    CLEARED,
-    CUT_TO_NOTHING,
-    GO_ON,
-    GO_ON_WHERE_CUT,
-    NO_RESULT,
-    damage_texts,
-    told_texts,
-)
-from deskmate.core.tasks import Created, Edited
-from deskmate.core.work_mode import change_text, planning_text
+from deskmate.core.team.tasks import Created, Edited
 from deskmate.texts import filled, text
 from tests.texts.golden import compare
 from tests.texts.moments import BOARD, CREATED, FOUNDED, JOINED, JOINS, LOST, TEAM, WORK, board_of, roster_of

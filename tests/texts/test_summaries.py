@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.compaction import summary_request, summary_text
-from deskmate.core.entries import Compacted
-from deskmate.core.rendering import framed_summary
+from deskmate.core.agent.entries import Compacted
+from deskmate.core.prompt.compaction import summary_request, summary_text
+from deskmate.core.prompt.rendering import framed_summary
 from tests.texts.golden import compare
 from tests.texts.moments import BOARD, TEAM, TRANSCRIPTS, numbered, remembered
 

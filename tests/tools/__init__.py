@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from deskmate.core.fingerprints import fingerprint
-from deskmate.core.policy import Attempt
-from deskmate.core.printed import Printed
-from deskmate.core.redaction import SHAPES, Redaction
-from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS, AgentType, Kind
-from deskmate.core.skills import Skill
-from deskmate.core.tasks import Revision
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.fingerprints import fingerprint
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.redaction import SHAPES, Redaction
+from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError
 from deskmate.ports import Ran, Tool, Workspace
 from deskmate.tools import tools_for

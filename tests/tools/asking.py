@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deskmate.core.caps import Caps
-from deskmate.core.entries import Call, Did, Said, Started
-from deskmate.core.members import Joined, Member
-from deskmate.core.memory import Memory
-from deskmate.core.messages import Message
-from deskmate.core.names import LEAD, call_id
-from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS, AgentType
-from deskmate.core.tasks import Task
+from deskmate.core.agent.entries import Call, Did, Said, Started
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, call_id
+from deskmate.core.policy.tool_table import TOOLS, AgentType
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.messages import Message
+from deskmate.core.team.tasks import Task
 from deskmate.ports import Store
 from deskmate.runtime.board import Board
 from deskmate.runtime.calls import Calls

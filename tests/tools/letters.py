@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from deskmate.core import members
-from deskmate.core.entries import Began, Call, Said, Started
-from deskmate.core.members import Joined, Member, PolicySet
-from deskmate.core.memory import Memory
-from deskmate.core.messages import Envelope, Message
-from deskmate.core.names import LEAD, USER, call_id
-from deskmate.core.policy import Mode
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType
+from deskmate.core.agent.entries import Began, Call, Said, Started
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, USER, call_id
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team import members
+from deskmate.core.team.members import Joined, Member, PolicySet
+from deskmate.core.team.messages import Envelope, Message
 from deskmate.ports import Tool
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from deskmate.core import members
-from deskmate.core.members import Joined, Member
-from deskmate.core.memory import Memory
-from deskmate.core.names import BOARD
-from deskmate.core.policy import Attempt
-from deskmate.core.records import Json, Record
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind
-from deskmate.core.tasks import Task
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import BOARD
+from deskmate.core.log.records import Json, Record
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.team import members
+from deskmate.core.team.members import Joined, Member
+from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Tool
 from deskmate.runtime.board import Board

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.entries import Call, Opened, Said
-from deskmate.core.handshakes import Shake
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Call, Opened, Said
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, call_id
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.messages import (
     Broadcast,
     Message,
     Plain,
@@ -16,10 +19,7 @@ from deskmate.core.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.names import LEAD, call_id
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import Status
+from deskmate.core.team.tasks import Status
 from tests.tools.asking import Asking
 
 pytestmark = pytest.mark.anyio

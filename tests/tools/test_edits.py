@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.stand_ins import Concealed
+from deskmate.core.policy.secret_placeholders import Concealed
 from deskmate.errors import ToolError
 from deskmate.tools import edits
 
@@ -81,7 +81,7 @@ def test_anything_but_one_place_is_refused_in_words_that_lead_there(body: str, o
 
 HOSTILE = """
 import sys
-from deskmate.core.stand_ins import Concealed
+from deskmate.core.policy.secret_placeholders import Concealed
 from deskmate.errors import ToolError
 from deskmate.tools.edits import edit
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, judge
-from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS
-from deskmate.core.skills import Skill
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace, PlainDesk

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.entries import Answered, Opened
-from deskmate.core.handshakes import Request, Shake
-from deskmate.core.messages import BODY_CAP, Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
-from deskmate.core.names import LEAD, USER
-from deskmate.core.results import Result
+from deskmate.core.agent.entries import Answered, Opened
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.messages import BODY_CAP, Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.errors import BadName, DeskmateError, TooLarge, ToolError, UnknownRecipient
 from tests.tools.letters import Colleagues
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.policy import Attempt
-from deskmate.core.prompts import Image
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
 from deskmate.workspaces.local import LocalWorkspace
 from tests.tools import PlainDesk

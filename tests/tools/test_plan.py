@@ -3,12 +3,12 @@
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.entries import Opened
-from deskmate.core.handshakes import Request, Shake
-from deskmate.core.messages import PlanRequest, PlanResponse
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
-from deskmate.core.results import Result
+from deskmate.core.agent.entries import Opened
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.messages import PlanRequest, PlanResponse
 from deskmate.errors import Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
 

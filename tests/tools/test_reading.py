@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.core.fingerprints import fingerprint
-from deskmate.core.policy import Attempt
-from deskmate.core.prompts import Image
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.fingerprints import fingerprint
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
 from tests.tools import MemoryWorkspace, PlainDesk
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.core.patterns import HOLE
-from deskmate.core.policy import Attempt
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.patterns import HOLE
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.tool_table import Kind
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace, PlainDesk

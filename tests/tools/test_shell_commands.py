@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.patterns import HOLE
-from deskmate.core.policy import Attempt, Effect, Mode, Rule, judge
-from deskmate.core.roles import TOOLS
+from deskmate.core.policy.patterns import HOLE
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge
+from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell_commands import MAX_CHARS, commands_of
 from deskmate.tools.shell_programs import is_variable
 from deskmate.tools.shell_words import Word

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.members import Joined
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType, Kind
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.members import Joined
 from deskmate.errors import BadInput, BadName, Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.prompts import ToolSpec
-from deskmate.core.roles import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.ports import Tool
 from deskmate.tools import spec, tools_for
 from tests.tools import every_tool

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from deskmate.core.redaction import SHAPES, Redaction
-from deskmate.core.stand_ins import Unclear, conceal, restore
+from deskmate.core.policy.redaction import SHAPES, Redaction
+from deskmate.core.policy.secret_placeholders import Unclear, conceal, restore
 from deskmate.errors import ToolError
 from tests.secret_formats import SECRETS
 from tests.tools import MemoryWorkspace, PlainDesk

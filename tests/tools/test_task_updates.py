@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.memory import Memory
-from deskmate.core.results import Result
-from deskmate.core.tasks import Status
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.team.tasks import Status
 from tests.tools.teams import Desks, add, refused
 
 pytestmark = pytest.mark.anyio

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.names import BOARD
-from deskmate.core.policy import Attempt
-from deskmate.core.printed import Printed
-from deskmate.core.results import Result
-from deskmate.core.tasks import Created, Receipt, Revision, Status
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import BOARD
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.team.tasks import Created, Receipt, Revision, Status
 from deskmate.errors import TaskRefused
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace

@@ -3,8 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
 from deskmate.ports import Ran
 from deskmate.tools import spec, tools_for
 from tests.tools.teams import Desks, add, refused

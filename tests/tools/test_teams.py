@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.call_texts import ask_to_leave
-from deskmate.core.entries import Started
-from deskmate.core.names import LEAD
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType, Kind, tools_of
+from deskmate.core.agent.entries import Started
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.call_texts import ask_to_leave
 from deskmate.errors import BadName, Refused, ToolError
 from deskmate.tools import spec, tools_for
 from tests.tools.letters import Colleagues, LetterDesk

@@ -4,8 +4,8 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from deskmate.core.fingerprints import fingerprint
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
 from tests.tools import MemoryWorkspace, PlainDesk
 

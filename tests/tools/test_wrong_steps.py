@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from deskmate.core.messages import BODY_CAP, PlanRequest, PlanResponse, ShutdownRequest
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER, mail
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, mail
+from deskmate.core.team.messages import BODY_CAP, PlanRequest, PlanResponse, ShutdownRequest
 from tests.tools.asking import Asking
 
 pytestmark = pytest.mark.anyio

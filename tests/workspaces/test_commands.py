@@ -16,7 +16,7 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
-from deskmate.core.printed import Printed
+from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspaces.local import LocalWorkspace

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.fingerprints import fingerprint
+from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import BadName, ToolError
 from deskmate.workspaces.files import MAX_READ
 from deskmate.workspaces.local import LocalWorkspace

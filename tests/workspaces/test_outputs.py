@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.redaction import Redaction
+from deskmate.core.policy.redaction import Redaction
 from deskmate.workspaces.outputs import HEAD, TAIL, Output, clean
 
 BLOB = ".teams/main/blobs/lead-1-0.txt"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.tasks import Revision
+from deskmate.core.team.tasks import Revision
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.revisions import head_commit
 from deskmate.workspaces.sandbox import Sandbox

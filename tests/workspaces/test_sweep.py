@@ -28,7 +28,7 @@ anyio.run(lambda: workspace.run(sys.argv[2], timeout_seconds=600, blob=sys.argv[
 KILLED_WRITER = """
 import anyio, os, signal, sys
 from pathlib import Path
-from deskmate.core.fingerprints import fingerprint
+from deskmate.core.log.fingerprints import fingerprint
 from deskmate.workspaces.local import LocalWorkspace
 
 root, path, deed = Path(sys.argv[1]), sys.argv[2], sys.argv[3]

@@ -32,21 +32,21 @@ board does not wait for models and tools.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from deskmate.core.messages import BODY_CAP
-from deskmate.core.names import ALL, LEAD, USER
+from deskmate.core.log.names import ALL, LEAD, USER
+from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
     from deskmate.app.discretion import redaction_of, seclude
     from deskmate.app.playing import Part, play
     from deskmate.app.running import Outcome, Wanted, resume, run
     from deskmate.config import Settings, choose_model, load, state_folder
-    from deskmate.core.entries import Entry
-    from deskmate.core.policy import Attempt, Mode
-    from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-    from deskmate.core.questions import Question
-    from deskmate.core.results import Result
-    from deskmate.core.roles import colour_of
-    from deskmate.core.spending import Sum
+    from deskmate.core.agent.entries import Entry
+    from deskmate.core.agent.tool_results import Result
+    from deskmate.core.policy.permissions import Attempt, Mode
+    from deskmate.core.policy.tool_table import colour_of
+    from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+    from deskmate.core.team.open_questions import Question
+    from deskmate.core.team.spending import Sum
     from deskmate.errors import ToolError
     from deskmate.ports import Desk
     from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
@@ -118,18 +118,18 @@ _WHERE = {
     "choose_model": "config",
     "load": "config",
     "state_folder": "config",
-    "Entry": "core.entries",
-    "Attempt": "core.policy",
-    "Mode": "core.policy",
-    "CallDelta": "core.prompts",
-    "Delta": "core.prompts",
-    "RetryDelta": "core.prompts",
-    "TextDelta": "core.prompts",
-    "ThinkingDelta": "core.prompts",
-    "Question": "core.questions",
-    "Result": "core.results",
-    "colour_of": "core.roles",
-    "Sum": "core.spending",
+    "Entry": "core.agent.entries",
+    "Attempt": "core.policy.permissions",
+    "Mode": "core.policy.permissions",
+    "CallDelta": "core.prompt.prompts",
+    "Delta": "core.prompt.prompts",
+    "RetryDelta": "core.prompt.prompts",
+    "TextDelta": "core.prompt.prompts",
+    "ThinkingDelta": "core.prompt.prompts",
+    "Question": "core.team.open_questions",
+    "Result": "core.agent.tool_results",
+    "colour_of": "core.policy.tool_table",
+    "Sum": "core.team.spending",
     "Arrived": "runtime.feed",
     "Changed": "runtime.feed",
     "Feed": "runtime.feed",

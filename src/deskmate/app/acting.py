@@ -25,13 +25,13 @@ from deskmate.app.places import current_folder, open_store
 from deskmate.app.reading import Reading, reading_of, telling
 from deskmate.app.signing import Signing
 from deskmate.config import load, state_folder
-from deskmate.core.claims import refusal
-from deskmate.core.members import Parked, recipient_refusal
-from deskmate.core.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
-from deskmate.core.quiet import has_word
-from deskmate.core.takers import untaken_text
-from deskmate.core.tasks import Completed, Receipt, Task, freed_by, parse_id
+from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
+from deskmate.core.team.board_rules import refusal
+from deskmate.core.team.members import Parked, recipient_refusal
+from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
+from deskmate.core.team.quiet import has_word
+from deskmate.core.team.task_fit import untaken_text
+from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock

@@ -6,11 +6,11 @@
 import secrets
 from typing import Literal, TypeAlias
 
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import Roster
-from deskmate.core.messages import Broadcast, PermissionResponse, PlanResponse
-from deskmate.core.names import USER
-from deskmate.core.questions import Question
+from deskmate.core.log.names import USER
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Roster
+from deskmate.core.team.messages import Broadcast, PermissionResponse, PlanResponse
+from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
 from deskmate.runtime.mailbox import Mailbox
 

@@ -16,7 +16,7 @@ from deskmate.app.places import known_team
 from deskmate.app.reading import Reading, telling, title_at, workspace_at
 from deskmate.app.signing import Signing
 from deskmate.config import state_folder
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
 from deskmate.errors import Held, Refused
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deskmate.config import Settings
-from deskmate.core.policy import Mode
+from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 from deskmate.workspaces.levels import find_sandbox
 from deskmate.workspaces.sandbox import Level, Sandbox, homes

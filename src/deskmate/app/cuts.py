@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from deskmate.core.names import BOARD, ROSTER
-from deskmate.core.records import RECORD_CAP, Damaged, Item, Record
+from deskmate.core.log.names import BOARD, ROSTER
+from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
 from deskmate.stores.folders import Folder
 from deskmate.stores.lines import unseal

@@ -9,9 +9,9 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
-from deskmate.core.briefs import NOTES_CAP
-from deskmate.core.skills import Skill, read_skill
-from deskmate.core.trust import NOTES, SETTINGS, SKILL, SKILLS, Definition
+from deskmate.core.policy.trusted_files import NOTES, SETTINGS, SKILL, SKILLS, Definition
+from deskmate.core.prompt.skills import Skill, read_skill
+from deskmate.core.prompt.system_prompt import NOTES_CAP
 from deskmate.errors import BadInput, ToolError
 from deskmate.workspaces.files import content
 from deskmate.workspaces.paths import resolved

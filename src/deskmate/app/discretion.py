@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 
 from deskmate.config import DEFAULT_MODELS, Settings, load
-from deskmate.core.redaction import Redaction, secrets_in
+from deskmate.core.policy.redaction import Redaction, secrets_in
 from deskmate.errors import BadSettings
 
 _PR_SET_DUMPABLE = 4

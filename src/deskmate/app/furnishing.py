@@ -17,15 +17,15 @@ from deskmate.app.discretion import redaction_of
 from deskmate.app.reading import Reading
 from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings, choose_fallback, choose_model
-from deskmate.core.briefs import Environment, made_of
-from deskmate.core.entries import Started
-from deskmate.core.members import Joined, Member, Status
-from deskmate.core.names import LEAD, log
-from deskmate.core.prompts import Usage
-from deskmate.core.roles import AgentType, Kind, tools_of
-from deskmate.core.skills import Skill
-from deskmate.core.spending import EMPTY, Spending
-from deskmate.core.work_mode import has_tool, work_mode_of
+from deskmate.core.agent.entries import Started
+from deskmate.core.agent.work_mode import has_tool, work_mode_of
+from deskmate.core.log.names import LEAD, log
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.prompt.prompts import Usage
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.prompt.system_prompt import Environment, made_of
+from deskmate.core.team.members import Joined, Member, Status
+from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
 from deskmate.models.http import new_client

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.reading import Reading, colours_of, reading_of, telling
-from deskmate.core.entries import Entry, read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.members import Roster, who_is_here
-from deskmate.core.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
-from deskmate.core.names import LEAD, USER, box, known_name, log, mail
-from deskmate.core.records import Item, Json, Record
+from deskmate.core.agent.entries import Entry, read_entry
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD, USER, box, known_name, log, mail
+from deskmate.core.log.records import Item, Json, Record
+from deskmate.core.team.members import Roster, who_is_here
+from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.stores.jsonl import JsonlStore
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from deskmate.app.places import has_begun, written
 from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
-from deskmate.core import boards, members, rosters, spending, tasks
-from deskmate.core.members import Member
-from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND
-from deskmate.core.records import Record
-from deskmate.core.spending import Sum
-from deskmate.core.tasks import Receipt, Status
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND
+from deskmate.core.log.records import Record
+from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
+from deskmate.core.team.members import Member
+from deskmate.core.team.spending import Sum
+from deskmate.core.team.tasks import Receipt, Status
 from deskmate.errors import StoreError
 from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
 
@@ -190,7 +190,7 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
     roster = [
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
-    colours = colours_of(rosters.fold(members.EMPTY, roster))
+    colours = colours_of(roster_fold.fold(members.EMPTY, roster))
     return SeenBoard(reading.team, see_tasks(board), colours, reading.damage)
 
 
@@ -269,7 +269,7 @@ def _team(reading: Reading) -> SeenTeam:
 
 
 def _board(reading: Reading) -> tasks.Board:
-    board = boards.fold(tasks.EMPTY, reading.items(BOARD))
+    board = board_fold.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
         reading.note(
             "nobody takes tasks from this board until a person accepts the loss of what cannot be read; "

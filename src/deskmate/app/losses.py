@@ -10,10 +10,10 @@ from pathlib import Path
 from deskmate.app.checking import Check
 from deskmate.app.cuts import ENDS
 from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
-from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.names import BOARD, LEAD, ROSTER, log, mail
-from deskmate.core.quiet import has_word
-from deskmate.core.records import Damaged, Item
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
+from deskmate.core.log.records import Damaged, Item
+from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team.quiet import has_word
 from deskmate.errors import Refused, StoreError
 from deskmate.stores.archive import strays_in, teams_in
 from deskmate.stores.jsonl import SUFFIX, TEAMS
@@ -203,8 +203,8 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
 def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
     """Return the numbers that stop the work, None where nothing in a stream does."""
     if stream == ROSTER:
-        return rosters.fold(members.EMPTY, items).damaged
-    return boards.fold(tasks.EMPTY, items).damaged if stream == BOARD else None
+        return roster_fold.fold(members.EMPTY, items).damaged
+    return board_fold.fold(tasks.EMPTY, items).damaged if stream == BOARD else None
 
 
 def _seats(reading: Reading) -> dict[str, str | None]:

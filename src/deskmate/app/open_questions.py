@@ -12,10 +12,10 @@ from deskmate.app.acting import Desk, open_desk
 from deskmate.app.answers import Answer, answer_to
 from deskmate.app.reading import colours_of
 from deskmate.app.teams import permit
-from deskmate.core.caps import Caps
-from deskmate.core.members import PolicySet
-from deskmate.core.names import USER
-from deskmate.core.questions import Question
+from deskmate.core.log.names import USER
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import PolicySet
+from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.office import Office

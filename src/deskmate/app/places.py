@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from deskmate.core.names import BOARD, SPEND
-from deskmate.core.spending import Spending, together
+from deskmate.core.log.names import BOARD, SPEND
+from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
 from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint import JointStore

@@ -3,8 +3,8 @@
 from collections import deque
 
 from deskmate.app.listening import Letter, letter
-from deskmate.core.messages import envelope_in
-from deskmate.core.names import USER, mail
+from deskmate.core.log.names import USER, mail
+from deskmate.core.team.messages import envelope_in
 from deskmate.runtime.bookmarks import Bookmarks
 from deskmate.runtime.office import Office
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from deskmate.app.cuts import Evidence, cut_of, evidence_of, missing_end
 from deskmate.app.places import known_team, latest_team, workspace_of
-from deskmate.core.facts import Foreign
-from deskmate.core.members import EMPTY, Roster
-from deskmate.core.messages import Broadcast, Plain, read_envelope
-from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
-from deskmate.core.records import RECORD_CAP, Damaged, Item, Record, decode
-from deskmate.core.rosters import fold
-from deskmate.core.titles import title_of
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
+from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record, decode
+from deskmate.core.team.members import EMPTY, Roster
+from deskmate.core.team.messages import Broadcast, Plain, read_envelope
+from deskmate.core.team.roster_fold import fold
+from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
 from deskmate.stores.archive import founding, teams_in
 from deskmate.stores.files import Files

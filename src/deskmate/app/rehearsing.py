@@ -22,12 +22,12 @@ from deskmate.app.furnishing import Furniture, environment_of
 from deskmate.app.running import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import ModelSettings, Permission, Prices, Settings
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import PolicySet
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.questions import Question
-from deskmate.core.tasks import Task
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import PolicySet
+from deskmate.core.team.open_questions import Question
+from deskmate.core.team.tasks import Task
 from deskmate.demo.application import texts_in
 from deskmate.demo.pacing import Paced
 from deskmate.demo.parts import play

@@ -10,8 +10,8 @@ from anyio import to_thread
 
 from deskmate.app.places import has_begun
 from deskmate.app.signing import Signing
-from deskmate.core import members, rosters
-from deskmate.core.names import LEAD, ROSTER
+from deskmate.core.log.names import LEAD, ROSTER
+from deskmate.core.team import members, roster_fold
 from deskmate.errors import Held, StoreError
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl import JsonlStore
@@ -39,7 +39,7 @@ async def _give_up(signing: Signing, team: str) -> None:
     workspace = signing.workspace
     with closing(JsonlStore.open(workspace, team)) as store:
         async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
-            roster = rosters.fold(members.EMPTY, await store.read(ROSTER))
+            roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
             # Again, now that nobody else can play it: something may have been said meanwhile.
             if _is_reserved(signing, team) and not roster.teammates and not roster.damaged:
                 await to_thread.run_sync(remove_team, workspace, team)

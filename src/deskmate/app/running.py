@@ -25,15 +25,15 @@ from deskmate.app.signing import Signing
 from deskmate.app.teams import Teams, permit
 from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings
-from deskmate.core.actions import Rest, Stop
-from deskmate.core.members import PolicySet
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER, new_name
-from deskmate.core.policy import Mode
-from deskmate.core.prompts import Usage
-from deskmate.core.roles import TOOLS
-from deskmate.core.spending import Sum
-from deskmate.core.turns import open_plan
+from deskmate.core.agent.actions import Rest, Stop
+from deskmate.core.agent.turn_results import open_plan
+from deskmate.core.log.names import LEAD, USER, new_name
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.prompt.prompts import Usage
+from deskmate.core.team.members import PolicySet
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.spending import Sum
 from deskmate.errors import BadInput, Held, Refused
 from deskmate.ports import Launcher, Tool
 from deskmate.runtime.agent import Agent

@@ -20,15 +20,15 @@ from deskmate.app.post import Post
 from deskmate.app.reading import title_at
 from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
-from deskmate.core.caps import Caps, CapsSet
-from deskmate.core.entries import Entry
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import Member, PolicySet, recipient_refusal
-from deskmate.core.messages import Interrupt, Plain, ShutdownRequest
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER, log
-from deskmate.core.policy import Mode
-from deskmate.core.questions import Question
-from deskmate.core.spending import OVER, Sum
+from deskmate.core.agent.entries import Entry
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.caps import Caps, CapsSet
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Member, PolicySet, recipient_refusal
+from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
+from deskmate.core.team.open_questions import Question
+from deskmate.core.team.spending import OVER, Sum
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.feed import Feed

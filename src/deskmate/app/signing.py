@@ -15,7 +15,7 @@ from pathlib import Path
 
 from deskmate.app.places import home_of
 from deskmate.app.trusting import locked, own_folder
-from deskmate.core.trust import signature
+from deskmate.core.policy.trusted_files import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl import TASKS, TEAMS

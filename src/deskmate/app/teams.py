@@ -14,10 +14,10 @@ import anyio
 from anyio import to_thread
 
 from deskmate.app.signing import Signing
-from deskmate.core.members import PolicySet, Working
-from deskmate.core.members import Roster as Members
-from deskmate.core.names import LEAD, mail, new_name
-from deskmate.core.spending import Spending
+from deskmate.core.log.names import LEAD, mail, new_name
+from deskmate.core.team.members import PolicySet, Working
+from deskmate.core.team.members import Roster as Members
+from deskmate.core.team.spending import Spending
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.runtime.feed import Founded
 from deskmate.runtime.mirror import Mirror

@@ -15,7 +15,7 @@ from pathlib import Path
 from deskmate.app.definitions import definitions_at, definitions_in, seen_in
 from deskmate.app.places import current_folder, workspace_of
 from deskmate.config import Settings
-from deskmate.core.trust import (
+from deskmate.core.policy.trusted_files import (
     SETTINGS,
     Approved,
     Definition,

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
-from deskmate.core.caps import Caps
-from deskmate.core.claude_rules import is_of_home, translate
-from deskmate.core.policy import Effect, Mode, Rule, known_rule
+from deskmate.core.policy.claude_rules import is_of_home, translate
+from deskmate.core.policy.permissions import Effect, Mode, Rule, known_rule
+from deskmate.core.team.caps import Caps
 
 # Looked at in 2026-11: what a provider's key gets where no model is named.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from deskmate.core.prompts import Delta, Prompt, Reply, TextDelta
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextDelta
 from deskmate.ports import Clock, Limits, Model
 
 THINKING_SECONDS = 0.45

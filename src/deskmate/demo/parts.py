@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak
 

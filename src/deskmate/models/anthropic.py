@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallDelta,
     Delta,
     Prompt,

@@ -7,7 +7,7 @@ two passages told: the later one is written now, the earlier one is where the pr
 import re
 from typing import Any
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     Given,
     Image,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from deskmate.core.prompts import Image, Prompt
+from deskmate.core.prompt.prompts import Image, Prompt
 
 NOTHING = "(nothing)"
 NO_OUTPUT = "(no output)"

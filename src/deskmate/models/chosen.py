@@ -5,7 +5,7 @@
 
 from collections.abc import AsyncGenerator
 
-from deskmate.core.prompts import Delta, Prompt, Reply
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.ports import Limits, Model
 
 

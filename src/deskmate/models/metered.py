@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
-from deskmate.core.prompts import Delta, Prompt, Reply, Usage
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, Usage
 from deskmate.ports import Limits, Model
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import httpx2
 
-from deskmate.core.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
+from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
 from deskmate.models.failures import Endpoint, failure, fault_in
 from deskmate.models.fields import count, inner, objects, words

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
 from deskmate.models.bodies import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
 
 Message = dict[str, Any]

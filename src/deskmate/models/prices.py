@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from deskmate.core.prompts import Usage
+from deskmate.core.prompt.prompts import Usage
 
 # US dollars for a million tokens: input, output, read from the cache, written to the cache.
 Rates: TypeAlias = tuple[float, float, float, float]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from deskmate.core.prompts import CallBlock, Spoken, TextBlock, ThinkingBlock
+from deskmate.core.prompt.prompts import CallBlock, Spoken, TextBlock, ThinkingBlock
 from deskmate.errors import ModelRejected
 
 FLAW_CAP = 200

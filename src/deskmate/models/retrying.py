@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 
-from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.ports import Clock, Limits, Model
 

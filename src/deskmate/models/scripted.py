@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio.lowlevel
 
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     CallBlock,
     CallDelta,
     Delta,

@@ -7,7 +7,7 @@ keeps its slot through its pauses: a provider that is overloaded gets no more ca
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 
-from deskmate.core.prompts import Delta, Prompt, Reply
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.ports import Limits, Model
 
 

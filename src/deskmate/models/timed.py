@@ -6,7 +6,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
-from deskmate.core.prompts import Delta, Prompt, Reply, RetryDelta
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError
 from deskmate.ports import Clock, Limits, Model
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from deskmate.core.compaction import estimate
-from deskmate.core.prompts import TOKENS_CAP, Prompt, Spoke, Spoken, Usage
+from deskmate.core.prompt.compaction import estimate
+from deskmate.core.prompt.prompts import TOKENS_CAP, Prompt, Spoke, Spoken, Usage
 
 _LOG = logging.getLogger(__name__)
 

@@ -9,20 +9,20 @@ from dataclasses import replace
 
 import anyio
 
-from deskmate.core.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
-from deskmate.core.compaction import is_full
-from deskmate.core.decide import WORDS, decide
-from deskmate.core.entries import Entry, Noticed, Parked, Started
-from deskmate.core.members import Joined, Member, Status
-from deskmate.core.members import Parked as RosterParked
-from deskmate.core.messages import envelope_in
-from deskmate.core.names import BOARD, ROSTER, mail
-from deskmate.core.news import unnoticed_words
-from deskmate.core.open_calls import OUTCOME_UNKNOWN
-from deskmate.core.quiet import acts_on
-from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS, AgentType, Kind
-from deskmate.core.view import Origin, View
+from deskmate.core.agent.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
+from deskmate.core.agent.decide import WORDS, decide
+from deskmate.core.agent.entries import Entry, Noticed, Parked, Started
+from deskmate.core.agent.notices import unnoticed_words
+from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.agent.view import Origin, View
+from deskmate.core.log.names import BOARD, ROSTER, mail
+from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind
+from deskmate.core.prompt.compaction import is_full
+from deskmate.core.team.members import Joined, Member, Status
+from deskmate.core.team.members import Parked as RosterParked
+from deskmate.core.team.messages import envelope_in
+from deskmate.core.team.quiet import acts_on
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
 from deskmate.runtime.background import BackgroundJobs
 from deskmate.runtime.calls import Calls

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 import anyio
 from anyio.abc import TaskGroup
 
-from deskmate.core.call_texts import call_text
-from deskmate.core.entries import Ended
-from deskmate.core.printed import Printed
-from deskmate.core.redaction import Redaction
-from deskmate.core.results import Result
+from deskmate.core.agent.entries import Ended
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.call_texts import call_text
+from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
 from deskmate.runtime.calls import keep, outcome

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from deskmate.core import boards, tasks
-from deskmate.core.claims import refusal
-from deskmate.core.facts import Foreign
-from deskmate.core.members import Member, recipient_refusal
-from deskmate.core.names import BOARD
-from deskmate.core.records import Record
-from deskmate.core.roles import AgentType
-from deskmate.core.tasks import (
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import BOARD
+from deskmate.core.log.records import Record
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team import board_fold, tasks
+from deskmate.core.team.board_rules import refusal
+from deskmate.core.team.members import Member, recipient_refusal
+from deskmate.core.team.tasks import (
     EMPTY,
     Accepted,
     Assigned,
@@ -42,7 +42,7 @@ class Board:
 
     def __init__(self, pen: Pen, roster: Roster) -> None:
         self._pen, self._roster = pen, roster
-        self._folded = Folded(pen.store, BOARD, EMPTY, boards.fold)
+        self._folded = Folded(pen.store, BOARD, EMPTY, board_fold.fold)
 
     @property
     def state(self) -> tasks.Board:

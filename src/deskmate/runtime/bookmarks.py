@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 
-from deskmate.core.records import Item
+from deskmate.core.log.records import Item
 from deskmate.runtime.office import Office
 
 

@@ -12,22 +12,22 @@ from typing import Any, Protocol, runtime_checkable
 import anyio
 from pydantic import BaseModel, ValidationError
 
-from deskmate.core import members
-from deskmate.core.actions import Settle
-from deskmate.core.argument_names import with_our_names
-from deskmate.core.entries import Began
-from deskmate.core.members import Joined, Member
-from deskmate.core.memory import Memory
-from deskmate.core.names import blob_name
-from deskmate.core.open_calls import INTERRUPTED, OpenCall
-from deskmate.core.policy import Attempt, Effect
-from deskmate.core.printed import Printed
-from deskmate.core.redaction import Redaction
-from deskmate.core.results import Result
-from deskmate.core.roles import TOOLS, AgentType
-from deskmate.core.skills import Skill
-from deskmate.core.verdicts import verdict_on
-from deskmate.core.view import View
+from deskmate.core.agent.actions import Settle
+from deskmate.core.agent.entries import Began
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.open_calls import INTERRUPTED, OpenCall
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import blob_name
+from deskmate.core.policy.permissions import Attempt, Effect
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.policy.tool_table import TOOLS, AgentType
+from deskmate.core.policy.verdicts import verdict_on
+from deskmate.core.prompt.argument_names import with_our_names
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.team import members
+from deskmate.core.team.members import Joined, Member
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Desk, Tool, Workspace
 from deskmate.runtime.board import Board

@@ -1,7 +1,7 @@
 """Dismissing: a whole team asked to stop in its lead's name. A run that ends does so, and a lead that closes a team."""
 
-from deskmate.core.messages import ShutdownRequest
-from deskmate.core.names import ROSTER
+from deskmate.core.log.names import ROSTER
+from deskmate.core.team.messages import ShutdownRequest
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office
 

@@ -4,13 +4,9 @@
 stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
 """
 
-from deskmate.core.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
-from deskmate.core.entries import Agreed, Asked, Noticed, Nudged, Reported, Said, WorkMode
-from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.members import Member, PolicySet
-from deskmate.core.messages import PermissionRequest, Plain, ShutdownResponse
-from deskmate.core.names import LEAD, USER
-from deskmate.core.news import (
+from deskmate.core.agent.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
+from deskmate.core.agent.entries import Agreed, Asked, Noticed, Nudged, Reported, Said, WorkMode
+from deskmate.core.agent.notices import (
     changes_text,
     comings,
     digest,
@@ -21,10 +17,14 @@ from deskmate.core.news import (
     plan_nudge_text,
     taken,
 )
-from deskmate.core.policy import Mode
-from deskmate.core.results import Result
-from deskmate.core.tasks import Status, Task
-from deskmate.core.work_mode import change_text
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.agent.work_mode import change_text
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.members import Member, PolicySet
+from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse
+from deskmate.core.team.tasks import Status, Task
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office

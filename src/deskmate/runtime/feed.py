@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from deskmate.core.entries import Entry
-from deskmate.core.prompts import Delta
+from deskmate.core.agent.entries import Entry
+from deskmate.core.prompt.prompts import Delta
 
 
 @dataclass(frozen=True, slots=True)

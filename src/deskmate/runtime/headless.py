@@ -7,12 +7,12 @@ has one last word. What it was reminded of is in its transcript, so that a resta
 
 from enum import Enum
 
-from deskmate.core.actions import Rest
-from deskmate.core.entries import Noticed
-from deskmate.core.names import is_command
-from deskmate.core.quiet import quiet
-from deskmate.core.roles import Kind
-from deskmate.core.view import View
+from deskmate.core.agent.actions import Rest
+from deskmate.core.agent.entries import Noticed
+from deskmate.core.agent.view import View
+from deskmate.core.log.names import is_command
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.team.quiet import quiet
 from deskmate.runtime.dismissing import dismiss
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office

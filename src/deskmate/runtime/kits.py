@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from deskmate.core.entries import Started
-from deskmate.core.members import Joined
-from deskmate.core.policy import Rule
-from deskmate.core.prompts import ToolSpec
-from deskmate.core.roles import AgentType
-from deskmate.core.skills import Skill
-from deskmate.core.view import View
-from deskmate.core.work_mode import is_offered
+from deskmate.core.agent.entries import Started
+from deskmate.core.agent.view import View
+from deskmate.core.agent.work_mode import is_offered
+from deskmate.core.policy.permissions import Rule
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.prompt.prompts import ToolSpec
+from deskmate.core.prompt.skills import Skill
+from deskmate.core.team.members import Joined
 from deskmate.ports import Model, Tool, Workspace
 
 

@@ -3,7 +3,7 @@
 Each part may be done again, so a crash half-way is mended by leaving again.
 """
 
-from deskmate.core.names import mail
+from deskmate.core.log.names import mail
 from deskmate.runtime.board import Board
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, assert_never
 
-from deskmate.core.entries import read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
+from deskmate.core.agent.entries import read_entry
+from deskmate.core.log.facts import Foreign
+from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
 
 

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from deskmate.core.entries import Heard
-from deskmate.core.facts import Fact
-from deskmate.core.members import Member, recipient_refusal, who_is_here
-from deskmate.core.memory import Memory, plan_answer_counts
-from deskmate.core.messages import (
+from deskmate.core.agent.entries import Heard
+from deskmate.core.agent.memory import Memory, plan_answer_counts
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import LEAD, USER, agent_id, box, is_call, mail
+from deskmate.core.log.records import Damaged, Item, Record
+from deskmate.core.team.members import Member, recipient_refusal, who_is_here
+from deskmate.core.team.messages import (
     HEARD_CAP,
     Envelope,
     Message,
@@ -27,9 +29,7 @@ from deskmate.core.messages import (
     envelope_in,
     read_hearable,
 )
-from deskmate.core.names import LEAD, USER, agent_id, box, is_call, mail
-from deskmate.core.questions import answered_id
-from deskmate.core.records import Damaged, Item, Record
+from deskmate.core.team.open_questions import answered_id
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen

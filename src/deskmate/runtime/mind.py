@@ -12,8 +12,12 @@ from typing import Any
 
 import anyio
 
-from deskmate.core.briefs import brief
-from deskmate.core.compaction import (
+from deskmate.core.agent.entries import Call, Cleared, Compacted, Noticed, Said, Started
+from deskmate.core.agent.view import Origin
+from deskmate.core.log.names import call_id
+from deskmate.core.log.records import RECORD_CAP, encode
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.compaction import (
     SUMMARY_OUTPUT,
     clearable,
     context_tokens,
@@ -22,9 +26,7 @@ from deskmate.core.compaction import (
     summary_request,
     summary_text,
 )
-from deskmate.core.entries import Call, Cleared, Compacted, Noticed, Said, Started
-from deskmate.core.names import call_id
-from deskmate.core.prompts import (
+from deskmate.core.prompt.prompts import (
     Delta,
     Passage,
     Prompt,
@@ -35,10 +37,8 @@ from deskmate.core.prompts import (
     TextDelta,
     Told,
 )
-from deskmate.core.records import RECORD_CAP, encode
-from deskmate.core.redaction import Redaction
-from deskmate.core.rendering import Rendered, redacted, said
-from deskmate.core.view import Origin
+from deskmate.core.prompt.rendering import Rendered, redacted, said
+from deskmate.core.prompt.system_prompt import brief
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
 from deskmate.runtime.feed import Feed
 from deskmate.runtime.kits import Kit

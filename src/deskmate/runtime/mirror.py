@@ -10,9 +10,9 @@ from typing import NoReturn, TypeAlias
 import anyio
 from anyio import to_thread
 
-from deskmate.core.members import Roster
-from deskmate.core.names import BOARD, ROSTER
-from deskmate.core.tasks import Board
+from deskmate.core.log.names import BOARD, ROSTER
+from deskmate.core.team.members import Roster
+from deskmate.core.team.tasks import Board
 from deskmate.errors import StoreError
 from deskmate.runtime.office import Office
 

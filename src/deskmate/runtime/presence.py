@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from deskmate.core.handshakes import PlanVerdict
-from deskmate.core.members import Idle, Parked, Waiting, Working
-from deskmate.core.names import LEAD, box
-from deskmate.core.tasks import in_progress_of
-from deskmate.core.turns import last_turn
+from deskmate.core.agent.turn_results import last_turn
+from deskmate.core.log.names import LEAD, box
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.core.team.members import Idle, Parked, Waiting, Working
+from deskmate.core.team.tasks import in_progress_of
 from deskmate.runtime.feed import Changed
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from deskmate.core import spending
-from deskmate.core.caps import Caps
-from deskmate.core.names import SPEND
-from deskmate.core.prompts import Reply
-from deskmate.core.spending import EMPTY, Spending, Spent
+from deskmate.core.log.names import SPEND
+from deskmate.core.prompt.prompts import Reply
+from deskmate.core.team import spending
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.spending import EMPTY, Spending, Spent
 from deskmate.errors import ModelError
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.slots import Slots

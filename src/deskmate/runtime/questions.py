@@ -6,10 +6,10 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from deskmate.core import questions
-from deskmate.core.names import LEAD, USER, mail
-from deskmate.core.questions import Question
-from deskmate.core.records import Item
+from deskmate.core.log.names import LEAD, USER, mail
+from deskmate.core.log.records import Item
+from deskmate.core.team import open_questions
+from deskmate.core.team.open_questions import Question
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.bookmarks import Bookmarks
 from deskmate.runtime.office import Office
@@ -20,7 +20,7 @@ class Questions:
 
     def __init__(self, office: Office) -> None:
         self._office, self._marks = office, Bookmarks(office)
-        self._state = questions.EMPTY
+        self._state = open_questions.EMPTY
         self._closed: set[tuple[str, str]] = set()
 
     @property
@@ -46,23 +46,23 @@ class Questions:
     async def refresh(self) -> tuple[Question, ...]:
         """Read what is new and return what waits for a word."""
         if self._marks.turned():
-            self._state = questions.EMPTY
+            self._state = open_questions.EMPTY
             self._closed.clear()
         for owner in (USER, LEAD):
             await self._hear(owner)
         for question in self._state.open(self._office.roster.state):
             if question.member != LEAD:
                 await self._hear(question.member)
-            for stream, behind in questions.journals(question).items():
+            for stream, behind in open_questions.journals(question).items():
                 if items := await self._journal(stream, behind):
-                    self._state = questions.read_log(self._state, items)
+                    self._state = open_questions.read_log(self._state, items)
         self._closed.intersection_update(one.key for one in self._state.asked.values())
         return self.open
 
     async def _hear(self, owner: str) -> None:
         # Mostly nothing is new, and of all that was known a copy would be made.
         if items := await self._marks.of(mail(owner)):
-            self._state = questions.read_mail(self._state, self._office.roster.state, items)
+            self._state = open_questions.read_mail(self._state, self._office.roster.state, items)
 
     async def _journal(self, stream: str, behind: int) -> Sequence[Item]:
         try:

@@ -6,11 +6,23 @@ Joins, leaves and policy are decided on what was read and synced; status is appe
 from collections.abc import Mapping
 from typing import Any
 
-from deskmate.core import members, rosters
-from deskmate.core.caps import Caps
-from deskmate.core.members import EMPTY, Event, Founded, Idle, Joined, Left, Member, Parked, PolicySet, Waiting, Working
-from deskmate.core.names import LEAD, ROSTER, confusion, log, mail
-from deskmate.core.spending import crowded
+from deskmate.core.log.names import LEAD, ROSTER, confusion, log, mail
+from deskmate.core.team import members, roster_fold
+from deskmate.core.team.caps import Caps
+from deskmate.core.team.members import (
+    EMPTY,
+    Event,
+    Founded,
+    Idle,
+    Joined,
+    Left,
+    Member,
+    Parked,
+    PolicySet,
+    Waiting,
+    Working,
+)
+from deskmate.core.team.spending import crowded
 from deskmate.errors import Refused
 from deskmate.runtime.streams import Folded, Pen
 
@@ -20,7 +32,7 @@ class Roster:
 
     def __init__(self, pen: Pen) -> None:
         self._pen = pen
-        self._folded = Folded(pen.store, ROSTER, EMPTY, rosters.fold)
+        self._folded = Folded(pen.store, ROSTER, EMPTY, roster_fold.fold)
 
     @property
     def state(self) -> members.Roster:

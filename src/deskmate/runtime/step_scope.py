@@ -11,9 +11,9 @@ from contextlib import contextmanager
 import anyio
 from anyio.abc import TaskGroup
 
-from deskmate.core.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
-from deskmate.core.open_calls import INTERRUPTED, TIME_IS_UP
-from deskmate.core.view import View
+from deskmate.core.agent.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
+from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
+from deskmate.core.agent.view import View
 from deskmate.runtime.office import Office
 from deskmate.runtime.transcript import Transcript
 

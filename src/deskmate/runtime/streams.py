@@ -10,8 +10,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import anyio
 
-from deskmate.core.records import Item, Json, Record, decode, encode, stamp
-from deskmate.core.redaction import SHAPES, Redaction
+from deskmate.core.log.records import Item, Json, Record, decode, encode, stamp
+from deskmate.core.policy.redaction import SHAPES, Redaction
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.ports import Clock, Store
 

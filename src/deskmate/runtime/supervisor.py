@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import anyio
 
-from deskmate.core.members import Member, Parked, Working
-from deskmate.core.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
-from deskmate.core.names import IN_CHARGE, mail
-from deskmate.core.quiet import has_word
-from deskmate.core.records import Item
+from deskmate.core.log.names import IN_CHARGE, mail
+from deskmate.core.log.records import Item
+from deskmate.core.team.members import Member, Parked, Working
+from deskmate.core.team.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
+from deskmate.core.team.quiet import has_word
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
 from deskmate.runtime.feed import Changed

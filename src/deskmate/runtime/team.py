@@ -10,8 +10,8 @@ import anyio
 from anyio import TASK_STATUS_IGNORED
 from anyio.abc import TaskGroup, TaskStatus
 
-from deskmate.core.members import Member
-from deskmate.core.names import ROSTER
+from deskmate.core.log.names import ROSTER
+from deskmate.core.team.members import Member
 from deskmate.ports import Launcher
 from deskmate.runtime.feed import Seated
 from deskmate.runtime.leaving import give_back

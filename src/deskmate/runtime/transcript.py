@@ -9,16 +9,16 @@ from typing import TypeVar
 
 import anyio
 
-from deskmate.core.answer import answer, asked_at, last_answer
-from deskmate.core.entries import Entry, Noticed, read_entry, synced
-from deskmate.core.facts import Foreign, slimmed
-from deskmate.core.memory import EMPTY, Memory, remember
-from deskmate.core.names import log
-from deskmate.core.news import cut_text
-from deskmate.core.open_calls import INTERRUPTED
-from deskmate.core.records import STAMP_KEYS, Damaged, Item
-from deskmate.core.results import Result
-from deskmate.core.turns import background_calls
+from deskmate.core.agent.answer import answer, asked_at, last_answer
+from deskmate.core.agent.entries import Entry, Noticed, read_entry, synced
+from deskmate.core.agent.memory import EMPTY, Memory, remember
+from deskmate.core.agent.notices import cut_text
+from deskmate.core.agent.open_calls import INTERRUPTED
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.agent.turn_results import background_calls
+from deskmate.core.log.facts import Foreign, slimmed
+from deskmate.core.log.names import log
+from deskmate.core.log.records import STAMP_KEYS, Damaged, Item
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.streams import Pen
 

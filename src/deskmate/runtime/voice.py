@@ -3,8 +3,8 @@
 No secret passes: the end of what came is held back while it may be the beginning of one, which is a word at most times.
 """
 
-from deskmate.core.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.core.redaction import Redaction
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.runtime.feed import Feed, Streamed
 
 

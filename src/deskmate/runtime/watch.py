@@ -9,9 +9,9 @@ from typing import NoReturn
 
 from anyio.abc import TaskGroup
 
-from deskmate.core.messages import Interrupt, ShutdownRequest, envelope_in
-from deskmate.core.names import IN_CHARGE, USER
-from deskmate.core.records import Item
+from deskmate.core.log.names import IN_CHARGE, USER
+from deskmate.core.log.records import Item
+from deskmate.core.team.messages import Interrupt, ShutdownRequest, envelope_in
 from deskmate.runtime.feed import Arrived
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.office import Office

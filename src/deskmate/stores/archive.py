@@ -15,12 +15,12 @@ from contextlib import closing, suppress
 from itertools import count
 from pathlib import Path
 
-from deskmate.core import spending
-from deskmate.core.members import Founded, read_event
-from deskmate.core.names import BOARD, LEAD, ROSTER, SPEND, known_name
-from deskmate.core.records import RECORD_CAP, decode
-from deskmate.core.spending import EMPTY, Spending
-from deskmate.core.trust import signature
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, known_name
+from deskmate.core.log.records import RECORD_CAP, decode
+from deskmate.core.policy.trusted_files import signature
+from deskmate.core.team import spending
+from deskmate.core.team.members import Founded, read_event
+from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.stores.files import Files
 from deskmate.stores.folders import LOCK, Folder

@@ -9,8 +9,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 
 import anyio
 
-from deskmate.core.names import LEAD, USER, is_call, mail, split_stream
-from deskmate.core.records import Item, Json
+from deskmate.core.log.names import LEAD, USER, is_call, mail, split_stream
+from deskmate.core.log.records import Item, Json
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
 

@@ -17,8 +17,8 @@ from typing import TypeVar
 
 from anyio.lowlevel import checkpoint
 
-from deskmate.core.names import BOARD, is_call, known_name, split_seat, split_stream
-from deskmate.core.records import Damaged, Item, Json, check_number, encode, stamp
+from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
+from deskmate.core.log.records import Damaged, Item, Json, check_number, encode, stamp
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.ports import Seat
 from deskmate.stores.bell import Bell, Place

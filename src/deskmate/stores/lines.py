@@ -13,7 +13,7 @@ from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
-from deskmate.core.records import KEPT_KEYS, Damaged, Item, Record, decode
+from deskmate.core.log.records import KEPT_KEYS, Damaged, Item, Record, decode
 from deskmate.errors import BadRecord
 
 TORN = b" <torn>"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
-from deskmate.core.names import split_seat, split_stream
-from deskmate.core.records import Item, Json, Record, Stamp, check_number, decode, encode, stamp
+from deskmate.core.log.names import split_seat, split_stream
+from deskmate.core.log.records import Item, Json, Record, Stamp, check_number, decode, encode, stamp
 from deskmate.errors import Conflict, Held, StoreCorrupt
 from deskmate.ports import Seat
 

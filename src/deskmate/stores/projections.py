@@ -10,9 +10,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from deskmate.core.members import Member, Roster
-from deskmate.core.names import LEAD, agent_id
-from deskmate.core.tasks import Board, Task, blocks
+from deskmate.core.log.names import LEAD, agent_id
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.tasks import Board, Task, blocks
 from deskmate.errors import StoreCorrupt
 from deskmate.stores.folders import Folder
 

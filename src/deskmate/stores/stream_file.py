@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from deskmate.core.records import Item, Stamp, decode, stamp
+from deskmate.core.log.records import Item, Stamp, decode, stamp
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
 from deskmate.stores.folders import Folder
 from deskmate.stores.lines import TORN, Items, Position, items, next_number, seal, unseal, walk

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
-from deskmate.core.prompts import Prompt, Usage
+from deskmate.core.prompt.prompts import Prompt, Usage
 from deskmate.errors import BadInput
 from deskmate.testing import anthropic_wire, openai_wire
 from deskmate.testing.caches import Counted, ExplicitCache, ImplicitCache, tokens

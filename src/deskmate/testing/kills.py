@@ -26,10 +26,10 @@ from typing import Any
 
 import anyio
 
-from deskmate.core.members import Joined
-from deskmate.core.messages import Plain
-from deskmate.core.names import mail
-from deskmate.core.tasks import claimable, in_progress_of
+from deskmate.core.log.names import mail
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.tasks import claimable, in_progress_of
 from deskmate.errors import TaskRefused
 from deskmate.runtime.board import Board
 from deskmate.runtime.clock import SystemClock

@@ -12,11 +12,11 @@ told and may be out of date is judged by the record it was made from, so that a 
 import re
 from collections.abc import Callable, Iterator
 
-from deskmate.core.frames import clean
-from deskmate.core.members import Roster, is_planning
-from deskmate.core.prompts import Prompt
-from deskmate.core.roles import PLANNING, TOOLS, AgentType, Kind, tools_of
-from deskmate.core.tasks import in_progress_of
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentType, Kind, tools_of
+from deskmate.core.prompt.frames import clean
+from deskmate.core.prompt.prompts import Prompt
+from deskmate.core.team.members import Roster, is_planning
+from deskmate.core.team.tasks import in_progress_of
 from deskmate.testing.prompt_parts import PromptParts, names, plain
 from deskmate.testing.team_facts import members_untold, statuses_that_were_false, summaries_that_were_false
 from deskmate.testing.told_facts import advice_that_fails, claims_that_are_false, told_twice

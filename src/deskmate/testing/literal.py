@@ -11,7 +11,7 @@ offer, the frames and sentences of the runtime. It remembers nothing beside them
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from deskmate.core.prompts import Prompt
+from deskmate.core.prompt.prompts import Prompt
 from deskmate.testing.literal_reading import GAVE_OUT, Page, Printed, Stuck, is_summary_request
 from deskmate.testing.literal_requests import Deed, Request, Write, deeds_in, request_in
 from deskmate.testing.scripts import Asked, Say, Use

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any
 
-from deskmate.core.compaction import summary_request
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock
+from deskmate.core.prompt.compaction import summary_request
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock
 
 # What the agent writes into a summary to remember that it has created the tasks and the team.
 GAVE_OUT = "I gave out the work."

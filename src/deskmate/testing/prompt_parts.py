@@ -10,12 +10,12 @@ from functools import cached_property
 from html import unescape
 from typing import Literal, NamedTuple, TypeAlias
 
-from deskmate.core.compaction import LEFT_OUT, summary_request
-from deskmate.core.entries import Entry, Noticed, Nudged, Started, Took
-from deskmate.core.frames import MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE
-from deskmate.core.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told
-from deskmate.core.rendering import SUMMARISED, told_texts
-from deskmate.core.roles import TOOLS
+from deskmate.core.agent.entries import Entry, Noticed, Nudged, Started, Took
+from deskmate.core.policy.tool_table import TOOLS
+from deskmate.core.prompt.compaction import LEFT_OUT, summary_request
+from deskmate.core.prompt.frames import MESSAGE, NOTES, NOTIFICATION, TASK, TASK_NOTE
+from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told
+from deskmate.core.prompt.rendering import SUMMARISED, told_texts
 
 Source: TypeAlias = Literal["system", "start", "notice", "summary", "mail", "words", "call", "result"]
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from deskmate.core.prompts import Delta, Prompt, Reply
+from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.models import scripted
 from deskmate.testing.knowledge import FOUND, Uninformed, violations
 from deskmate.testing.truth import truth_of

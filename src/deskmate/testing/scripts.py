@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
-from deskmate.core.prompts import Prompt, ResultBlock, TextBlock, Told, Usage
+from deskmate.core.prompt.prompts import Prompt, ResultBlock, TextBlock, Told, Usage
 
 Format: TypeAlias = Literal["anthropic", "openai"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from deskmate.core.records import RECORD_CAP, Item, Json, Record
+from deskmate.core.log.records import RECORD_CAP, Item, Json, Record
 from deskmate.errors import BadInput, BadName, BadRecord, Conflict, Held, StoreCorrupt, TooLarge
 from deskmate.ports import Store
 

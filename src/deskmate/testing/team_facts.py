@@ -6,11 +6,11 @@ and that of a summary. A summary that has become false since is overtaken by a n
 
 from collections.abc import Iterator
 
-from deskmate.core.entries import Noticed
-from deskmate.core.frames import clean
-from deskmate.core.members import Member, Roster
-from deskmate.core.names import LEAD
-from deskmate.core.rendering import told_texts
+from deskmate.core.agent.entries import Noticed
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.frames import clean
+from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.team.members import Member, Roster
 from deskmate.testing.prompt_parts import PromptParts, Section, names, plain
 from deskmate.testing.told_phrases import leaves_out_news, left_out, statuses_told
 from deskmate.testing.truth import Truth

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from deskmate.core import boards, rosters
-from deskmate.core.briefs import brief
-from deskmate.core.entries import Entry, Noticed, Said, Started, read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Member, Roster, Status
-from deskmate.core.memory import EMPTY as NOTHING
-from deskmate.core.memory import Memory, remember
-from deskmate.core.names import LEAD, USER, is_call
-from deskmate.core.prompts import CallBlock, Prompt, Spoke
-from deskmate.core.records import STAMP_KEYS, Item, Record
-from deskmate.core.roles import AgentType, Kind
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Board
+from deskmate.core.agent.entries import Entry, Noticed, Said, Started, read_entry
+from deskmate.core.agent.memory import EMPTY as NOTHING
+from deskmate.core.agent.memory import Memory, remember
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD, USER, is_call
+from deskmate.core.log.records import STAMP_KEYS, Item, Record
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
+from deskmate.core.prompt.system_prompt import brief
+from deskmate.core.team import board_fold, roster_fold
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import Member, Roster, Status
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Board
 from deskmate.errors import DeskmateError
 from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
 from deskmate.stores.lines import Items, Position, walk
@@ -156,8 +156,8 @@ class Shared:
 
     def look(self) -> None:
         """Take in what is new."""
-        self.roster = rosters.fold(self.roster, self.roster_log.news())
-        self.board = boards.fold(self.board, self.board_log.news())
+        self.roster = roster_fold.fold(self.roster, self.roster_log.news())
+        self.board = board_fold.fold(self.board, self.board_log.news())
 
 
 class TeamLogs:

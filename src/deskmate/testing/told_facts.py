@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from deskmate.core.entries import Heard, Noticed, Took
-from deskmate.core.frames import message_text
-from deskmate.core.names import USER, is_call
-from deskmate.core.rendering import envelopes, told_texts
-from deskmate.core.roles import TOOLS, tools_of
-from deskmate.core.tasks import Board, line
+from deskmate.core.agent.entries import Heard, Noticed, Took
+from deskmate.core.log.names import USER, is_call
+from deskmate.core.policy.tool_table import TOOLS, tools_of
+from deskmate.core.prompt.frames import message_text
+from deskmate.core.prompt.rendering import envelopes, told_texts
+from deskmate.core.team.tasks import Board, line
 from deskmate.testing.prompt_parts import Part, PromptParts, names
 from deskmate.testing.team_facts import new_notices
 from deskmate.testing.told_phrases import created_told, here_told, statuses_told, tasks_told

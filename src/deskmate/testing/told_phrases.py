@@ -7,8 +7,8 @@ the product and have it read here, so that a phrase that changes on one side alo
 import re
 from collections.abc import Iterator, Mapping, Set
 
-from deskmate.core.members import Member
-from deskmate.core.tasks import one_line
+from deskmate.core.team.members import Member
+from deskmate.core.team.tasks import one_line
 from deskmate.testing.prompt_parts import PromptParts, own_words
 
 _STATUS = re.compile(r"(?:: | is | )(working|idle|waiting|parked|left)\b(?! the team)")

@@ -9,20 +9,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from deskmate.core import boards, rosters
-from deskmate.core.entries import UNTOLD, Compacted, Did, Entry, Heard, Noticed, Said, Started, WorkMode
-from deskmate.core.members import EMPTY as NOBODY
-from deskmate.core.members import Member, Roster
-from deskmate.core.memory import Memory
-from deskmate.core.messages import Envelope, PlanResponse, envelope_in
-from deskmate.core.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
-from deskmate.core.prompts import CallBlock, Prompt, Spoke
-from deskmate.core.records import Item
-from deskmate.core.roles import Kind, tools_of
-from deskmate.core.tasks import EMPTY as NO_TASKS
-from deskmate.core.tasks import Board
-from deskmate.core.view import Origin
-from deskmate.core.work_mode import told_at_start
+from deskmate.core.agent.entries import UNTOLD, Compacted, Did, Entry, Heard, Noticed, Said, Started, WorkMode
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.view import Origin
+from deskmate.core.agent.work_mode import told_at_start
+from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
+from deskmate.core.log.records import Item
+from deskmate.core.policy.tool_table import Kind, tools_of
+from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
+from deskmate.core.team import board_fold, roster_fold
+from deskmate.core.team.members import EMPTY as NOBODY
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.messages import Envelope, PlanResponse, envelope_in
+from deskmate.core.team.tasks import EMPTY as NO_TASKS
+from deskmate.core.team.tasks import Board
 
 Numbered = tuple[int, Entry]
 # The tools that send mail.
@@ -42,13 +42,13 @@ class History:
     def roster_at(self, number: int) -> Roster:
         """Return the roster as it was at a record."""
         if number not in self._rosters:
-            self._rosters[number] = rosters.fold(NOBODY, (item for item in self.roster if item.number <= number))
+            self._rosters[number] = roster_fold.fold(NOBODY, (item for item in self.roster if item.number <= number))
         return self._rosters[number]
 
     def board_at(self, number: int) -> Board:
         """Return the board as it was at a record."""
         if number not in self._boards:
-            self._boards[number] = boards.fold(NO_TASKS, (item for item in self.board if item.number <= number))
+            self._boards[number] = board_fold.fold(NO_TASKS, (item for item in self.board if item.number <= number))
         return self._boards[number]
 
 

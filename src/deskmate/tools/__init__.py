@@ -29,7 +29,7 @@ Their traits and who has them stand in `core.roles`. A tool touches nothing but 
 
 from collections.abc import Iterable
 
-from deskmate.core.roles import Kind
+from deskmate.core.policy.tool_table import Kind
 from deskmate.ports import Tool
 from deskmate.tools import background, errands, files, mail, plan, search, shell, skill, tasks, teams
 from deskmate.tools.described import spec

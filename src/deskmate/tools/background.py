@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
 from deskmate.tools.described import Arguments, Described

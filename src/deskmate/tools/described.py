@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from deskmate.core.policy import Attempt
-from deskmate.core.prompts import ToolSpec
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.ports import Desk, Tool
 
 

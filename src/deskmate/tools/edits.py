@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice
 
-from deskmate.core.stand_ins import Concealed, restore, stand_ins
+from deskmate.core.policy.secret_placeholders import Concealed, restore, stand_ins
 from deskmate.errors import ToolError
 from deskmate.tools.clips import counted
 

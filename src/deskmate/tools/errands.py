@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from deskmate.core.members import Joined
-from deskmate.core.names import SUBAGENT, agent_id, new_name
-from deskmate.core.policy import Mode
-from deskmate.core.results import Result
-from deskmate.core.roles import AgentType
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import SUBAGENT, agent_id, new_name
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType
+from deskmate.core.team.members import Joined
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text

@@ -15,13 +15,22 @@ from typing import Annotated, Any, NamedTuple
 from anyio import to_thread
 from pydantic import AfterValidator, Field, field_validator
 
-from deskmate.core.fingerprints import fingerprint
-from deskmate.core.names import blob_name
-from deskmate.core.policy import Attempt
-from deskmate.core.prompts import Image
-from deskmate.core.redaction import Redaction
-from deskmate.core.results import Result
-from deskmate.core.stand_ins import Concealed, Unclear, blanked, conceal, exposed, has_marks, restore, stand_ins
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.fingerprints import fingerprint
+from deskmate.core.log.names import blob_name
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.policy.secret_placeholders import (
+    Concealed,
+    Unclear,
+    blanked,
+    conceal,
+    exposed,
+    has_marks,
+    restore,
+    stand_ins,
+)
+from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.texts import text

@@ -10,14 +10,14 @@ from typing import Annotated, Literal, TypeAlias, assert_never
 from pydantic import Field, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 
-from deskmate.core.entries import Answered, Opened
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import is_planning
-from deskmate.core.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
-from deskmate.core.names import IN_CHARGE, RESERVED, USER, local_name
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind
-from deskmate.core.situation import open_plans
+from deskmate.core.agent.entries import Answered, Opened
+from deskmate.core.agent.situation import open_plans
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import IN_CHARGE, RESERVED, USER, local_name
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import is_planning
+from deskmate.core.team.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text_for

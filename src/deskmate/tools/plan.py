@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from deskmate.core.entries import Opened
-from deskmate.core.handshakes import Shake
-from deskmate.core.members import is_planning
-from deskmate.core.messages import PlanRequest
-from deskmate.core.names import LEAD, USER
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind
+from deskmate.core.agent.entries import Opened
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import is_planning
+from deskmate.core.team.messages import PlanRequest
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from pydantic import Field
 
-from deskmate.core.policy import Attempt
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.permissions import Attempt
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.texts import text

@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, field_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from deskmate.core.names import COMMAND, blob_name
-from deskmate.core.patterns import HOLE, words_of
-from deskmate.core.policy import Attempt
-from deskmate.core.printed import Printed
-from deskmate.core.results import Result
-from deskmate.core.stand_ins import refusal_to_run
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import COMMAND, blob_name
+from deskmate.core.policy.patterns import HOLE, words_of
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.secret_placeholders import refusal_to_run
+from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.texts import text

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from deskmate.core.patterns import HOLE
+from deskmate.core.policy.patterns import HOLE
 from deskmate.tools.shell_commands import MAX_CHARS, parsed
 from deskmate.tools.shell_programs import runs_others
 from deskmate.tools.shell_words import Word

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from deskmate.core.patterns import HOLE
+from deskmate.core.policy.patterns import HOLE
 
 _GLOB = frozenset("*?[")
 _BRACES = frozenset("{}")

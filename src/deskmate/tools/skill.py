@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import Field
 
-from deskmate.core.results import Result
-from deskmate.core.skills import Skill
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text

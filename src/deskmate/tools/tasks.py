@@ -12,12 +12,24 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 
-from deskmate.core.frames import task_text, unframed
-from deskmate.core.news import task_words
-from deskmate.core.policy import Attempt
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind, tools_of
-from deskmate.core.tasks import Board, Receipt, Status, Task, blockers, blocks, ids, line, one_line, parse_id, quoted
+from deskmate.core.agent.notices import task_words
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.policy.permissions import Attempt
+from deskmate.core.policy.tool_table import Kind, tools_of
+from deskmate.core.prompt.frames import task_text, unframed
+from deskmate.core.team.tasks import (
+    Board,
+    Receipt,
+    Status,
+    Task,
+    blockers,
+    blocks,
+    ids,
+    line,
+    one_line,
+    parse_id,
+    quoted,
+)
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text, text_for

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import Field, model_validator
 
-from deskmate.core.call_texts import ask_to_leave
-from deskmate.core.members import Member
-from deskmate.core.names import new_name
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import new_name
+from deskmate.core.prompt.call_texts import ask_to_leave
+from deskmate.core.team.members import Member
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text

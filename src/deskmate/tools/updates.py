@@ -8,15 +8,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from deskmate.core.claims import may_edit, refusal
-from deskmate.core.frames import unframed
-from deskmate.core.names import IN_CHARGE, blob_name
-from deskmate.core.news import taken
-from deskmate.core.rendering import told_texts
-from deskmate.core.results import Result
-from deskmate.core.roles import Kind
-from deskmate.core.takers import untaken_text
-from deskmate.core.tasks import Board, Completed, Receipt, Revision, Status, Task, freed_by, ids, line
+from deskmate.core.agent.notices import taken
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import IN_CHARGE, blob_name
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.prompt.frames import unframed
+from deskmate.core.prompt.rendering import told_texts
+from deskmate.core.team.board_rules import may_edit, refusal
+from deskmate.core.team.task_fit import untaken_text
+from deskmate.core.team.tasks import Board, Completed, Receipt, Revision, Status, Task, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from deskmate.core.fingerprints import fingerprint
+from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
 from deskmate.workspaces.paths import Place
 

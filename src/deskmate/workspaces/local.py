@@ -19,10 +19,10 @@ from typing import TypeVar
 import anyio
 from anyio import to_thread
 
-from deskmate.core.names import known_name
-from deskmate.core.printed import Printed
-from deskmate.core.redaction import SHAPES, Redaction
-from deskmate.core.tasks import Revision
+from deskmate.core.log.names import known_name
+from deskmate.core.policy.redaction import SHAPES, Redaction
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspaces.command import End, Order, Sink, Why, execute

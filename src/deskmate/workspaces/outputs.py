@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable
 
-from deskmate.core.redaction import SHAPES, Redaction
+from deskmate.core.policy.redaction import SHAPES, Redaction
 
 HEAD = TAIL = 15_000
 MAX_BLOB = 64_000_000

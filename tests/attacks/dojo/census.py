@@ -6,11 +6,11 @@ It asks no code of Deskmate's whether something was allowed: what a teammate may
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from deskmate.core.entries import Began, Did, Said, read_entry
-from deskmate.core.members import Idle, Waiting, Working, read_event
-from deskmate.core.messages import Broadcast, PermissionRequest, Plain, read_envelope
-from deskmate.core.names import BOARD, LEAD, ROSTER, USER, call_id, log, mail
-from deskmate.core.records import Json, Record
+from deskmate.core.agent.entries import Began, Did, Said, read_entry
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, call_id, log, mail
+from deskmate.core.log.records import Json, Record
+from deskmate.core.team.members import Idle, Waiting, Working, read_event
+from deskmate.core.team.messages import Broadcast, PermissionRequest, Plain, read_envelope
 from tests.attacks.dojo.suites import World
 from tests.runtime.desks import Floor
 from tests.workspaces.ground import Ground

@@ -11,13 +11,13 @@ from html import unescape
 
 import anyio
 
-from deskmate.core.members import Joined
-from deskmate.core.messages import PermissionRequest, Plain
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
-from deskmate.core.printed import Printed
-from deskmate.core.prompts import Prompt, Told, Usage
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.prompts import Prompt, Told, Usage
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Desk, Ran
 from deskmate.runtime.agent import Agent

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from deskmate.core.results import Result
+from deskmate.core.agent.tool_results import Result
 from deskmate.ports import Desk, Tool
 from deskmate.tools.described import Arguments, Described
 

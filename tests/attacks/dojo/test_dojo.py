@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from deskmate.core.messages import PermissionResponse
-from deskmate.core.names import LEAD
-from deskmate.core.policy import Mode
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.messages import PermissionResponse
 from deskmate.workspaces.levels import find_sandbox
 from tests.attacks.dojo.census import ALICE, BOB, effects
 from tests.attacks.dojo.natives import CHANGED_BY_COMMANDS

@@ -6,7 +6,7 @@ import pytest
 
 from deskmate.app import Mode
 from deskmate.app.session import Permitted
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.talk.commands import COMMANDS
 from deskmate.faces.talk.talk import Feedback

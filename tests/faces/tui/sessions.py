@@ -15,9 +15,9 @@ from deskmate import Board, JsonlStore, Pen, Roster, Transcript
 from deskmate.app import Feed, Wanted, load
 from deskmate.app.running import reopened
 from deskmate.app.session import Session
-from deskmate.core.entries import Call, Said, Started
-from deskmate.core.members import Joined
-from deskmate.core.messages import PermissionRequest, PlanRequest
+from deskmate.core.agent.entries import Call, Said, Started
+from deskmate.core.team.members import Joined
+from deskmate.core.team.messages import PermissionRequest, PlanRequest
 from deskmate.faces.tui.questions import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock

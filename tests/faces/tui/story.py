@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from deskmate import Plain, Transcript
-from deskmate.core.entries import Asked, Began, Call, Did, Entry, Parked, Said, Started
-from deskmate.core.members import Idle, Left, Waiting, Working
-from deskmate.core.members import Parked as IsParked
+from deskmate.core.agent.entries import Asked, Began, Call, Did, Entry, Parked, Said, Started
+from deskmate.core.team.members import Idle, Left, Waiting, Working
+from deskmate.core.team.members import Parked as IsParked
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands
 from tests.faces.tui.sessions import ask, made

@@ -9,7 +9,7 @@ import pytest
 
 from deskmate.app import Feed, Question
 from deskmate.app.session import attended
-from deskmate.core.handshakes import Shake
+from deskmate.core.team.handshakes import Shake
 from deskmate.faces.tui.asked import Key, People, body, gist, groups_of, head, keys_of, set_out
 from deskmate.faces.tui.lines import Line, plain, width
 from deskmate.faces.tui.sheet import Parts, sheet

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from deskmate.app.looking import SeenTask, see_task
-from deskmate.core.tasks import EMPTY, Receipt, Task
+from deskmate.core.team.tasks import EMPTY, Receipt, Task
 from deskmate.faces.tui.board import BoardPanel
 from deskmate.faces.tui.lines import Line, plain, width
 from deskmate.faces.tui.outline import Look, below, head, outline

@@ -7,7 +7,7 @@ from textual.strip import Strip
 
 from deskmate import Transcript
 from deskmate.app import CallDelta, Entry, Recorded, RetryDelta, Streamed, TextDelta, ThinkingDelta
-from deskmate.core.entries import Call, Did, Said, Started
+from deskmate.core.agent.entries import Call, Did, Said, Started
 from deskmate.faces.tui.conversation import Conversation
 from deskmate.faces.tui.pieces import Kind, Piece
 from deskmate.testing import FakeClock

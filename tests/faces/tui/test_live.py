@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.app import CallDelta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.core.entries import Compacted, Said
+from deskmate.core.agent.entries import Compacted, Said
 from deskmate.faces.tui.live import Live
 
 pytestmark = pytest.mark.behaviour("tui")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
-from deskmate.core.members import Idle, Working
+from deskmate.core.team.members import Idle, Working
 from deskmate.faces.tui.members import Members, window
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY

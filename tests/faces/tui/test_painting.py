@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from deskmate.core.entries import Call, Did, Said
+from deskmate.core.agent.entries import Call, Did, Said
 from deskmate.faces.cli.tables import Cell
 from deskmate.faces.tui.layout import Layout
 from deskmate.faces.tui.painting import lines_of, style_of

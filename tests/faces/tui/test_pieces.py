@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.app import Entry
-from deskmate.core.entries import (
+from deskmate.core.agent.entries import (
     Agreed,
     Asked,
     Began,

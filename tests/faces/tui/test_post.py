@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deskmate import Broadcast, Plain
-from deskmate.core.messages import (
+from deskmate.core.team.messages import (
     Interrupt,
     PermissionResponse,
     PlanResponse,

@@ -8,7 +8,7 @@ import pytest
 from textual.containers import VerticalScroll
 from textual.widgets import Input
 
-from deskmate.core.messages import PermissionResponse, PlanResponse
+from deskmate.core.team.messages import PermissionResponse, PlanResponse
 from deskmate.faces.tui.guard import QUIET_SECONDS, UNSEEN_SECONDS
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands, hands

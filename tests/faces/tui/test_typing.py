@@ -7,7 +7,7 @@ import pytest
 from textual import events
 
 from deskmate.app import Founded, Happening
-from deskmate.core.prompts import Spoke
+from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.tui.app import addressed
 from deskmate.faces.tui.draft import Draft
 from deskmate.testing.fake_provider import FakeProvider

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deskmate.core.tasks import Status
+from deskmate.core.team.tasks import Status
 from deskmate.testing.faults import Fault, TooLong
 from deskmate.testing.faults import Status as Refuse
 from deskmate.testing.literal import LiteralAgent

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anyio.from_thread import start_blocking_portal
 
-from deskmate.core.compaction import summary_request
+from deskmate.core.prompt.compaction import summary_request
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Fault, Status
 from deskmate.testing.scripts import Asked, Say, Use
@@ -24,7 +24,7 @@ RULES = [f"bash({program} *)" for program in ALLOWED]
 # What a program without redaction would be: the search must find every canary then.
 CARELESS = """
 import sys
-from deskmate.core.redaction import Redaction
+from deskmate.core.policy.redaction import Redaction
 Redaction.find = lambda self, text: []
 from deskmate.faces.cli.main import main
 sys.exit(main(sys.argv[1:]))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from deskmate.core.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
 from deskmate.testing.scripts import Asked, Say, Use
 
 Part: TypeAlias = Callable[[Asked], Say]

@@ -12,14 +12,14 @@ import anyio
 import pytest
 
 from deskmate.app import Feed, Listener, Outcome, Wanted, load, resume, run
-from deskmate.core import boards, members, rosters, tasks
-from deskmate.core.entries import Did, Entry, Heard, Noticed, Said, read_entry
-from deskmate.core.facts import Foreign
-from deskmate.core.messages import Broadcast, Envelope, Message, Plain, envelope_in
-from deskmate.core.names import BOARD, LEAD, ROSTER, call_id, log, mail
-from deskmate.core.records import Item, Record
-from deskmate.core.rendering import envelopes
-from deskmate.core.tasks import BoardEvent
+from deskmate.core.agent.entries import Did, Entry, Heard, Noticed, Said, read_entry
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import BOARD, LEAD, ROSTER, call_id, log, mail
+from deskmate.core.log.records import Item, Record
+from deskmate.core.prompt.rendering import envelopes
+from deskmate.core.team import board_fold, members, roster_fold, tasks
+from deskmate.core.team.messages import Broadcast, Envelope, Message, Plain, envelope_in
+from deskmate.core.team.tasks import BoardEvent
 from deskmate.errors import StoreCorrupt
 from deskmate.runtime.clock import SystemClock
 from deskmate.runtime.mailbox import Mailbox
@@ -104,7 +104,7 @@ class Stage:
         """
         with closing(JsonlStore.open(self.place, team)) as store, closing(JsonlStore.open(self.place, TEAM)) as home:
             roster, board = await store.read(ROSTER), await store.read(BOARD)
-            names = rosters.fold(members.EMPTY, roster).members
+            names = roster_fold.fold(members.EMPTY, roster).members
             logs = {name: await _log(home if name == LEAD else store, name) for name in names}
         return Streams(tuple(roster), tuple(board), {name: tuple(items) for name, items in logs.items()})
 
@@ -154,16 +154,16 @@ class Streams:
     @property
     def roster(self) -> members.Roster:
         """The roster as it is at the end."""
-        return rosters.fold(members.EMPTY, self.roster_items)
+        return roster_fold.fold(members.EMPTY, self.roster_items)
 
     def roster_at(self, number: int) -> members.Roster:
         """Return the roster as it was after a record."""
-        return rosters.fold(members.EMPTY, [item for item in self.roster_items if item.number <= number])
+        return roster_fold.fold(members.EMPTY, [item for item in self.roster_items if item.number <= number])
 
     @property
     def board(self) -> tasks.Board:
         """The board as it is at the end."""
-        return boards.fold(tasks.EMPTY, self.board_items)
+        return board_fold.fold(tasks.EMPTY, self.board_items)
 
     @property
     def board_events(self) -> list[BoardEvent]:

@@ -11,7 +11,7 @@ story can be told again after any kill, by any process, as often as one likes:
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from deskmate.core.prompts import Spoke, Told
+from deskmate.core.prompt.prompts import Spoke, Told
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     Part,

@@ -4,7 +4,7 @@ import pytest
 
 from deskmate.app.acting import send
 from deskmate.app.listening import look_at_inbox, look_at_transcript
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
 from deskmate.errors import UnknownRecipient
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import hears, in_turn, mail, spawn, task, task_told, update

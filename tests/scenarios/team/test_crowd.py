@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from deskmate.core.tasks import Claimed, Status, blocks
+from deskmate.core.team.tasks import Claimed, Status, blocks
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     Part,

@@ -8,10 +8,10 @@ import pytest
 
 from deskmate.app.acting import accept
 from deskmate.app.losses import lost_of
-from deskmate.core.messages import Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import Spoke
-from deskmate.core.tasks import Status as TaskStatus
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.prompts import Spoke
+from deskmate.core.team.messages import Plain
+from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.faults import Fault, Status

@@ -7,8 +7,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from deskmate.core.messages import ShutdownRequest
-from deskmate.core.names import LEAD
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.messages import ShutdownRequest
 from deskmate.faces.cli.run import LEFT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say

@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.app import Feed, Wanted
 from deskmate.app.session import Session, attended
-from deskmate.core.prompts import Spoke
+from deskmate.core.prompt.prompts import Spoke
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.conftest import room

@@ -3,9 +3,9 @@
 import pytest
 
 from deskmate.app import Changed, Happening, Recorded
-from deskmate.core.entries import Agreed, Heard
-from deskmate.core.messages import Plain, ShutdownRequest, Undeliverable
-from deskmate.core.names import LEAD, USER
+from deskmate.core.agent.entries import Agreed, Heard
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team.messages import Plain, ShutdownRequest, Undeliverable
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     answer_to_stop,

@@ -12,8 +12,8 @@ import anyio.to_thread
 import pytest
 
 from deskmate.app import Feed, Wanted, load, resume
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import ResultBlock, Spoke, TextBlock, Told
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.prompts import ResultBlock, Spoke, TextBlock, Told
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Fault, Stall
 from deskmate.testing.scripts import Asked, Say, Use

@@ -2,12 +2,12 @@
 
 import pytest
 
-from deskmate.core.entries import Nudged, Reported
-from deskmate.core.members import PolicySet
-from deskmate.core.names import LEAD, USER
-from deskmate.core.policy import Mode
-from deskmate.core.roles import AgentType, Kind, tools_of
-from deskmate.core.tasks import Status
+from deskmate.core.agent.entries import Nudged, Reported
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.team.members import PolicySet
+from deskmate.core.team.tasks import Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     ask_to_stop,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from deskmate.core.entries import Took
-from deskmate.core.names import LEAD
-from deskmate.core.tasks import Status
+from deskmate.core.agent.entries import Took
+from deskmate.core.log.names import LEAD
+from deskmate.core.team.tasks import Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     complete,

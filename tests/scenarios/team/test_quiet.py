@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from deskmate.app import Changed, Happening, Recorded
-from deskmate.core.entries import Heard
-from deskmate.core.messages import Interrupt, Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.prompts import Spoke
-from deskmate.core.tasks import Status
+from deskmate.core.agent.entries import Heard
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.prompts import Spoke
+from deskmate.core.team.messages import Interrupt, Plain
+from deskmate.core.team.tasks import Status
 from deskmate.runtime.board import Board
 from deskmate.runtime.mailbox import Mailbox
 from deskmate.runtime.roster import Roster

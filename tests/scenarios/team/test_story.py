@@ -2,8 +2,8 @@
 
 import pytest
 
-from deskmate.core.entries import Said
-from deskmate.core.tasks import Claimed, Completed, Status
+from deskmate.core.agent.entries import Said
+from deskmate.core.team.tasks import Claimed, Completed, Status
 from tests.scenarios.team import story
 from tests.scenarios.team.parts import told
 from tests.scenarios.team.stage import Played, Stage

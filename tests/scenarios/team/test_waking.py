@@ -3,12 +3,12 @@
 import pytest
 
 from deskmate.app import Changed, Happening, Recorded
-from deskmate.core.entries import Asked as AskedFor
-from deskmate.core.entries import Heard, Noticed, Nudged, Reported, Said, Took
-from deskmate.core.members import Idle, PolicySet
-from deskmate.core.messages import PermissionRequest, PermissionResponse, Plain
-from deskmate.core.names import LEAD, USER
-from deskmate.core.tasks import Claimed, Released, Status
+from deskmate.core.agent.entries import Asked as AskedFor
+from deskmate.core.agent.entries import Heard, Noticed, Nudged, Reported, Said, Took
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.team.members import Idle, PolicySet
+from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
+from deskmate.core.team.tasks import Claimed, Released, Status
 from deskmate.runtime.roster import Roster
 from deskmate.runtime.streams import Pen
 from deskmate.testing.faults import Fault

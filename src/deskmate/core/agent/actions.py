@@ -1,0 +1,126 @@
+"""Actions: the things an agent can do next. `decide` above chooses one, the runtime carries it out."""
+
+from dataclasses import dataclass
+
+from deskmate.core.agent.entries import WorkMode
+from deskmate.core.policy.permissions import Mode
+from deskmate.core.team.handshakes import PlanVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Leave for good."""
+
+    reason: str
+    agreed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Run these calls, together."""
+
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Give these calls a result without running them."""
+
+    calls: tuple[str, ...]
+    text: str
+    ok: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person to allow a call. `rule`: what would allow all like it, where a rule could."""
+
+    call: str
+    reason: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agree:
+    """Agree to a shutdown without a model turn."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Stop going on by oneself, visibly."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Make room in the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Call the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Take in news: these tasks are no longer mine, I may work otherwise than before, or else the team's news.
+
+    `closed`: plans of mine that nobody has to answer any more. `away`: I work in this team now, or (empty) at home.
+    """
+
+    lost: tuple[int, ...] = ()
+    work_mode: WorkMode | None = None
+    closed: tuple[str, ...] = ()
+    away: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Work in this mode from now on, by this answer to my plan."""
+
+    mode: Mode
+    verdict: PlanVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Make this task mine, or take it in if it is mine already."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reread:
+    """Take in what somebody else changed in the task I work on."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Remind me of a task in progress, or (0) of the plan that I am to hand in."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell the lead that I rest on a task in progress, or (0) who approves my plan that I handed in none."""
+
+    task: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Wait until something changes."""
+
+    word: str = "idle"
+    detail: str = ""
+
+
+Action = (
+    Stop | Act | Settle | Ask | Agree | Park | Compact | Think | Notice | Permit | Take | Reread | Nudge | Report | Rest
+)

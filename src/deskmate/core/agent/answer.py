@@ -1,0 +1,79 @@
+"""The answer: what an agent said in a turn that is meant for whoever asked, told from its transcript.
+
+A turn ends with words and no call. Its answer is those words, the pieces of a long answer put together. If a turn ends
+without a word, the words that came with its last calls are the answer. Words between other calls are progress.
+
+The answer of a run has the words of all its turns, also if a turn only says that the agent waits. A transcript does not
+tell such words from a report after which one more message came, and a lost report is worse than a line too many.
+
+The app above prints the answer of a run, `runtime.presence` puts that of a turn on the roster, and a subagent's answer
+is the result of its call.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from deskmate.core.agent.entries import Entry, Heard, Said, Started
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import USER
+from deskmate.core.team.messages import read_envelope, wakes
+
+Numbered = tuple[int, Entry]
+
+
+def answer(entries: Sequence[Numbered], after: int = 0) -> str:
+    """Return the answers of all turns after record `after`, in order, each once. The last turn may still go on."""
+    said = [entry for number, entry in entries if number > after and isinstance(entry, Said)]
+    answers = [words for turn in _turns(said) if (words := _answer(turn).strip())]
+    # Of words that are said again the last place counts: a report that is repeated at the end stays at the end.
+    return "\n\n".join(reversed(dict.fromkeys(reversed(answers))))
+
+
+def last_answer(entries: Sequence[Numbered]) -> str:
+    """Return the answer of the last turn."""
+    turn: list[Said] = []
+    for _, entry in reversed(entries):
+        if isinstance(entry, Said):
+            if turn and _ends(entry):
+                break
+            turn.insert(0, entry)
+    return _answer(turn).strip()
+
+
+def asked_at(entries: Sequence[Numbered]) -> int:
+    """Return the number of the entry with the user's last words; 0 if there are none."""
+    return next((number for number, entry in reversed(entries) if _is_from_user(entry)), 0)
+
+
+def _is_from_user(entry: Entry) -> bool:
+    if isinstance(entry, Started):
+        return bool(entry.prompt)
+    envelopes = [read_envelope(body) for body in entry.mail] if isinstance(entry, Heard) else []
+    known = (envelope for envelope in envelopes if not isinstance(envelope, Foreign))
+    return any(envelope.sender == USER and wakes(envelope.message) for envelope in known)
+
+
+def _turns(said: Iterable[Said]) -> Iterator[list[Said]]:
+    turn: list[Said] = []
+    for entry in said:
+        turn.append(entry)
+        if _ends(entry):
+            yield turn
+            turn = []
+    yield turn
+
+
+def _ends(entry: Said) -> bool:
+    return not entry.calls and not entry.unfinished
+
+
+def _answer(turn: Iterable[Said]) -> str:
+    spoken, piece, is_over = [""], "", False
+    for entry in turn:
+        piece, is_over = piece + entry.text, _ends(entry)
+        if entry.calls or is_over:
+            spoken.append(piece)
+            piece = ""
+    if piece:
+        return piece
+    *_, with_calls, end = ("", *spoken)
+    return with_calls if is_over and not end.strip() else end

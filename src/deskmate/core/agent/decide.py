@@ -1,0 +1,379 @@
+"""What an agent does next: a pure function of what it can see.
+
+Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here,
+not code in a loop. Each rule looks at the view and returns an action or passes; **the order of RULES is the policy**.
+The runtime above carries out what comes back, records it, and asks again.
+"""
+
+from collections.abc import Callable
+
+from deskmate.core.agent.actions import (
+    Act,
+    Action,
+    Agree,
+    Compact,
+    Notice,
+    Park,
+    Permit,
+    Reread,
+    Rest,
+    Settle,
+    Stop,
+    Take,
+    Think,
+)
+from deskmate.core.agent.notices import changes_text, comings, is_news_for_lead
+from deskmate.core.agent.nudges import nudge
+from deskmate.core.agent.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_TIME, TIME_IS_UP, OpenCall
+from deskmate.core.agent.view import View
+from deskmate.core.agent.work_mode import differs
+from deskmate.core.policy.permissions import Effect, Verdict
+from deskmate.core.policy.tool_table import TOOLS, Kind
+from deskmate.core.policy.verdicts import asking, verdict_on
+from deskmate.core.team.handshakes import Shake, plans_among
+from deskmate.core.team.members import Member, mode_approved
+from deskmate.core.team.quiet import next_task, quiet
+from deskmate.core.team.tasks import Status, Task, in_progress_of
+
+DEADLINE_SECONDS = 30.0
+BATCH_SECONDS = 2.0
+WORDS = "words"
+# At most this many calls of one agent run at once.
+TOGETHER = 16
+_SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
+
+
+def decide(view: View) -> Action:
+    """Return the one next thing to do."""
+    return next(action for rule in RULES if (action := rule(view)) is not None)
+
+
+# -- stopping and coming back ---------------------------------------------------------------------
+
+
+def _gone(view: View) -> Action | None:
+    if not view.me.here:
+        return Stop(view.me.status.detail, agreed=view.me.agreed)
+    late = [id_ for id_ in view.memory.demands if view.waited.get(id_, 0.0) >= DEADLINE_SECONDS]
+    return Stop(f"forced: no answer to a shutdown request in {DEADLINE_SECONDS:.0f} s", agreed=False) if late else None
+
+
+def _moved(view: View) -> Action | None:
+    """Let a lead know at once that it works in another team: what it knows of board and roster is of the old one."""
+    away = view.roster.away
+    return Notice(away=away) if view.me.kind is Kind.LEAD and away != view.memory.away else None
+
+
+def _approved(view: View) -> Action | None:
+    """Leave plan mode once a plan is approved, before anything else is done."""
+    approval = view.memory.approval
+    mode = mode_approved(view.roster, view.me.name, approval) if approval else None
+    return Permit(mode, approval) if mode and approval else None
+
+
+def _out_of_time(view: View) -> Action | None:
+    """Settle all open calls once the time of the run is up, those that wait for a person's word too."""
+    if not view.time_is_up or not view.memory.calls:
+        return None
+    began = tuple(call.id for call in view.memory.calls.values() if call.began)
+    return Settle(began, TIME_IS_UP) if began else Settle(tuple(view.memory.calls), NOT_BEGUN_IN_TIME)
+
+
+def _run_again(view: View) -> Action | None:
+    """Run again what may be repeated, if it is still allowed: rules and mode may have changed since it began."""
+    cut = (call for call in view.memory.calls.values() if call.began and _repeatable(call))
+    return next((Act((call.id,)) for call in cut if verdict_on(view, call).effect is Effect.ALLOW), None)
+
+
+def _cut_off(view: View) -> Action | None:
+    cut = tuple(call.id for call in view.memory.calls.values() if call.began)
+    return Settle(cut, INTERRUPTED) if cut else None
+
+
+def _leave(view: View) -> Action | None:
+    return Stop("agreed to a shutdown request", agreed=True) if view.memory.done else None
+
+
+def _agree(view: View) -> Action | None:
+    memory = view.memory
+    if not memory.demands:
+        return None
+    owned = any(task.owner == view.me.name and task.is_open for task in view.board.tasks.values())
+    free = not memory.owed and not memory.background and not owned
+    return Agree(next(iter(memory.demands))) if memory.parked or view.over or free else None
+
+
+# -- calls ----------------------------------------------------------------------------------------
+
+
+def _skip(view: View) -> Action | None:
+    """Skip what has not begun and waits for nobody if something more urgent came.
+
+    The user's words wait for the open questions, and never take back what the user was asked about.
+    """
+    memory = view.memory
+    waiting = [call.id for call in memory.calls.values() if _waits(view, call)]
+    if not memory.pressed or (waiting and not memory.halted):
+        return None
+    fresh = tuple(
+        call.id
+        for call in memory.calls.values()
+        if not call.began and call.id not in waiting and (memory.halted or call.request is None)
+    )
+    return Settle(fresh, "Skipped: something more urgent came. Read it first.") if fresh else None
+
+
+def _waits(view: View, call: OpenCall) -> bool:
+    """Tell whether a call waits for a person's word: not where none will come, or what is permitted now settles it."""
+    asked = call.request is not None and call.allowed is None
+    return asked and verdict_on(view, call).effect is Effect.ASK
+
+
+def _surplus(view: View) -> Action | None:
+    surplus = tuple(call.id for call in view.memory.calls.values() if call.surplus)
+    return Settle(surplus, _SURPLUS) if surplus else None
+
+
+def _call(view: View) -> Action | None:
+    """Run, refuse or ask about the next open call; those safe to overlap run together.
+
+    A call begins only once every call before it is settled, except those that both may overlap. Of a step that has
+    come to a question all questions are asked, so that a person can answer them together.
+    """
+    run: list[str] = []
+    waiting = held = False
+    for call in view.memory.calls.values():
+        verdict, overlaps = verdict_on(view, call), _overlaps(call)
+        if verdict.effect is Effect.ASK:
+            if call.request is None and run:
+                break
+            if call.request is None and (question := _question(view, call, verdict, first=not waiting)):
+                return question
+            waiting, held = True, held or not overlaps
+        elif held or (waiting and not overlaps):
+            held = True
+        elif run and (verdict.effect is Effect.DENY or not overlaps or len(run) == TOGETHER):
+            break
+        elif verdict.effect is Effect.DENY:
+            return Settle((call.id,), verdict.reason)
+        else:
+            run.append(call.id)
+            if not overlaps:
+                break
+    return Act(tuple(run)) if run else None
+
+
+def _question(view: View, call: OpenCall, verdict: Verdict, *, first: bool) -> Action | None:
+    """Ask about a call, unless it would change nothing: then that is its result.
+
+    A call before it that waits may still change that: it is asked about in its turn.
+    """
+    foreseen = view.foreseen.get(call.id)
+    if foreseen is None:
+        return asking(view, call, verdict.reason)
+    return foreseen if first else None
+
+
+def _repeatable(call: OpenCall) -> bool:
+    return call.tool in TOOLS and TOOLS[call.tool].repeatable
+
+
+def _overlaps(call: OpenCall) -> bool:
+    return call.tool in TOOLS and TOOLS[call.tool].overlaps
+
+
+def _withdraw(view: View) -> Action | None:
+    waiting = tuple(view.memory.calls)
+    if not waiting or not view.memory.halted:
+        return None
+    asked = "you were asked to shut down before the user answered"
+    why = asked if view.memory.demanded else "the user interrupted you before answering"
+    return Settle(waiting, f"Not run: {why}.")
+
+
+def _await_verdict(view: View) -> Action | None:
+    return Rest("waiting", "permission") if view.memory.calls else None
+
+
+# -- going on -------------------------------------------------------------------------------------
+
+
+def _make_room(view: View) -> Action | None:
+    return Compact() if view.makes_room and not view.over else None
+
+
+def _stay(view: View) -> Action | None:
+    """Stay parked until user or lead writes or the caps change; stay interrupted until one of them writes."""
+    parked = view.memory.parked
+    if parked and parked.caps == view.caps:
+        return Rest("parked", parked.reason)
+    return Rest() if view.memory.interrupted else None
+
+
+def _park(view: View) -> Action | None:
+    """Park who has something to answer and must not; who has nothing to do is not in the way of any cap."""
+    return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
+
+
+def _plan_is_answer(view: View) -> Action | None:
+    """Let a lead that nobody attends rest on the plan that it handed in just now: only the user can answer it."""
+    alone = view.me.kind is Kind.LEAD and not view.roster.attended and view.memory.steps
+    return _await_answer(view) if alone else None
+
+
+def _await_answer(view: View) -> Action | None:
+    return Rest("waiting", "plan") if plans_among(view.memory.requests.values()) else None
+
+
+def _think(view: View) -> Action | None:
+    """Answer what is owed; where it no longer fits, make room first, once."""
+    if not view.memory.owed and not view.memory.demanded:
+        return None
+    if not view.full:
+        return Think()
+    return Park("context: still too large after compaction") if view.memory.compacted else Compact()
+
+
+def _inform(view: View) -> Action | None:
+    """Let what is new on the team stand in front of what is answered next; nobody is woken for it."""
+    if not (view.memory.owed or view.memory.demanded):
+        return None
+    if differs(view.memory.work_mode, view.work_mode):
+        return _change(view)
+    if view.memory.informed:
+        return None
+    return Notice() if _has_news(view) else None
+
+
+def _change(view: View) -> Notice:
+    """Return the notice that one may work otherwise; whoever no longer plans waits for no answer to a plan."""
+    now = view.work_mode
+    return Notice(work_mode=now, closed=() if now.planning else plans_among(view.memory.requests.values()))
+
+
+def _plan_over(view: View) -> Action | None:
+    """Wake who waits for an answer to its plan and is no longer in plan mode."""
+    return _change(view) if _await_answer(view) and not view.work_mode.planning else None
+
+
+def _has_news(view: View) -> bool:
+    """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
+    since = view.memory.noticed
+    if view.me.kind is Kind.LEAD:
+        return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
+    # An agent whose transcript does not say what it began with is told of nobody: all would be new.
+    return bool(since[0]) and bool(comings(view.roster, view.board, since[0], view.me.name))
+
+
+def _recall(view: View) -> Action | None:
+    """Let the words of a task in progress stand in front of what is answered next, if the agent was not told them.
+
+    It claimed the task by a call, whose result names only the subject, or crashed before it could note the task.
+    """
+    if not (view.memory.owed or view.memory.demanded):
+        return None
+    untold = [task for task in in_progress_of(view.board, view.me.name) if not _is_read(view, task)]
+    return Take(untold[0].id) if untold else None
+
+
+def _is_read(view: View, task: Task) -> bool:
+    if task.description or task.verify or task.notes:
+        return (task.id, task.epoch) in view.memory.read
+    return task.id in view.memory.tasks
+
+
+# -- news and work --------------------------------------------------------------------------------
+
+
+def _lost(view: View) -> Action | None:
+    lost = tuple(task for task, epoch in view.memory.tasks.items() if _taken_away(view, task, epoch))
+    return Notice(lost) if lost else None
+
+
+def _reworded(view: View) -> Action | None:
+    """Let an agent read its task again before it goes on, if somebody else changed it."""
+    mine = (view.board.tasks.get(id_) for id_ in view.memory.tasks)
+    changed = (task for task in mine if task and task.is_open and changes_text(task, view.me.name, view.memory))
+    return next((Reread(task.id) for task in changed), None)
+
+
+def _taken_away(view: View, id_: int, epoch: int) -> bool:
+    task = view.board.tasks.get(id_)
+    if task is None or task.status is Status.DELETED:
+        return True
+    return task.status is not Status.COMPLETED and (task.owner != view.me.name or task.epoch != epoch)
+
+
+def _digest(view: View) -> Action | None:
+    if view.me.kind is not Kind.LEAD:
+        return None
+    seen = view.memory.noticed[0]
+    return Notice() if any(number > seen for number in _notable(view)) else None
+
+
+def _notable(view: View) -> list[int]:
+    """Return the roster records that are worth a turn of the lead."""
+    asked = [request.asked for request in view.memory.requests.values() if request.shake is Shake.SHUTDOWN]
+    asking = any(view.roster.here(name) for name in (*asked, *view.memory.leaving))
+    heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
+    numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking)]
+    if heard_out:
+        numbers += [number for member in view.roster.teammates for number, _ in member.reports]
+    # An interrupt is the user's own doing: it alone is no reason to wake a lead, who might undo it.
+    rests = [member.status.number for member in view.roster.teammates if not member.interrupted]
+    return [*numbers, *rests] if quiet(view) else numbers
+
+
+def _worth_a_turn(member: Member, asking: bool) -> bool:
+    match member.status.word:
+        case "parked":
+            return True
+        case "left":
+            return not (member.agreed and asking)
+        case _:
+            return False
+
+
+def _take(view: View) -> Action | None:
+    if view.me.kind is Kind.SUBAGENT or view.work_mode.planning:
+        return None
+    task = next_task(view, view.me)
+    if task is None:
+        return None
+    # Who must not begin says so: else all would wait for it to.
+    return Park(view.over) if view.over else Take(task.id)
+
+
+def _rest(view: View) -> Action:
+    return _await_answer(view) or (Rest("waiting", "background") if view.memory.background else Rest())
+
+
+RULES: tuple[Callable[[View], Action | None], ...] = (
+    _gone,
+    _moved,
+    _approved,
+    _out_of_time,
+    _run_again,
+    _cut_off,
+    _surplus,
+    _skip,
+    _call,
+    _withdraw,
+    _await_verdict,
+    _leave,
+    _agree,
+    _make_room,
+    _stay,
+    _plan_is_answer,
+    _park,
+    _lost,
+    _reworded,
+    _inform,
+    _recall,
+    _think,
+    _plan_over,
+    _digest,
+    _take,
+    nudge,
+    _rest,
+)

@@ -1,0 +1,322 @@
+"""Entries: what a transcript holds. All an agent heard, said and did, one record each.
+
+`memory` folds them into what the agent knows; nothing an agent must remember is kept anywhere else.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.records import Json
+from deskmate.core.team.handshakes import Shake
+
+
+class Call(BaseModel):
+    """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored.
+
+    `flaw`: why its arguments could not be read; they are empty then. `redacted`: they held a secret and are not all
+    here; only the process that heard them can run it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    tool: str
+    arguments: dict[str, Any]
+    flaw: str = ""
+    redacted: bool | None = None
+
+
+class Opened(BaseModel):
+    """The request that a call made of someone."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    request_id: str
+    shake: Shake
+    asked: str
+
+
+class Answered(BaseModel):
+    """The request of someone else that a call answered."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    request_id: str
+    approve: bool
+
+
+class WorkMode(BaseModel):
+    """How an agent may work: what its model is told of that, and what decides which tools it is offered.
+
+    `attended`: a person is there to answer. `barred`: tools of which the permission mode or a rule denies every call.
+    None for either: not known.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    planning: bool = False
+    delegating: bool = False
+    attended: bool | None = None
+    barred: tuple[str, ...] | None = None
+
+
+UNTOLD = WorkMode()
+
+
+class Started(Fact):
+    """The first entry: who this agent is, what it was told, and what its system prompt is made of.
+
+    `planning`: it must hand in a plan first.
+    """
+
+    type: Literal["started"] = "started"
+    name: str
+    prompt: str = ""
+    planning: bool = False
+    roster: int | None = None
+    made_of: dict[str, Any] = Field(default_factory=dict)
+
+
+class Heard(Fact):
+    """Mail that entered the context: heard means recorded here.
+
+    It began behind record `after` of the mailbox and reaches up to record `upto`. `mail` holds the envelopes as they
+    stand on disk; repeats among them were left out. `damage`: what could not be read.
+    """
+
+    type: Literal["heard"] = "heard"
+    box: str
+    after: int
+    upto: int
+    mail: tuple[dict[str, Any], ...] = ()
+    damage: tuple[str, ...] = ()
+
+
+class Said(Fact):
+    """What the model answered. `unfinished`: it was cut and should go on: it ran out of room, or `stopped`, of time.
+
+    `blocks`: text, thinking and calls in their order, where that is more than the text followed by the calls.
+    """
+
+    type: Literal["said"] = "said"
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    blocks: tuple[dict[str, Any], ...] = ()
+    usage: dict[str, Any] = Field(default_factory=dict)
+    unfinished: bool = False
+    stopped: bool | None = None
+
+
+class Began(Fact):
+    """These calls are about to run.
+
+    `fixed`: what must be the same if one is run again, such as whom a broadcast reaches.
+    """
+
+    type: Literal["began"] = "began"
+    calls: tuple[str, ...]
+    fixed: dict[str, Any] = Field(default_factory=dict)
+
+
+class Did(Fact):
+    """A call's one result: what the model reads, and what it changed that the agent must remember.
+
+    `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
+    knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
+    finished or gave up (none); `board` is the record of the board up to which it knows their words. `framed`: the text
+    holds frames that our own tool made, all else in it escaped. `lines`: how many lines a command printed, if the text
+    has not all of them. `roster`: the record of the roster by which the text says who is on the team.
+    """
+
+    type: Literal["did"] = "did"
+    call: str
+    text: str
+    ok: bool = True
+    shown: str = ""
+    images: tuple[dict[str, str], ...] = ()
+    files: dict[str, str] = Field(default_factory=dict)
+    opened: Opened | None = None
+    answered: Answered | None = None
+    background: str | None = None
+    tasks: dict[int, int | None] = Field(default_factory=dict)
+    board: int | None = None
+    framed: bool | None = None
+    lines: int | None = None
+    roster: int | None = None
+
+
+class Asked(Fact):
+    """A person was asked to allow a call."""
+
+    type: Literal["asked"] = "asked"
+    call: str
+    request_id: str
+
+
+class Took(Fact):
+    """A task entered the context: claimed, assigned, found again after a restart, or changed by somebody else.
+
+    `text`: its words as of record `board`, told in a frame that names their authors. Without `created_by` it is an
+    entry of version 0.1, whose text is told as it is. `notes`: what members said when they gave the task back, each
+    with `by` and `text`. `changes`: a sentence on what somebody else changed in a task that its owner works on.
+    """
+
+    type: Literal["took"] = "took"
+    task: int
+    epoch: int
+    text: str
+    created_by: str | None = None
+    edited_by: tuple[str, ...] | None = None
+    notes: tuple[dict[str, str], ...] | None = None
+    board: int | None = None
+    changes: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """What a person sees of it."""
+        if self.changes:
+            return f"{self.changes} {self.text}"
+        return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
+
+    @property
+    def authors(self) -> str:
+        """Who wrote the task: `by ann, edited by bob`; nothing if that is not known."""
+        edited = f", edited by {', '.join(self.edited_by)}" if self.edited_by else ""
+        return f"by {self.created_by}{edited}" if self.created_by else ""
+
+
+class Noticed(Fact):
+    """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's.
+
+    `away`: the named team that a lead works in from here on, empty for its home. In a run that nobody attends a lead
+    is reminded that its team is `quiet` and of commands that are still `running`, and told who was `dismissed`.
+    `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests of this
+    agent that nobody has to answer now.
+    """
+
+    type: Literal["noticed"] = "noticed"
+    text: str
+    roster: int = 0
+    board: int = 0
+    tasks: tuple[int, ...] = ()
+    delegate: bool | None = None
+    away: str | None = None
+    quiet: bool | None = None
+    running: tuple[str, ...] | None = None
+    dismissed: tuple[str, ...] | None = None
+    work_mode: WorkMode | None = None
+    closed: tuple[str, ...] | None = None
+
+
+class Nudged(Fact):
+    """The agent was reminded of a task it left unfinished, or (task 0) to hand in its plan."""
+
+    type: Literal["nudged"] = "nudged"
+    task: int
+    epoch: int
+    text: str = ""
+
+
+class Reported(Fact):
+    """The lead was told that this agent rests on an unfinished task, or (task 0) that it hands in no plan.
+
+    What the lead itself hands in late is told to the user.
+    """
+
+    type: Literal["reported"] = "reported"
+    task: int
+    epoch: int
+
+    @property
+    def shown(self) -> str:
+        """It in words for people."""
+        return f"rests on task #{self.task}; the lead was told" if self.task else "handed in no plan"
+
+
+class Agreed(Fact):
+    """The runtime agreed to a shutdown in this agent's name: it was free."""
+
+    type: Literal["agreed"] = "agreed"
+    request_id: str
+
+
+class Parked(Fact):
+    """The agent can not go on by itself. `caps`: the limits in force then; others may let it go on."""
+
+    type: Literal["parked"] = "parked"
+    reason: str
+    caps: str = ""
+
+
+class Ended(Fact):
+    """Something in the background came to its end."""
+
+    type: Literal["ended"] = "ended"
+    background: str
+    status: str
+    text: str = ""
+    blob: str | None = None
+
+
+class Compacted(Fact):
+    """All up to a record is from now on rendered as this summary. `roster`: its record that the summary tells of."""
+
+    type: Literal["compacted"] = "compacted"
+    upto: int
+    summary: str
+    roster: int | None = None
+
+
+class Cleared(Fact):
+    """Results up to a record are from now on rendered as cleared."""
+
+    type: Literal["cleared"] = "cleared"
+    upto: int
+
+
+Entry: TypeAlias = (
+    Started
+    | Heard
+    | Said
+    | Began
+    | Did
+    | Asked
+    | Took
+    | Noticed
+    | Nudged
+    | Reported
+    | Agreed
+    | Parked
+    | Ended
+    | Compacted
+    | Cleared
+)
+KINDS: tuple[type[Entry], ...] = (
+    Started,
+    Heard,
+    Said,
+    Began,
+    Did,
+    Asked,
+    Took,
+    Noticed,
+    Nudged,
+    Reported,
+    Agreed,
+    Parked,
+    Ended,
+    Compacted,
+    Cleared,
+)
+read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
+
+
+def synced(entry: Entry) -> bool:
+    """Tell whether an entry must outlive a power loss before anything follows from it.
+
+    What the outside will see, or what must never run twice, does; the rest is covered by the next such entry, or
+    within a second.
+    """
+    return isinstance(entry, Began | Took | Asked)

@@ -1,0 +1,290 @@
+"""News: what an agent is told of its tasks and its team, in words. Bounded, and no more than is new.
+
+`runtime.duties` records them in the transcript; nothing here decides whether they are told.
+"""
+
+from deskmate.core.agent.entries import Took
+from deskmate.core.agent.memory import Memory
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.call_texts import hand_in_plan, see_team, ways_to_end, write_to
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.task_fit import orphans_text
+from deskmate.core.team.tasks import Board, Status, Task, authored_line, authors, listed, one_line, quoted
+
+_LINES = 40
+_WORDS = 400
+_REPORT = 1_000
+_NEWS = 20_000
+_CUT = "… (cut here, ask for the rest with SendMessage)"
+_DESCRIPTION = 8_000
+_FIELDS = {"active_form": "activeForm", "blocked_by": "what it waits for"}
+
+
+def taken(task: Task, board: int | None = None, changes: str = "") -> Took:
+    """Return the entry by which its owner reads a task, as of a record of the board, new or changed."""
+    verify = _cut(task.verify or "", _WORDS)
+    return Took(
+        task=task.id,
+        epoch=task.epoch,
+        text=task_words(one_line(task.subject), task.role, "", verify, _cut(task.description, _DESCRIPTION)),
+        created_by=task.created_by,
+        edited_by=task.editors or None,
+        notes=tuple({"by": note.by, "text": _cut(note.text, _WORDS)} for note in task.notes[-3:]) or None,
+        board=board,
+        changes=changes or None,
+    )
+
+
+def changes_text(task: Task, owner: str, memory: Memory) -> str:
+    """Return what others changed in a task since its owner read it, in a sentence; nothing if they did not."""
+    known = memory.words_known.get(task.id)
+    if known is None:
+        return ""
+    changed = [name for name, number in task.edited_in.items() if number > known and task.edits[name] != owner]
+    authors = listed(list(dict.fromkeys(task.edits[name] for name in changed)))
+    fields = listed([_FIELDS.get(name, name) for name in changed])
+    return f"{authors} changed your task #{task.id}: {fields}. It says now:" if changed else ""
+
+
+def task_words(subject: str, role: str | None, active_form: str, verify: str, description: str) -> str:
+    """Return what members wrote in a task, to be framed. The description is last, since it may look like anything."""
+    parts = [
+        subject,
+        f"only for: {one_line(role)}" if role else "",
+        f"status text: {one_line(active_form)}" if active_form else "",
+        f"completing it runs this command, which must succeed: {verify}" if verify else "",
+        description,
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _cut(text: str, cap: int) -> str:
+    return text if len(text) <= cap else f"{text[:cap]}… (TaskGet has the rest)"
+
+
+def nudge_text(task: Task) -> str:
+    """Return the reminder for a teammate that ended its turn with a task in progress."""
+    return (
+        f"You stopped while task #{task.id} is still in progress. Continue with it now. {ways_to_end(task.id)} "
+        "Before you give it back, tell the lead why with SendMessage."
+    )
+
+
+def plan_nudge_text(name: str) -> str:
+    """Return the reminder for an agent that ended a turn in plan mode without handing in a plan."""
+    whose = "the user" if name == LEAD else "your lead"
+    return (
+        "You are in plan mode and ended your turn without handing in a plan. Nobody can approve a plan that was not "
+        f"handed in. If your plan is ready, hand it in: {hand_in_plan()}. If you need an answer from {whose} first, "
+        f"ask {'for it' if name == LEAD else 'with SendMessage'} and end your turn."
+    )
+
+
+def no_plan_text(name: str, words: list[str]) -> str:
+    """Return what who approves plans is told of a planner that handed in none, with what it wrote instead."""
+    if name == LEAD:
+        return (
+            "I am in plan mode and ended two turns without handing in a plan for you to approve. "
+            "Tell me what to plan, or end plan mode with /mode default."
+        )
+    said = "\n\n".join(_cut_words(text) for text in words if text.strip())
+    wrote = f" This is what I wrote instead:\n\n{said}" if said else ""
+    return f"I am in plan mode and ended two turns without handing in a plan with ExitPlanMode.{wrote}"
+
+
+def _cut_words(text: str) -> str:
+    return text if len(text) <= _DESCRIPTION else f"{text[:_DESCRIPTION]}…"
+
+
+def lost_text(board: Board, lost: tuple[int, ...]) -> str:
+    """Return what became of tasks that are no longer an agent's own."""
+    return "\n".join(_lost(board.tasks.get(id_), id_) for id_ in lost)
+
+
+def _lost(task: Task | None, id_: int) -> str:
+    lost = f"Task #{id_} is no longer yours."
+    if task is None:
+        return f"{lost} It is not on the board any more."
+    if not task.is_open:
+        return f"{lost} It is {task.status}."
+    now = f"It belongs to {task.owner} now." if task.owner else "It has no owner now."
+    return f"{lost} {now} Do not work on it unless you take it again."
+
+
+def cut_text() -> str:
+    """Return the note for an agent that continues although the end of its transcript is lost."""
+    return (
+        "The latest part of your conversation is lost. The user knows this. You may have read messages and done work "
+        "that you no longer remember. You may get the same messages and tasks again. Check files and tasks before you "
+        "repeat anything."
+    )
+
+
+def moved_text(roster: Roster) -> str:
+    """Return what a lead is told of the team it works in from now on."""
+    if roster.away:
+        return (
+            f"You lead team '{roster.team}' now. Task, SendMessage and the task tools act on this team until you close "
+            "it with TeamDelete."
+        )
+    return f"You are back in team '{roster.team}', your own team."
+
+
+def comings(roster: Roster, board: Board, since: int, me: str) -> str:
+    """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more.
+
+    Each fact is on a line of its own.
+    """
+    others = [member for member in roster.teammates if member.name != me]
+    joined = [member for member in others if member.here and member.since > since]
+    gone = [member for member in others if not member.here and member.status.number > since >= member.since]
+    all_ = see_team(roster.team)
+    came = _first([f"{_with_role(member)} joined the team." for member in joined], f"more joined the team. {all_}")
+    went = _first([f"{_with_role(member)} left the team." for member in gone], f"more left the team. {all_}")
+    orphans = orphans_text(roster, board, since, [me])
+    return "\n".join([*came, *went, *([orphans] if orphans else [])])
+
+
+def _with_role(member: Member) -> str:
+    return f"{member.name} ({one_line(member.role)})" if member.role else member.name
+
+
+def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
+    """Return what changed on roster and board since these records, for the lead, and how much did not."""
+    lines = ["Since you last looked:", *_member_lines(roster, since[0]), *_task_lines(roster, board, since)]
+    same = sum(task.is_open and not _is_task_news(board, task, since[1]) for task in board.tasks.values())
+    return "\n".join([*lines, *([_unchanged(same)] if same else [])])
+
+
+def _unchanged(count: int) -> str:
+    tasks = "1 other open task has" if count == 1 else f"{count} other open tasks have"
+    return f"{tasks} not changed. TaskList shows all tasks."
+
+
+def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bool:
+    """Tell whether something happened since these records that is worth a line. That somebody began a turn is not."""
+    if any(member.status.word != "working" and member.status.number > since[0] for member in roster.teammates):
+        return True
+    if any(_user_verdict(member, since[0]) for member in roster.teammates):
+        return True
+    return board.number > since[1] and bool(_task_lines(roster, board, since))
+
+
+def _member_lines(roster: Roster, since: int) -> list[str]:
+    lines, room, unsaid = list[str](), _NEWS, list[Member]()
+    for member in roster.teammates:
+        news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since)]
+        news += [verdict] if (verdict := _user_verdict(member, since)) else []
+        news += [_status(member)] if member.status.number > since else []
+        room -= sum(map(len, news))
+        if room >= 0:
+            lines += news
+        else:
+            unsaid.append(member)
+    if unsaid:
+        lines += _first([_short_status(member) for member in unsaid], f"more members changed. {see_team(roster.team)}")
+        lines.append("What they said is too long to show here. Ask those who are here with SendMessage.")
+    return lines
+
+
+def _short_status(member: Member) -> str:
+    return f"{member.name} is {member.status.word}" if member.here else f"{member.name} left"
+
+
+def _user_verdict(member: Member, since: int) -> str:
+    """Return that the user answered a member's plan since a record; of its own answers a lead knows."""
+    verdict = member.verdict
+    if verdict is None or verdict.by != USER or member.verdict_in <= since:
+        return ""
+    verb = "approved" if verdict.approve else "refused"
+    return f"The user {verb} plan {one_line(verdict.request_id)} of {member.name}"
+
+
+def _task_lines(roster: Roster, board: Board, since: tuple[int, int]) -> list[str]:
+    """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker."""
+    tasks = board.tasks.values()
+    done = [_completed(task) for task in tasks if task.status is Status.COMPLETED and _is_by_others(task, since[1])]
+    gone = [_deleted(task) for task in tasks if task.deleted_in > since[1] and task.deleted_by != LEAD]
+    changed = [f"task {authored_line(board, task)}" for task in tasks if _is_task_news(board, task, since[1])]
+    makers = {task.created_by for task in tasks} - {member.name for member in roster.teammates if member.here}
+    orphans = orphans_text(roster, board, since[0], makers)
+    return [
+        *_first(done, "more tasks were completed"),
+        *_first(gone, "more tasks were deleted"),
+        *_first(changed, "more tasks changed. TaskList shows all tasks."),
+        *([orphans] if orphans else []),
+    ]
+
+
+def _is_by_others(task: Task, since: int) -> bool:
+    return task.changed_in > since and task.changed_by != LEAD
+
+
+def _is_task_news(board: Board, task: Task, since: int) -> bool:
+    """Tell whether the line of an open task says something new to the lead: others changed it, or what it waits for."""
+    if not task.is_open:
+        return False
+    return _is_by_others(task, since) or any(_is_by_others(board.tasks[id_], since) for id_ in task.blocked_by)
+
+
+def _completed(task: Task) -> str:
+    return f"{task.changed_by} completed task #{task.id} {authors(task)} {quoted(one_line(task.subject))}"
+
+
+def _deleted(task: Task) -> str:
+    return f"{task.deleted_by} deleted task #{task.id} {authors(task)} {quoted(one_line(task.subject))}"
+
+
+def _first(lines: list[str], rest: str) -> list[str]:
+    more = len(lines) - _LINES
+    return [*lines[:_LINES], f"… and {more} {rest}"] if more > 0 else lines
+
+
+def _reports(member: Member, since: int) -> list[str]:
+    """Return what a member said since a record in turns that came to nothing else, but for what its status tells."""
+    told = member.status.number if member.status.word == "idle" else 0
+    return [words for number, words in member.reports if number > since and number != told]
+
+
+def _quoted(words: str) -> str:
+    told = " ".join(words.split())
+    return quoted(told if len(told) <= _REPORT else f"{told[:_REPORT]}{_CUT}")
+
+
+def _unquoted(words: str) -> str:
+    """Return words that stand without quotes, in one line that cannot end or begin a quotation."""
+    return one_line(words).replace('"', "'")
+
+
+def _status(member: Member) -> str:
+    if member.interrupted:
+        return (
+            f"The user interrupted {member.name}. It waits until the user writes to it. "
+            "A message from you would start it again."
+        )
+    detail = f" ({_unquoted(member.status.detail)})" if member.status.detail else ""
+    if not member.here:
+        return f"{member.name} left{detail}"
+    words = f": {_quoted(member.words)}" if member.status.word == "idle" and member.words else ""
+    peers = "".join(f"\n  {_peer_line(peer)}" for peer in member.peers[:5]) if member.status.word == "idle" else ""
+    return f"{member.name} is {member.status.word}{detail}{words}{_way_on(member)}{peers}"
+
+
+def _peer_line(peer: str) -> str:
+    """Return a line about mail as the lead reads it: what a member sent, or what came back to it."""
+    line = _unquoted(peer)
+    return f"It wrote {line}" if line.startswith("to ") else line
+
+
+def _way_on(member: Member) -> str:
+    """Return how a parked member can go on."""
+    if member.status.word != "parked":
+        return ""
+    if member.status.only_user:
+        return ". Only the user can let it go on."
+    return f". To let it go on: {write_to(member.name)}."
+
+
+def unnoticed_words(roster: Roster, seen: int) -> bool:
+    """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
+    return any(number > seen for member in roster.teammates for number, _ in member.reports)

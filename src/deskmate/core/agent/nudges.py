@@ -1,0 +1,33 @@
+"""Nudges: an agent is reminded once of work that it left; then the lead is told. `decide` above asks here."""
+
+from deskmate.core.agent.actions import Action, Nudge, Report
+from deskmate.core.agent.view import View
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.team.tasks import in_progress_of
+
+
+def nudge(view: View) -> Action | None:
+    """Remind once, then tell the lead, unless the agent waits for someone or something."""
+    if view.memory.requests or view.memory.background or view.over:
+        return None
+    if view.work_mode.planning:
+        return _nudge_planner(view)
+    if view.me.kind is not Kind.TEAMMATE:
+        return None
+    for task in in_progress_of(view.board, view.me.name):
+        stood = (task.id, task.epoch)
+        if stood not in view.memory.nudged:
+            return Nudge(task.id)
+        if stood not in view.memory.reported:
+            return Report(task.id)
+    return None
+
+
+def _nudge_planner(view: View) -> Action | None:
+    """Remind who ended a turn without handing in a plan; after the next such turn, tell who would approve one."""
+    memory, due = view.memory, (0, view.memory.plan_round)
+    if view.me.kind is Kind.SUBAGENT or not memory.planless or due in memory.reported:
+        return None
+    if due not in memory.nudged:
+        return Nudge(0)
+    return Report(0) if memory.planless > 1 else None

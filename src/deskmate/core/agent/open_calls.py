@@ -1,0 +1,47 @@
+"""Open calls: what a model asked for and has no result yet, as an agent remembers it. `memory` keeps them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deskmate.core.agent.entries import Call, Said
+from deskmate.core.log.names import call_id
+from deskmate.core.prompt.argument_names import with_our_names
+
+# At most this many calls of one answer run.
+CALLS_CAP = 128
+
+# What a model is told of a call that began and did not end.
+OUTCOME_UNKNOWN = "Its outcome is unknown. Check what it did before you repeat it."
+INTERRUPTED = f"Interrupted. {OUTCOME_UNKNOWN}"
+TIME_IS_UP = f"Ended: the time limit of this run was reached. {OUTCOME_UNKNOWN}"
+NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this call began."
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`.
+
+    `surplus`: CALLS_CAP calls come before it in the same answer.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, object]
+    flaw: str = ""
+    began: bool = False
+    request: str | None = None
+    allowed: bool | None = None
+    why: str = ""
+    redacted: bool = False
+    surplus: bool = False
+
+
+def open_calls(name: str, number: int, said: Said) -> dict[str, OpenCall]:
+    """Return the calls of what an agent said in a record, by id."""
+    found = ((call_id(name, number, index), index, call) for index, call in enumerate(said.calls))
+    return {id_: _opened(id_, call, surplus=index >= CALLS_CAP) for id_, index, call in found}
+
+
+def _opened(id_: str, call: Call, *, surplus: bool) -> OpenCall:
+    arguments = with_our_names(call.tool, call.arguments)
+    return OpenCall(id_, call.tool, arguments, call.flaw, redacted=bool(call.redacted), surplus=surplus)

@@ -1,0 +1,104 @@
+"""The situation: what an agent must know of its team at any moment, told from memory, roster and board.
+
+A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
+"""
+
+from collections.abc import Mapping
+
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.notices import taken
+from deskmate.core.agent.work_mode import mode_text
+from deskmate.core.log.names import LEAD
+from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
+from deskmate.core.team.handshakes import Plan
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.tasks import Board, Status, Task, authored_line, one_line
+
+ALONE = "Nobody is on your team besides you."
+_LINES = 100
+
+
+def open_plans(memory: Memory, roster: Roster) -> tuple[Plan, ...]:
+    """Return the plans that an agent may still answer: of members that are here, and nobody answered them."""
+    return tuple(plan for plan in memory.plans.values() if _is_open(plan, roster.members.get(plan.planner)))
+
+
+def _is_open(plan: Plan, planner: Member | None) -> bool:
+    if planner is None or not planner.here:
+        return False
+    return planner.verdict is None or planner.verdict.request_id != plan.id
+
+
+def team_lines(name: str, roster: Roster) -> list[str]:
+    """Return a line for each other agent on the team: name, role, status. Nothing for one that is not a member."""
+    if name not in roster.members:
+        return []
+    lines = [_member_line(member) for member in roster.members.values() if member.here and member.name != name]
+    # A lead that delegates has no tool to see the rest.
+    return lines if name == LEAD and roster.delegate else _first(lines, f"more members. {see_team(roster.team)}")
+
+
+def _member_line(member: Member) -> str:
+    role = f" ({one_line(member.role)})" if member.role not in ("", member.name) else ""
+    detail = f" ({one_line(member.status.detail)})" if member.status.detail else ""
+    return f"{member.name}{role}: {member.status.word}{detail}"
+
+
+def task_lines(name: str, board: Board) -> list[str]:
+    """Return a line for each open task, and under the one an agent has in progress all its words."""
+    open_tasks = [task for task in board.tasks.values() if task.is_open]
+    # Its own come first, so that no cap can take them away.
+    ordered = sorted(open_tasks, key=lambda task: (task.owner != name, task.id))
+    return _first([_task_line(board, task, name) for task in ordered], "more open tasks. TaskList shows all tasks.")
+
+
+def _task_line(board: Board, task: Task, name: str) -> str:
+    line = authored_line(board, task)
+    if task.owner != name or task.status is not Status.IN_PROGRESS:
+        return line
+    return f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:\n{_indented(taken(task).text)}"
+
+
+def mode_lines(memory: Memory) -> list[str]:
+    """Return how an agent may work, as it was told last."""
+    return mode_text(memory.name, memory.work_mode).splitlines()
+
+
+def request_lines(memory: Memory, roster: Roster, reasons: Mapping[str, str], cap: int) -> list[str]:
+    """Return a line for each open request: those this agent made, and those it may still answer.
+
+    Below it are the words of the asker, `cap` characters at most. `reasons`: why the agent was asked to leave, by id.
+    """
+    yours = [
+        f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
+        for request in memory.requests.values()
+    ]
+    demands = [
+        f"shutdown request {id_} from {sender}, waiting for your answer. "
+        f"{ways_to_leave(id_, forced=id_ in memory.forced)}{_below(' The reason', reasons.get(id_, ''), cap)}"
+        for id_, sender in memory.demands.items()
+    ]
+    plans = [
+        f"plan request {plan.id} from {plan.planner}, waiting for your answer. "
+        f"{ways_to_answer(plan.planner, plan.id)}{_below(' The plan', plan.text, cap)}"
+        for plan in open_plans(memory, roster)
+    ]
+    return [*yours, *demands, *plans]
+
+
+def _below(title: str, words: str, cap: int) -> str:
+    return f"{title}:\n{_indented(_cut(words, cap))}" if words.strip() else ""
+
+
+def _indented(words: str) -> str:
+    """Return what others wrote so that no line of it can pass for a line of ours."""
+    return "\n".join(f"    {line}" for line in words.splitlines())
+
+
+def _cut(text: str, cap: int) -> str:
+    return text if len(text) <= cap else f"{text[:cap]} (… {len(text) - cap} characters more were cut here)"
+
+
+def _first(lines: list[str], rest: str) -> list[str]:
+    more = len(lines) - _LINES
+    return [*lines[:_LINES], f"… and {more} {rest}"] if more > 0 else lines

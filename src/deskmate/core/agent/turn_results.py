@@ -1,0 +1,100 @@
+"""Turns: what came of an agent's last turn, told from its transcript. `runtime.presence` puts it on the roster."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from deskmate.core.agent.entries import Call, Did, Entry, Heard, Reported, Said
+from deskmate.core.agent.memory import Memory
+from deskmate.core.log.names import call_id
+from deskmate.core.team.handshakes import plans_among
+from deskmate.core.team.messages import Envelope, Undeliverable, read_envelope, summarise
+from deskmate.core.team.tasks import Status
+
+_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a turn came to. `only_words`: nothing was completed, nothing sent; its last words are all there is."""
+
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPlan:
+    """A plan that waits for an answer. `is_last`: the agent has said nothing since."""
+
+    text: str
+    is_last: bool
+
+
+def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan | None:
+    """Return the plan that an agent handed in and nobody has answered."""
+    asked = plans_among(memory.requests.values())
+    said = [(number, entry) for number, entry in entries if isinstance(entry, Said)]
+    for number, entry in reversed(said) if asked else ():
+        for index, call in enumerate(entry.calls):
+            if call_id(memory.name, number, index) in asked:
+                return OpenPlan(str(call.arguments.get("plan", "")), is_last=number == said[-1][0])
+    return None
+
+
+def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
+    """Return what came of the turn that ended last, or of what there is of it.
+
+    It has a line for each message that was sent, and for each that came back.
+    """
+    calls: dict[str, Call] = {}
+    done: set[str] = set()
+    bounced: list[str] = []
+    told = words = False
+    for number, entry in reversed(entries):
+        match entry:
+            case Said(calls=(), unfinished=False) if words:
+                break
+            case Said():
+                words = True
+                # Read backwards: what was said first goes in front.
+                calls = {call_id(name, number, index): call for index, call in enumerate(entry.calls)} | calls
+            case Did(call=call, ok=True):
+                done.add(call)
+            case Heard():
+                bounced = [*_bounced(name, entry), *bounced]
+            case Reported():
+                told = True
+    effects = [call for id_, call in calls.items() if id_ in done]
+    sent = [call for call in effects if call.tool in ("SendMessage", "ExitPlanMode")]
+    completed = any(call.tool == "TaskUpdate" and call.arguments.get("status") == Status.COMPLETED for call in effects)
+    lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
+    return Turn((*lines, *bounced[:_LINES]), only_words=words and not (sent or completed or told))
+
+
+def _bounced(name: str, entry: Heard) -> list[str]:
+    """Return a line for each message of a member that came back to it."""
+    found = (read_envelope(body) for body in entry.mail)
+    notes = (one.message for one in found if isinstance(one, Envelope) and isinstance(one.message, Undeliverable))
+    returned = (read_envelope(note.original) for note in notes)
+    mine = (one for one in returned if isinstance(one, Envelope) and one.sender == name)
+    return [f"mail to {one.recipient} came back: {summarise(getattr(one.message, 'content', ''))}" for one in mine]
+
+
+def background_calls(name: str, entries: Sequence[tuple[int, Entry]], ids: Collection[str]) -> dict[str, str]:
+    """Return of things in the background what each was started with: a command, or the prompt of a subagent."""
+    made = {entry.call: entry.background for _, entry in entries if isinstance(entry, Did) and entry.background in ids}
+    found: dict[str, str] = {}
+    for number, entry in entries:
+        for index, call in enumerate(entry.calls if isinstance(entry, Said) else ()):
+            if id_ := made.get(call_id(name, number, index)):
+                found[id_] = " ".join(str(call.arguments.get("command") or call.arguments.get("prompt", "")).split())
+    return found
+
+
+def _line(call: Call) -> str:
+    kind, to = str(call.arguments.get("type", "message")), str(call.arguments.get("recipient", ""))
+    # A broadcast has everyone for its recipient, an answer whoever asked.
+    whom = "to all" if kind == "broadcast" else f"to {to:.80}" if to else ""
+    what = whom if kind in ("message", "broadcast") else f"{kind:.40} {whom}".rstrip()
+    words = summarise(str(call.arguments.get("content", "")), str(call.arguments.get("summary", "")))
+    return f"{what}: {words}" if words else what

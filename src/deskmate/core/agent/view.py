@@ -1,0 +1,70 @@
+"""View: all that an agent sees when it decides what to do next.
+
+The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it. `Origin` goes with the prompt that
+follows from it, for whoever checks what a model is told.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deskmate.core.agent.actions import Settle
+from deskmate.core.agent.entries import Entry, WorkMode
+from deskmate.core.agent.memory import Memory
+from deskmate.core.agent.work_mode import work_mode_of
+from deskmate.core.log.records import Item
+from deskmate.core.policy.permissions import Attempt, Rule
+from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.tasks import Board
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that `decide` may see.
+
+    `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
+    `foreseen`: what calls that a person would be asked about come to as things are, if they would change nothing.
+    `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
+    words the lead has not noticed. `over`: the cap that is reached. `time_is_up`: the cap on time is reached, which
+    also ends what runs. `unheard`: teammates whose mailbox holds something that they will act upon and have not heard.
+    `starting`: teammates that are being started and have not shown a status since. `makes_room`: the user wants the
+    conversation summarised. `own_tools`: the tools of the program that runs this, which stand in no table. `rules`: the
+    user's own, which hold beside the team's. `work_mode`: how this agent may work now.
+    """
+
+    me: Member
+    memory: Memory
+    board: Board
+    roster: Roster
+    attempts: Mapping[str, Attempt] = field(default_factory=dict)
+    foreseen: Mapping[str, Settle] = field(default_factory=dict)
+    waited: Mapping[str, float] = field(default_factory=dict)
+    over: str | None = None
+    time_is_up: bool = False
+    caps: str = ""
+    full: bool = False
+    unheard: frozenset[str] = frozenset()
+    starting: frozenset[str] = frozenset()
+    confined: bool = False
+    makes_room: bool = False
+    own_tools: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
+
+    work_mode: WorkMode = field(init=False)
+
+    def __post_init__(self) -> None:
+        work_mode = work_mode_of(
+            self.me, self.roster, owes_plan=self.memory.owes_plan, rules=self.rules, confined=self.confined
+        )
+        object.__setattr__(self, "work_mode", work_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a prompt was made from: the view that led to it, the transcript so far, and a way to read other streams.
+
+    Nothing of it reaches a provider. Read `entries` before the next entry is recorded: the list grows.
+    """
+
+    view: View
+    entries: Sequence[tuple[int, Entry]]
+    read: Callable[[str], Awaitable[Sequence[Item]]]

@@ -1,0 +1,81 @@
+"""Permission rules as people write them for Claude Code, in our words. `config` above reads settings with it.
+
+Such a rule names the tools Bash, Read and Edit, marks a prefix by `:*`, and has paths as in a .gitignore: `//` is the
+root, `~/` the home folder, `/` and `./` the project, and a name without a slash means that name in every folder.
+"""
+
+from deskmate.core.policy.permissions import parts_of
+from deskmate.errors import BadInput
+
+_READ = ("read_file", "grep", "glob")
+_EDIT = ("edit_file", "write_file")
+_PATHS = {"Read": _READ, "Grep": ("grep",), "Glob": ("glob",)} | dict.fromkeys(
+    ("Edit", "Write", "MultiEdit", "NotebookEdit"), _EDIT
+)
+_PLAIN = {"BashOutput": "TaskOutput", "KillShell": "TaskStop", "KillBash": "TaskStop", "Agent": "Task"}
+_WEB = ("WebFetch", "WebSearch")
+_OWN_PATHS = frozenset({*_READ, *_EDIT})
+
+
+def translate(text: str) -> tuple[str, ...]:
+    """Return the rules that a text means, itself if it is written in our words; raise BadInput if we have no such tool.
+
+    A path below the home folder begins with `~/`: who knows where that is puts it there.
+    """
+    tool, pattern = parts_of(text)
+    if tool in _WEB:
+        raise BadInput(_no_web(pattern))
+    if tool in _PLAIN:
+        return (_written(_PLAIN[tool], pattern),)
+    if tool == "Bash":
+        return (_written("bash", _command(pattern)),)
+    if tool == "bash" and pattern and pattern.endswith(":*"):
+        return (_written("bash", _command(pattern)),)
+    if tool in _PATHS:
+        return tuple(_written(own, path) for own in _PATHS[tool] for path in _paths(pattern))
+    return (text,)
+
+
+def is_of_home(text: str) -> bool:
+    """Tell whether a rule in our words is about a path in the home folder."""
+    tool, pattern = parts_of(text)
+    return tool in _OWN_PATHS and (pattern or "").startswith("~/")
+
+
+def _no_web(pattern: str | None) -> str:
+    host = pattern.removeprefix("domain:") if pattern and pattern.startswith("domain:") else "example.org"
+    return (
+        "there are no web tools, so no rule can be about them. Commands reach only the hosts of the setting `network`, "
+        f"such as network = [{host!r}]"
+    )
+
+
+def _written(tool: str, pattern: str | None) -> str:
+    return tool if pattern is None else f"{tool}({pattern})"
+
+
+def _command(pattern: str | None) -> str | None:
+    """Return the pattern of a command: `git:*` and `git *` also mean `git` alone, and never `gitk`."""
+    if pattern in (None, "*", ":*"):
+        return None
+    assert pattern is not None
+    if pattern.endswith(":*"):
+        return f"{pattern[:-2].rstrip()}*"
+    bare = pattern[:-2]
+    return f"{bare}*" if pattern.endswith(" *") and "*" not in bare else pattern
+
+
+def _paths(pattern: str | None) -> tuple[str | None, ...]:
+    """Return the patterns that cover a path as a .gitignore has it: a folder means all in it."""
+    if pattern in (None, "*", "**", "/**", "./**"):
+        return (None,)
+    assert pattern is not None
+    path = pattern[1:] if pattern.startswith("//") else pattern.removeprefix("./").removeprefix("/")
+    bare = path.rstrip("/")
+    if not bare or bare == "~":
+        raise BadInput(f"{ascii(pattern)[:80]} names no file; write a path, as src/** or ~/.ssh/**")
+    anywhere = "/" not in bare and pattern == path
+    found = (bare, f"**/{bare}") if anywhere else (bare,)
+    if bare.endswith("**"):
+        return found
+    return tuple(one for path in found for one in (path, f"{path}/**"))

@@ -1,0 +1,341 @@
+"""Policy: permission rules, modes, and the one function that says allow, ask or deny.
+
+`decide` asks it about every open call, whoever calls. It looks at tools, paths and commands, never at what a
+message says; what cannot be told is not allowed. The table of tools in `roles` stands below.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from deskmate.core.policy.patterns import (
+    HOLE,
+    allows,
+    is_resolved,
+    may_name,
+    names,
+    path_matches,
+    spellings,
+    text_matches,
+)
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, ToolTraits
+from deskmate.errors import BadInput
+
+
+class Mode(StrEnum):
+    """What happens to a call that no rule settles."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypass"
+
+    def wider_than(self, other: "Mode") -> bool:
+        """Tell whether this lets an agent do more."""
+        return _NARROW_TO_WIDE.index(self) > _NARROW_TO_WIDE.index(other)
+
+
+_NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mode.BYPASS)
+
+
+class Effect(StrEnum):
+    """What becomes of a call, in rising strength: the strongest that applies wins."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+_OFFERED_CHARS = 200
+# Completing a task runs the command that verifies it, where there is one: no trait of the tool says so.
+_RUNS_AT_TIMES = frozenset({"TaskUpdate"})
+_STRENGTH = {effect: strength for strength, effect in enumerate(Effect)}
+_TOOL = re.compile(r"[A-Za-z0-9_.*-]+")
+_RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a policy: an effect for a tool, or only for what a pattern matches.
+
+    In `tool` `*` stands for anything, in patterns as `patterns` says. All else is literal. `str` gives the text that
+    `parse` reads.
+    """
+
+    effect: Effect
+    tool: str
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        if not _TOOL.fullmatch(self.tool) or self.pattern == "" or HOLE in (self.pattern or ""):
+            raise BadInput(
+                f"{ascii(str(self))[:80]} is not a rule. Write a tool, such as bash or mcp__server__*, "
+                "or a tool with a pattern, such as bash(git diff *) or write_file(src/**)"
+            )
+
+    @classmethod
+    def parse(cls, effect: Effect, text: str) -> "Rule":
+        """Return the rule written as `tool` or `tool(pattern)`; raise BadInput for any other text."""
+        return cls(effect, *parts_of(text))
+
+    def __str__(self) -> str:
+        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
+
+
+def parts_of(text: str) -> tuple[str, str | None]:
+    """Return the tool and the pattern that a rule names; the whole text as the tool if it has stray brackets."""
+    found = _RULE.fullmatch(text)
+    # No tool has brackets in its name: then the text is refused as a whole.
+    return (found["tool"], found["pattern"]) if found else (text, None)
+
+
+def known_rule(effect: Effect, text: str) -> Rule:
+    """Return the rule that a person wrote; raise BadInput also where it is for a tool that there is not.
+
+    Such a rule would never apply: one that denies would fail without a word.
+    """
+    rule = Rule.parse(effect, text)
+    if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
+        return rule
+    near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"There are {', '.join(TOOLS)} and mcp__server__tool"
+    raise BadInput(f"'{rule.tool[:80]}' is not a tool. {hint}")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A call as the rules see it.
+
+    `subjects` is what patterns are held against. For a file tool: its path, resolved, parted by `/`, relative
+    to the workspace or, outside of it, absolute. For bash: every command it would run, with HOLE for what is known
+    only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
+    the workspace. `flawed`: its arguments cannot be read, so that it does nothing. `command`: what it would run, where
+    its arguments do not say so. `hints`: further commands that rules that ask or deny are held against, such as those
+    that are plain to see although not all can be told; no rule allows by them. `autorun`: it edits a file
+    from which a program of the user's runs commands by itself.
+    """
+
+    tool: str
+    subjects: tuple[str, ...] | None
+    inside: bool
+    flawed: bool = False
+    command: str | None = None
+    hints: tuple[str, ...] = ()
+    autorun: bool = False
+
+    @classmethod
+    def untold(cls, tool: str) -> "Attempt":
+        """Return a call of which nothing can be told: the rules see what it may run at worst."""
+        return cls("bash" if tool in _RUNS_AT_TIMES else tool, None, inside=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a call, and why, in words for the model or the person."""
+
+    effect: Effect
+    reason: str
+
+
+def judge(
+    attempt: Attempt,
+    *,
+    mode: Mode,
+    rules: Iterable[Rule],
+    traits: Mapping[str, ToolTraits],
+    confined: bool,
+    attended: bool,
+) -> Verdict:
+    """Return what becomes of a call.
+
+    `confined`: commands run in a sandbox. `attended`: a person can answer; otherwise nothing is ever asked.
+    """
+    if attempt.flawed:
+        return Verdict(Effect.ALLOW, "it does nothing but return its error")
+    verdict = _judge(attempt, mode, rules, traits.get(attempt.tool), confined)
+    if verdict.effect is not Effect.ASK:
+        return verdict
+    if mode is Mode.DONT_ASK:
+        return Verdict(Effect.DENY, f"Denied: {verdict.reason}, and mode dontAsk never asks. Do without this call.")
+    if not attended:
+        return Verdict(
+            Effect.DENY,
+            f"Denied: {verdict.reason}, and nobody is here to answer. Do without this call. "
+            "The user can allow more by starting again with another --permission-mode.",
+        )
+    return verdict
+
+
+def standing_rule(
+    attempt: Attempt, *, mode: Mode, rules: Iterable[Rule], traits: Mapping[str, ToolTraits], confined: bool
+) -> Rule | None:
+    """Return the rule that would allow a call that asks and little else; None where a person must be asked.
+
+    Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there;
+    of a file from which programs run commands, that file alone.
+    """
+    rules = tuple(rules)
+    rule = _narrow_rule(attempt, rules, traits.get(attempt.tool))
+    if rule is None:
+        return None
+    with_it = judge(attempt, mode=mode, rules=(*rules, rule), traits=traits, confined=confined, attended=True)
+    return rule if with_it.effect is Effect.ALLOW else None
+
+
+def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | None) -> Rule | None:
+    if known is None or not (known.edits or known.runs):
+        # Nothing is known of what it touches that a pattern could be about.
+        return Rule(Effect.ALLOW, attempt.tool)
+    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
+    asking = [
+        one
+        for one in set(attempt.subjects or ())
+        if attempt.autorun or not _fitting(allowing, one, is_path=not known.runs)
+    ]
+    if len(asking) != 1:
+        return None
+    (subject,) = asking
+    is_whole = known.runs or attempt.autorun
+    literal = subject if is_whole else subject.rpartition("/")[0]
+    # A rule is one line that a person can read, and there is no way to write a `*` that is meant as such.
+    if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
+        return None
+    if is_whole:
+        return Rule(Effect.ALLOW, attempt.tool, subject)
+    return Rule(Effect.ALLOW, attempt.tool, f"{literal}/**" if literal else "*")
+
+
+def _judge(
+    attempt: Attempt,
+    mode: Mode,
+    rules: Iterable[Rule],
+    known: ToolTraits | None,
+    confined: bool,
+) -> Verdict:
+    """Return the verdict as it stands where a person can be asked."""
+    if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
+        return Verdict(
+            Effect.DENY,
+            f"{attempt.tool} does not work in plan mode. Read what you need, then hand in your plan with ExitPlanMode. "
+            "When it is approved, you have all your tools again.",
+        )
+    rules = [rule for rule in rules if mode is not Mode.BYPASS or rule.effect is Effect.DENY]
+    ruling = _by_rules(attempt, rules, known)
+    if ruling and ruling.effect is not Effect.ALLOW:
+        return ruling
+    if mode is Mode.BYPASS:
+        return Verdict(Effect.ALLOW, "mode bypass allows what no rule denies")
+    # No rule stands in for the person here: a pattern written for the workspace must not reach out of it.
+    if known and known.edits and not attempt.inside:
+        return Verdict(Effect.ASK, f"{attempt.tool} would edit outside the workspace")
+    if known and known.edits and attempt.autorun and not _is_named(attempt, rules):
+        return Verdict(
+            Effect.ASK, f"{attempt.tool} would edit a file that the user's own tools run commands from without asking"
+        )
+    return ruling or _by_mode(attempt.tool, mode, known, confined)
+
+
+def _is_named(attempt: Attempt, rules: Iterable[Rule]) -> bool:
+    """Tell whether a rule allows exactly the file that a call edits; one with a `*` says nothing of such a file."""
+    named = {rule.pattern for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)}
+    return attempt.subjects is not None and named.issuperset(attempt.subjects)
+
+
+def _may_plan(tool: str, known: ToolTraits | None) -> bool:
+    return tool in PLANNING and known is not None and not (known.edits or known.runs)
+
+
+def barred_tools(
+    tools: Iterable[str],
+    *,
+    mode: Mode,
+    rules: Iterable[Rule],
+    traits: Mapping[str, ToolTraits],
+    confined: bool,
+    attended: bool,
+) -> tuple[str, ...]:
+    """Return those of these tools of which every call is denied, whatever it touches."""
+    asks = attended and mode is not Mode.DONT_ASK
+    known = [(tool, [rule for rule in rules if text_matches(rule.tool, tool)]) for tool in tools]
+    return tuple(tool for tool, own in known if _is_barred(tool, own, mode, traits.get(tool), confined, asks=asks))
+
+
+def _is_barred(
+    tool: str, rules: list[Rule], mode: Mode, known: ToolTraits | None, confined: bool, *, asks: bool
+) -> bool:
+    whole = {rule.effect for rule in rules if rule.pattern is None}
+    if Effect.DENY in whole or mode is Mode.BYPASS or asks:
+        return Effect.DENY in whole
+    if Effect.ASK in whole:
+        return True
+    allowed = any(rule.effect is Effect.ALLOW for rule in rules)
+    return not allowed and _by_mode(tool, mode, known, confined).effect is Effect.ASK
+
+
+def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) -> Verdict:
+    if known is None:
+        return Verdict(Effect.ASK, f"{tool} is not one of Deskmate's own tools")
+    if known.edits and mode is Mode.DEFAULT:
+        return Verdict(Effect.ASK, f"{tool} edits files")
+    if known.runs and mode is not Mode.DONT_ASK and not confined:
+        return Verdict(Effect.ASK, f"{tool} runs a command outside a sandbox")
+    return Verdict(Effect.ALLOW, f"mode {mode} allows {tool}")
+
+
+def _by_rules(attempt: Attempt, rules: Iterable[Rule], known: ToolTraits | None) -> Verdict | None:
+    """Return the strongest of what the rules say, None where none says anything."""
+    mine = [rule for rule in rules if text_matches(rule.tool, attempt.tool)]
+    is_path = known is not None and not known.runs
+    told = _told(attempt.subjects, is_path)
+    seen = told or ()
+    if not is_path:
+        seen = tuple(form for command in (*seen, *attempt.hints) for form in spellings(command))
+    limits = [limit for rule in mine if (limit := _limit(rule, seen, is_path, untold=told is None))]
+    return max(limits, key=lambda limit: _STRENGTH[limit.effect], default=None) or _allowance(mine, told, is_path)
+
+
+def _limit(rule: Rule, seen: tuple[str, ...], is_path: bool, *, untold: bool) -> Verdict | None:
+    """Return what a rule that asks or denies says of what is seen of a call: it is about each part of that."""
+    if rule.effect is Effect.ALLOW:
+        return None
+    name = f"the rule '{rule.effect} {rule!s:.120}'"
+    fits = path_matches if is_path else names
+    if rule.pattern is None or any(fits(rule.pattern, one) for one in seen):
+        if rule.effect is Effect.DENY:
+            return Verdict(Effect.DENY, f"Denied by {name}. Do without this call.")
+        return Verdict(Effect.ASK, f"{name} says to ask first")
+    if untold:
+        return Verdict(Effect.ASK, f"{name} may apply, and what this call touches is not known")
+    if not is_path and any(may_name(rule.pattern, one) for one in seen):
+        return Verdict(Effect.ASK, f"{name} may apply to this call")
+    return None
+
+
+def _allowance(rules: Iterable[Rule], told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
+    """Return that the rules allow a call: one all of its tool, or for each of its subjects there is one."""
+    allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
+    rule = next((rule for rule in allowing if rule.pattern is None), None)
+    # All of no subjects is no permission: nobody wrote a pattern for a call that touches nothing.
+    for subject in () if rule else told or ():
+        rule = _fitting(allowing, subject, is_path)
+        if rule is None:
+            return None
+    return Verdict(Effect.ALLOW, f"the rule '{rule.effect} {rule!s:.120}' allows this call") if rule else None
+
+
+def _fitting(rules: Iterable[Rule], subject: str, is_path: bool) -> Rule | None:
+    return next((rule for rule in rules if _matches(rule, subject, is_path)), None)
+
+
+def _matches(rule: Rule, subject: str, is_path: bool) -> bool:
+    return rule.pattern is not None and (path_matches if is_path else allows)(rule.pattern, subject)
+
+
+def _told(subjects: tuple[str, ...] | None, is_path: bool) -> tuple[str, ...] | None:
+    """Return the subjects; None if there is a path that is not resolved: it may lead anywhere."""
+    if is_path and subjects is not None and not all(map(is_resolved, subjects)):
+        return None
+    return subjects

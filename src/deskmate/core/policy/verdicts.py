@@ -1,0 +1,113 @@
+"""Verdicts: what becomes of a call that an agent wants to make, told from all that `decide` sees.
+
+`decide` above asks here about each open call; `policy` below judges it by rules and mode.
+"""
+
+import json
+import re
+
+from deskmate.core.agent.actions import Ask
+from deskmate.core.agent.entries import WorkMode
+from deskmate.core.agent.open_calls import OpenCall
+from deskmate.core.agent.view import View
+from deskmate.core.agent.work_mode import has_tool
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
+from deskmate.core.policy.tool_table import TOOLS, Kind
+
+
+def asking(view: View, call: OpenCall, reason: str) -> Ask:
+    """Return the question about a call, with the rule that would make it unnecessary."""
+    attempt = _attempt(view, call)
+    rule = standing_rule(attempt, mode=_mode(view), rules=_rules(view), traits=TOOLS, confined=view.confined)
+    if attempt.command is not None:
+        reason = f"{reason}. It would run {_written(attempt.command)}"
+    return Ask(call.id, reason, f"{rule.effect} {rule}" if rule else None)
+
+
+def _written(command: str) -> str:
+    """Return a command as JSON that stays exact where a face makes one space of several."""
+    return re.sub("(?<= ) ", r"\\u0020", json.dumps(command))
+
+
+def _attempt(view: View, call: OpenCall) -> Attempt:
+    return view.attempts.get(call.id) or Attempt.untold(call.tool)
+
+
+def _mode(view: View) -> Mode:
+    return Mode.PLAN if view.work_mode.planning else view.roster.mode_of(view.me.name)
+
+
+def _rules(view: View) -> tuple[Rule, ...]:
+    return (*view.rules, *view.roster.rules)
+
+
+def verdict_on(view: View, call: OpenCall) -> Verdict:
+    """Return what becomes of an open call: by its tool, the rules and the mode, and by a person's word on it."""
+    if not _has(view, call.tool):
+        return Verdict(Effect.DENY, _has_not(view, call.tool))
+    attempt = _attempt(view, call)
+    # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
+    if not _has(view, attempt.tool):
+        return Verdict(Effect.DENY, _lacks(view, call, attempt))
+    if view.work_mode.planning and view.me.kind is Kind.SUBAGENT and not _only_reads(attempt.tool):
+        return Verdict(
+            Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
+        )
+    verdict = _judged(view, call, attempt)
+    # A call that does what another tool is for must be allowed as what it is, too: rules may name either tool.
+    if attempt.tool != call.tool and verdict.effect is not Effect.DENY:
+        itself = _judged(view, call, Attempt(call.tool, (), inside=True))
+        verdict = verdict if itself.effect is Effect.ALLOW else itself
+    if call.allowed is None or verdict.effect is Effect.DENY:
+        return verdict
+    if call.allowed:
+        return Verdict(Effect.ALLOW, call.why)
+    words = f": {call.why}" if call.why else ". Do not try it again in another form."
+    return Verdict(Effect.DENY, f"The user refused this call{words}")
+
+
+def _judged(view: View, call: OpenCall, attempt: Attempt) -> Verdict:
+    return judge(
+        attempt,
+        mode=_mode(view),
+        rules=_rules(view),
+        traits=TOOLS,
+        confined=view.confined,
+        # Whoever answered was there: what still asks is settled by that answer, and a rule that denies still does.
+        attended=view.roster.attended or call.allowed is not None,
+    )
+
+
+def _only_reads(tool: str) -> bool:
+    """Tell whether a tool only reads. Nobody knows that of one of the program's own."""
+    return tool in TOOLS and TOOLS[tool].reads
+
+
+def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
+    """Return why a call is refused that would do what another tool is for, and what to do instead."""
+    if call.tool != "TaskUpdate":
+        return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have. Ask the lead to do it."
+    # Nothing is known of a task that was created in the same step; by the next step it is on the board.
+    does = "may run a command (look at the task with TaskGet first)" if attempt.command is None else "runs a command"
+    if view.work_mode.delegating:
+        who = "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it"
+    else:
+        who = "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash"
+    return f"Completing this task {does}, and you have no bash. {who}."
+
+
+def _has(view: View, tool: str) -> bool:
+    """Tell whether an agent has a tool. In plan mode most do not work; `judge` says so."""
+    if view.work_mode.planning and tool != "ExitPlanMode":
+        works = WorkMode(delegating=view.work_mode.delegating)
+        return has_tool(works, view.me, tool, view.own_tools)
+    return has_tool(view.work_mode, view.me, tool, view.own_tools)
+
+
+def _has_not(view: View, tool: str) -> str:
+    """Return why a call of a tool is refused that the agent does not have now, and what to do instead."""
+    if tool == "ExitPlanMode" and view.me.kind is not Kind.SUBAGENT:
+        return "You are not in plan mode, so there is no plan to approve. Do the work."
+    if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
+        return f"{tool} does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."
+    return f"There is no tool '{tool:.80}' for you now. Use one of those you were given."

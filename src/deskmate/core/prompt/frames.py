@@ -1,0 +1,186 @@
+"""Frames: mail, tasks and news as a model reads them, each in a tag of ours that no text inside can close or imitate.
+
+`rendering` puts them into a prompt. Who wrote something is said by the frame alone, and the frame by the envelope; what
+is inside is words. Below stand messages and handshakes.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from html import escape
+from typing import assert_never
+
+from deskmate.core.agent.entries import Ended
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD, USER
+from deskmate.core.prompt.call_texts import ask_to_leave, hand_in_plan, ways_to_answer, ways_to_leave
+from deskmate.core.team.handshakes import TABLE, Shake, may_ask
+from deskmate.core.team.messages import (
+    Broadcast,
+    Envelope,
+    Interrupt,
+    PermissionRequest,
+    PermissionResponse,
+    Plain,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    Undeliverable,
+    read_envelope,
+    summarise,
+)
+from deskmate.core.team.tasks import Note
+
+MESSAGE = "teammate-message"
+NOTIFICATION = "task-notification"
+SUMMARY = "summary"
+NOTES = "project-notes"
+TASK = "deskmate-task"
+TASK_NOTE = "deskmate-note"
+
+EMPTY_MESSAGE = "(an empty message)"
+
+# All control characters but tab and newline, and those that turn the direction of what is shown.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
+# In a result only those that pose as somebody: a page may well have a summary.
+_POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
+# `<` and what looks like it.
+_OPENING = re.compile("[<\ufe64\uff1c]")
+_HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Mn"})
+_LINE_END = re.compile(r"\r\n?")
+
+
+def message_text(envelope: Envelope) -> str | None:
+    """Return a message as its hearer's model reads it; None where no model reads its kind.
+
+    The user's words to the lead are the conversation itself and stand as they are; all else is framed.
+    """
+    if envelope.sender == USER and envelope.recipient == LEAD and isinstance(envelope.message, Plain):
+        return unframed(envelope.message.content) or EMPTY_MESSAGE
+    read = _as_read(envelope)
+    if read is None:
+        return None
+    body, attributes = read
+    told = framed(MESSAGE, body, {"sender": envelope.sender, "type": envelope.message.type, **attributes})
+    return "\n".join(filter(None, (told, unframed(_next_step(envelope)))))
+
+
+def _next_step(envelope: Envelope) -> str:
+    """Return how to answer a request, or what an answer to one's own request allows: calls exactly as they work."""
+    match envelope.message:
+        case ShutdownRequest(request_id=id_, force=force):
+            return f"Answer this request. {ways_to_leave(id_, forced=bool(force))}"
+        case PlanRequest(request_id=id_):
+            return f"Answer this plan. {ways_to_answer(envelope.sender, id_)}"
+        case PlanResponse(approve=True):
+            return "Your plan is approved. Do the work now."
+        case PlanResponse(approve=False):
+            return f"Your plan is refused. Change it, then hand it in again: {hand_in_plan()}."
+        case ShutdownResponse(approve=False):
+            return f"{envelope.sender} stays for now. You can ask again later: {ask_to_leave(envelope.sender)}."
+        case _:
+            return ""
+
+
+def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
+    """Return body and attributes of what a model reads, or nothing for what only the runtime does: the one table."""
+    message = envelope.message
+    match message:
+        case Plain(content=content, summary=summary) | Broadcast(content=content, summary=summary):
+            return content, {"summary": summarise(summary)}
+        case PlanRequest(content=content, request_id=id_):
+            return content, {"request_id": id_}
+        case PlanResponse(content=content, request_id=id_, approve=approve):
+            # From anyone else it decides nothing, and must not look as if it did.
+            counts = envelope.sender in TABLE[Shake.PLAN].answered_by
+            return (content, {"request_id": id_, "approve": _yes_or_no(approve)}) if counts else None
+        case ShutdownRequest(content=content, request_id=id_):
+            return (content, {"request_id": id_}) if may_ask(envelope.sender, message) else None
+        case ShutdownResponse(content=content, request_id=id_, approve=approve):
+            # That someone left is news of the roster; only a refusal has to be answered.
+            return None if approve else (content, {"request_id": id_, "approve": _yes_or_no(approve)})
+        case Undeliverable(reason=reason, original=original):
+            return f"Not delivered: {reason}. The message:\n{_returned(original)}", {}
+        case PermissionRequest() | PermissionResponse() | Interrupt():
+            return None
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _yes_or_no(approve: bool) -> str:
+    return "yes" if approve else "no"
+
+
+def _returned(original: dict[str, object]) -> str:
+    envelope = read_envelope(original)
+    if isinstance(envelope, Foreign):
+        return json.dumps(original, ensure_ascii=False)
+    head = f"from {envelope.sender} to {envelope.recipient}, type {envelope.message.type}"
+    return f"({head})\n{getattr(envelope.message, 'content', '')}"
+
+
+def notification_text(ended: Ended) -> str:
+    """Return the end of something in the background as a model reads it."""
+    attributes = {"id": ended.background, "status": ended.status, "output": ended.blob or ""}
+    return framed(NOTIFICATION, ended.text, attributes)
+
+
+def task_text(id_: int, words: str, created_by: str, edited_by: Iterable[str], notes: Iterable[Note]) -> str:
+    """Return a task and the notes on it as a model reads them, each in a frame that names its authors."""
+    attributes = {"id": str(id_), "created_by": created_by, "edited_by": ", ".join(edited_by)}
+    told = (framed(TASK_NOTE, text, {"task": str(id_), "by": by}) for by, text in notes)
+    return "\n".join([framed(TASK, words, attributes), *told])
+
+
+def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str:
+    """Return a text in a frame, attributes only where they are set; nothing in them can end it early."""
+    set_ones = {key: " ".join(clean(value).split()) for key, value in (attributes or {}).items()}
+    head = "".join(f' {key}="{escape(value)}"' for key, value in set_ones.items() if value)
+    return f"<{tag}{head}>{escape(clean(body), quote=False)}</{tag}>"
+
+
+def unframed(text: str) -> str:
+    """Return a text that stands in no frame, with all that could pass for a frame of ours made harmless."""
+    text = _harmless(clean(text), _TAG)
+    return text if text.strip() else ""
+
+
+def posing_as_nobody(text: str) -> str:
+    """Return the text of a result, in which nothing can pass for mail or for the end of something."""
+    return _harmless(storable(text), _POSING)
+
+
+def _harmless(text: str, tag: re.Pattern[str]) -> str:
+    if not _OPENING.search(text):
+        return text
+    text = tag.sub("&lt;", text)
+    # Where one is left that is disguised, nobody can say by which of its characters.
+    return _OPENING.sub("&lt;", text) if tag.search(_as_seen(text)) else text
+
+
+def _as_seen(text: str) -> str:
+    """Return a text with wide letters as narrow ones, and without characters that are not seen."""
+    if text.isascii():
+        return _UNSEEN.sub("", text)
+    text = unicodedata.normalize("NFKC", text)
+    hidden = [char for char in set(text) if unicodedata.category(char) in _HIDDEN and char not in "\t\n"]
+    return text.translate(dict.fromkeys(map(ord, hidden)))
+
+
+def clean(text: str) -> str:
+    """Return a text without characters that hide something or have no UTF-8; line ends become newlines."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _UNSEEN.sub("", _LINE_END.sub("\n", storable(text)))
+
+
+def storable(text: str) -> str:
+    """Return a text as a store gives it back: lone surrogates become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

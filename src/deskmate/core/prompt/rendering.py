@@ -1,0 +1,399 @@
+"""Rendering: from the entries of a transcript to the passages of a prompt, and from a reply to the entry it becomes.
+
+The same entries give the same passages, after a restart too, and a growing transcript only adds to them: that is what
+a provider's cache lives on. Only `Compacted` and `Cleared` change what was rendered before. Whatever the entries are,
+what comes out is well formed. `compaction` decides when those two are due; `frames` below shapes each piece of news.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, assert_never
+
+from deskmate.core.agent.entries import (
+    Agreed,
+    Asked,
+    Began,
+    Call,
+    Cleared,
+    Compacted,
+    Did,
+    Ended,
+    Entry,
+    Heard,
+    Noticed,
+    Nudged,
+    Parked,
+    Reported,
+    Said,
+    Started,
+    Took,
+)
+from deskmate.core.agent.work_mode import planning_text
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import call_id
+from deskmate.core.policy.redaction import Redaction
+from deskmate.core.prompt.call_texts import ways_to_end
+from deskmate.core.prompt.frames import (
+    SUMMARY,
+    framed,
+    message_text,
+    notification_text,
+    posing_as_nobody,
+    storable,
+    task_text,
+    unframed,
+)
+from deskmate.core.prompt.prompts import (
+    CallBlock,
+    Given,
+    Image,
+    Passage,
+    Reply,
+    ResultBlock,
+    Spoke,
+    Spoken,
+    TextBlock,
+    ThinkingBlock,
+    Told,
+)
+from deskmate.core.team.messages import Envelope, read_envelope
+from deskmate.core.team.tasks import Note
+
+GO_ON = "Continue with your work."
+GO_ON_WHERE_CUT = (
+    "(Your answer was cut here because it was too long. Continue exactly where it stopped. Do not start again.)"
+)
+CUT_TO_NOTHING = "(Your answer was cut because it was too long, and no part of it was complete. Write less.)"
+NO_RESULT = "No result was recorded."
+CLEARED = "(This old result was removed to save room. Run the call again if you need it.)"
+EMPTY_RESULT = "(no output)"
+REFUSED = "(the provider stopped this answer)"
+SUMMARISED = "This summary replaces the conversation so far. Continue from here."
+
+# What providers take as the name of a tool; a model may come up with any.
+_NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_TOOL_NAME_CAP = 64
+
+Numbered = tuple[int, Entry]
+
+
+def passages(entries: Sequence[Numbered], name: str) -> tuple[Passage, ...]:
+    """Return what the model of `name` has been told and has said, by its transcript."""
+    rendered = Rendered(name)
+    for number, entry in entries:
+        rendered.add(number, entry)
+    return rendered.passages
+
+
+class Rendered:
+    """The passages of one transcript, kept up with it: an entry costs what it says, not what went before it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._entries: list[Numbered] = []
+        # Where each message was heard first: a repeat of it is no second message, also behind a compaction.
+        self._heard: dict[str, tuple[int, int]] = {}
+        self._summary: Compacted | None = None
+        self._cleared = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._closed: list[Passage] = []
+        self._wire: dict[str, str] = {}
+        self._results: dict[str, ResultBlock] = {}
+        self._words = [TextBlock(framed_summary(self._summary))] if self._summary else []
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """What the model is to be given now: well formed, beginning and ending with something told."""
+        return (*self._closed, self._told())
+
+    def add(self, number: int, entry: Entry) -> None:
+        """Take in the next entry of the transcript."""
+        match entry:
+            case Compacted(upto=upto):
+                self._summary = entry
+                self._entries = [kept for kept in self._entries if kept[0] > upto]
+                self._again()
+            case Cleared(upto=upto):
+                self._cleared = max(self._cleared, upto)
+                self._again()
+            case _:
+                self._entries.append((number, entry))
+                self._render(number, entry)
+
+    def _again(self) -> None:
+        self._begin()
+        for number, entry in self._entries:
+            self._render(number, entry)
+
+    def _render(self, number: int, entry: Entry) -> None:
+        match entry:
+            case Said():
+                self._say(number, entry)
+            case Did(call=call):
+                if call in self._wire and call not in self._results:
+                    self._results[call] = result_block(self._wire[call], entry, cleared=number <= self._cleared)
+            case Heard():
+                self._hear(number, entry)
+            case _:
+                self._words += [TextBlock(text) for text in told_texts(entry)]
+
+    def _hear(self, number: int, entry: Heard) -> None:
+        for place, envelope in enumerate(envelopes(entry)):
+            if self._heard.setdefault(envelope.id, (number, place)) == (number, place):
+                text = message_text(envelope)
+                self._words += [TextBlock(text)] if text else []
+        self._words += [TextBlock(text) for text in damage_texts(entry)]
+
+    def _say(self, number: int, entry: Said) -> None:
+        told, blocks = self._told(), spoken(number, entry)
+        if blocks:
+            self._closed += [told, Spoke(blocks)]
+            self._wire = {call_id(self._name, number, i): wire_id(number, i) for i in range(len(entry.calls))}
+            self._results, self._words = {}, []
+        else:
+            # The model has been asked with exactly this; what comes later may add to it, not change it.
+            self._results = {call: self._result(call) for call in self._wire}
+            self._words = [block for block in told.blocks if isinstance(block, TextBlock)]
+        if entry.unfinished and not entry.stopped:
+            self._words.append(TextBlock(GO_ON_WHERE_CUT if blocks else CUT_TO_NOTHING))
+
+    def _told(self) -> Told:
+        blocks: tuple[Given, ...] = (*map(self._result, self._wire), *self._words)
+        return Told(blocks or (TextBlock(GO_ON),))
+
+    def _result(self, call: str) -> ResultBlock:
+        return self._results.get(call) or ResultBlock(self._wire[call], NO_RESULT, ok=False)
+
+
+# -- what is told ---------------------------------------------------------------------------------
+
+
+def told_texts(entry: Entry) -> list[str]:
+    """Return the words an entry tells the model, repeats among its mail included; results are apart."""
+    match entry:
+        case Heard():
+            return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
+        case Took(created_by=str()):
+            return [_taken(entry)]
+        case Started(prompt=prompt, planning=planning, name=name):
+            # Whether the user is there changes nothing for who is answered by the lead.
+            mode = planning_text(name, attended=True) if planning else ""
+            return [told for text in (prompt, mode) if (told := unframed(text))]
+        case Took(text=text) | Noticed(text=text):
+            return [told] if (told := unframed(text)) else []
+        case Nudged(text=text, task=task):
+            return [unframed(text) or f"Task #{task} is still in progress. Continue with it now. {ways_to_end(task)}"]
+        case Ended():
+            return [notification_text(entry)]
+        case Said() | Began() | Did() | Asked() | Reported() | Agreed() | Parked() | Compacted() | Cleared():
+            return []
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _taken(entry: Took) -> str:
+    notes = [Note(note.get("by", ""), note.get("text", "")) for note in entry.notes or ()]
+    told = task_text(entry.task, entry.text, entry.created_by or "", entry.edited_by or (), notes)
+    if entry.changes:
+        return f"{entry.changes}\n{told}"
+    return f"Task #{entry.task} is yours now.\n{told}\n{ways_to_end(entry.task)}"
+
+
+def envelopes(entry: Heard) -> Iterator[Envelope]:
+    """Yield the mail of an entry that this version can read."""
+    for body in entry.mail:
+        envelope = read_envelope(body)
+        if not isinstance(envelope, Foreign):
+            yield envelope
+
+
+def damage_texts(entry: Heard) -> list[str]:
+    """Return what the model is told of mail that could not be read."""
+    lines = [f"- {line}" for line in map(unframed, entry.damage) if line]
+    return ["\n".join(["(Some mail could not be read. Ask its sender to send it again:", *lines, ")"])] if lines else []
+
+
+def framed_summary(entry: Compacted) -> str:
+    """Return what stands for all that was compacted."""
+    return f"{SUMMARISED}\n{framed(SUMMARY, entry.summary)}"
+
+
+def result_block(id_: str, entry: Did, *, cleared: bool = False) -> ResultBlock:
+    """Return a call's result as the model reads it; never empty."""
+    if cleared:
+        return ResultBlock(id_, CLEARED, entry.ok)
+    images = tuple(Image(image["media_type"], image["blob"]) for image in entry.images if _is_image(image))
+    text = entry.text if entry.framed else posing_as_nobody(entry.text)
+    return ResultBlock(id_, text if text.strip() else EMPTY_RESULT, entry.ok, images)
+
+
+def _is_image(image: Mapping[str, str]) -> bool:
+    return bool(image.get("media_type") and image.get("blob"))
+
+
+# -- what was spoken ------------------------------------------------------------------------------
+
+
+def wire_id(said: int, index: int) -> str:
+    """Return the id that pairs a call with its result in a prompt: unique there, and the same after a restart."""
+    return f"call_{said}_{index}"
+
+
+def spoken(number: int, entry: Said) -> tuple[Spoken, ...]:
+    """Return what the model spoke in an entry, as it is given back; nothing where it came to nothing."""
+    calls = tuple(
+        CallBlock(wire_id(number, index), _tool_name(call.tool), call.arguments, call.flaw)
+        for index, call in enumerate(entry.calls)
+    )
+    return _given_back(_stored(entry.blocks, calls) or (TextBlock(entry.text), *calls))
+
+
+def _tool_name(tool: str) -> str:
+    return _NO_TOOL_NAME.sub("_", tool)[:_TOOL_NAME_CAP] or "_"
+
+
+def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -> tuple[Spoken, ...] | None:
+    """Return stored blocks as they were spoken; None where they have not their shape or do not hold each call once."""
+    found: list[Spoken] = []
+    for block in blocks:
+        match block:
+            case {"type": "text", "text": str(text)}:
+                found.append(TextBlock(text))
+            case {"type": "thinking", "text": str(text), "signature": str(signature), "sealed": bool(sealed)}:
+                found.append(ThinkingBlock(text, signature, sealed))
+            case {"type": "call", "index": int(index)} if 0 <= index < len(calls):
+                found.append(calls[index])
+            case _:
+                return None
+    return tuple(found) if [block for block in found if isinstance(block, CallBlock)] == list(calls) else None
+
+
+def _given_back(blocks: Iterable[Spoken]) -> tuple[Spoken, ...]:
+    """Return blocks without what providers refuse: blank text, space at the end of one, thoughts nothing followed."""
+    kept = _tidy(blocks)
+    while kept and isinstance(kept[-1], ThinkingBlock):
+        kept.pop()
+    return tuple(kept)
+
+
+def _tidy(blocks: Iterable[Spoken]) -> list[Spoken]:
+    tidy = (TextBlock(storable(block.text).rstrip()) if isinstance(block, TextBlock) else block for block in blocks)
+    return [block for block in tidy if not isinstance(block, TextBlock) or block.text]
+
+
+# -- how a reply is recorded ----------------------------------------------------------------------
+
+
+def said(reply: Reply) -> Said:
+    """Return the entry that records a reply; rendered, it gives the blocks of the reply again.
+
+    What the provider stopped has no calls: an answer it takes back must not have effects.
+    """
+    blocks = _recorded(reply)
+    return Said(
+        # The space between two pieces of an answer belongs to the answer, although no provider is given it back.
+        text=_text(blocks) + (_space_at_end(reply) if reply.end == "length" else ""),
+        calls=tuple(
+            Call(tool=block.tool, arguments=_storable_arguments(block.arguments), flaw=block.flaw)
+            for block in blocks
+            if isinstance(block, CallBlock)
+        ),
+        blocks=blocks_of(reply),
+        usage=_usage(reply),
+        unfinished=reply.end == "length",
+    )
+
+
+def _space_at_end(reply: Reply) -> str:
+    match reply.blocks:
+        case [*_, TextBlock(text=text)]:
+            return text[len(text.rstrip()) :]
+        case [*before, ThinkingBlock()] if any(isinstance(block, TextBlock) for block in before) and not reply.calls:
+            # Words that a thought follows are whole: what comes next does not continue them.
+            return "\n\n"
+        case _:
+            return ""
+
+
+def redacted(entry: Said, redaction: Redaction) -> Said:
+    """Return an entry without secrets: a call that held one is marked.
+
+    A thought that did is not signed any more, and not given back: its provider would refuse it.
+    """
+    return entry.model_copy(
+        update={
+            "text": redaction.text(entry.text),
+            "calls": tuple(_redacted_call(call, redaction) for call in entry.calls),
+            "blocks": tuple(_redacted_block(block, redaction) for block in entry.blocks),
+        }
+    )
+
+
+def _redacted_call(call: Call, redaction: Redaction) -> Call:
+    arguments = redaction.value(call.arguments)
+    held = arguments != call.arguments
+    return call.model_copy(update={"arguments": arguments, "redacted": True}) if held else call
+
+
+def _redacted_block(block: Mapping[str, Any], redaction: Redaction) -> dict[str, Any]:
+    written = dict(redaction.value(block))
+    return {**written, "signature": ""} if "signature" in block and written != block else written
+
+
+def blocks_of(reply: Reply) -> tuple[dict[str, Any], ...]:
+    """Return the blocks of a reply as they are recorded: none where text and then calls say it all."""
+    blocks = _recorded(reply)
+    calls = [block for block in blocks if isinstance(block, CallBlock)]
+    text = _text(blocks)
+    if blocks == [*([TextBlock(text)] if text else []), *calls]:
+        return ()
+    return tuple(_records(blocks))
+
+
+def _recorded(reply: Reply) -> list[Spoken]:
+    blocks = _tidy(reply.blocks)
+    if reply.end != "refused":
+        return blocks
+    words: list[Spoken] = [block for block in blocks if not isinstance(block, CallBlock)]
+    return words if _text(words) else [*words, TextBlock(REFUSED)]
+
+
+def _text(blocks: Iterable[Spoken]) -> str:
+    return "\n\n".join(block.text for block in blocks if isinstance(block, TextBlock))
+
+
+def _records(blocks: Iterable[Spoken]) -> Iterator[dict[str, Any]]:
+    index = 0
+    for block in blocks:
+        match block:
+            case TextBlock(text=text):
+                yield {"type": "text", "text": text}
+            case ThinkingBlock(text=text, signature=signature, sealed=sealed):
+                yield {"type": "thinking", "text": storable(text), "signature": signature, "sealed": sealed}
+            case CallBlock():
+                yield {"type": "call", "index": index}
+                index += 1
+            case unreachable:
+                assert_never(unreachable)
+
+
+def _storable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as a store gives them back, so that a restart changes no byte of the prompt."""
+    text = json.dumps(arguments, ensure_ascii=False)
+    kept = storable(text)
+    return dict(arguments) if kept is text else dict(json.loads(kept))
+
+
+def _usage(reply: Reply) -> dict[str, Any]:
+    usage = reply.usage
+    counts = {
+        "input": usage.input,
+        "output": usage.output,
+        "cache_read": usage.cache_read,
+        "cache_write": usage.cache_write,
+        "model": reply.model,
+    }
+    return counts if reply.cost is None else {**counts, "cost": reply.cost}

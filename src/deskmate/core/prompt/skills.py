@@ -1,0 +1,52 @@
+"""Skills: folders with a `SKILL.md`, whose front matter says what it is for and whose body says how.
+
+Only the line about each stands in the system prompt; the body is read by `Skill` when it is wanted.
+"""
+
+import re
+from dataclasses import dataclass
+
+from deskmate.core.log.names import known_name
+from deskmate.errors import BadInput, BadName
+
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(?P<front>.*?\n)---[ \t]*(?:\r?\n(?P<body>.*))?\Z", re.DOTALL)
+_FIELD = re.compile(r"(?P<key>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*\r?")
+_FOLD = re.compile(r"\r?\n[ \t]+")
+_BLOCK = re.compile(r"[>|][+-]?(?:[ \t]+|\Z)")
+DESCRIPTION_CAP = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """Something an agent can be taught when it needs it. `folder`: where the files it speaks of stand."""
+
+    name: str
+    description: str
+    body: str
+    folder: str
+
+
+def read_skill(text: str, folder: str) -> Skill:
+    """Return the skill a `SKILL.md` describes; raise BadInput, naming what is missing."""
+    found = _FRONT.match(text)
+    if not found:
+        raise BadInput(f"{folder}/SKILL.md has no front matter; begin it with ---, name:, description:, ---")
+    # A value may go on in the lines below it, set in by some space.
+    lines = [_FIELD.fullmatch(line) for line in _FOLD.sub(" ", found["front"]).split("\n")]
+    fields = {line["key"]: _value(line["value"]) for line in lines if line}
+    missing = [key for key in ("name", "description") if not fields.get(key)]
+    if missing:
+        raise BadInput(f"{folder}/SKILL.md says no {' and no '.join(missing)}; add a line for it to the front matter")
+    try:
+        name = known_name(fields["name"], "skill")
+    except BadName as error:
+        raise BadInput(f"{folder}/SKILL.md: {error}") from error
+    return Skill(name, fields["description"][:DESCRIPTION_CAP], (found["body"] or "").strip(), folder)
+
+
+def _value(written: str) -> str:
+    """Return a value without the marks that YAML has around texts."""
+    mark = _BLOCK.match(written)
+    text = written[mark.end() :] if mark else written
+    is_quoted = len(text) > 1 and text[0] in "\"'" and text[0] == text[-1]
+    return text[1:-1] if is_quoted else text

@@ -1,0 +1,184 @@
+"""Briefs: the system prompt, a pure function of what an agent was started with.
+
+`made_of` gathers that once, for the agent's first entry; `brief` writes it out, so that every step has the same bytes,
+after a restart too. The sentences are in `deskmate.texts`: `lead.md`, `teammate.md` and `subagent.md`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from deskmate.core.agent.work_mode import barred_text
+from deskmate.core.log.names import LEAD
+from deskmate.core.policy.tool_table import Kind
+from deskmate.core.prompt.frames import NOTES, unframed
+from deskmate.core.prompt.skills import Skill
+from deskmate.errors import BadInput
+from deskmate.texts import filled
+
+NOTES_CAP = 32 * 1024
+EDITING = frozenset({"bash", "write_file", "edit_file"})
+_READS = "You only read: you have no tools that change files or run commands."
+READ_ONLY: Mapping[Kind, str] = {
+    Kind.LEAD: _READS,
+    Kind.TEAMMATE: f"{_READS} If something must be changed, tell the lead.",
+    Kind.SUBAGENT: f"{_READS} If something must be changed, say so in your answer.",
+}
+
+
+class Environment(BaseModel):
+    """Where an agent works. `attended`: a person is there to answer.
+
+    `branch`: None outside of a git repository, empty where nobody looked. `sandbox`: how far commands are confined,
+    with a `network`, without, or with these hosts; what they may write besides the workspace is `writable`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    workspace: str = "."
+    platform: str = "unknown"
+    shell: str = "unknown"
+    date: str = "unknown"
+    branch: str | None = None
+    attended: bool = True
+    sandbox: str = "none"
+    network: bool | tuple[str, ...] = True
+    writable: tuple[str, ...] = ()
+
+
+class _Makings(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str = LEAD
+    kind: Kind = Kind.LEAD
+    role: str = ""
+    team: str = ""
+    members: dict[str, str] = {}
+    tools: tuple[str, ...] = ()
+    barred: tuple[str, ...] = ()
+    notes: str = ""
+    notes_file: str = "AGENTS.md"
+    skills: dict[str, str] = {}
+    environment: Environment = Environment()
+
+
+def made_of(
+    *,
+    name: str,
+    kind: Kind,
+    team: str,
+    members: Mapping[str, str],
+    tools: Sequence[str],
+    environment: Environment,
+    barred: Sequence[str] = (),
+    role: str = "",
+    notes: str = "",
+    notes_file: str = "AGENTS.md",
+    skills: Iterable[Skill] = (),
+) -> dict[str, Any]:
+    """Return all that a brief is made of, as JSON.
+
+    `members`: the other agents on the team, with their roles. `barred`: tools of which every call is denied.
+    `notes`: what AGENTS.md says; of more than its cap the beginning is kept.
+    """
+    return _Makings(
+        name=name,
+        kind=kind,
+        role=role,
+        team=team,
+        members=dict(members),
+        tools=tuple(tools),
+        barred=tuple(barred),
+        notes=_bounded(notes),
+        notes_file=notes_file,
+        skills={skill.name: skill.description for skill in skills},
+        environment=environment,
+    ).model_dump(mode="json")
+
+
+def _bounded(notes: str) -> str:
+    data = notes.encode(errors="replace")
+    if len(data) <= NOTES_CAP:
+        return notes
+    kept = data[:NOTES_CAP].decode(errors="ignore")
+    return f"{kept}\n(cut here after {NOTES_CAP // 1024} kB. Read the file for the rest.)"
+
+
+def brief(makings: Mapping[str, Any]) -> str:
+    """Return the system prompt of an agent that was started with these makings.
+
+    Raises BadInput where they are not what `made_of` returns.
+    """
+    try:
+        parts = _Makings.model_validate(makings)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BadInput(
+            f"no brief can be made of this: {where}: {first['msg']}; it must be what made_of returns"
+        ) from error
+    only_reads = () if "edit_file" in parts.tools else ("read-only",)
+    return filled(parts.kind, _values(parts), {*parts.tools, *only_reads})
+
+
+def _values(parts: _Makings) -> dict[str, str]:
+    """Return what goes into the places of the texts `lead`, `teammate` and `subagent`."""
+    others = [f"{name} ({_line(role)})" if role else name for name, role in parts.members.items()]
+    return {
+        "name": parts.name,
+        "team": parts.team,
+        "role": f" Your role: {_line(parts.role)}." if parts.role else "",
+        "workspace": _line(parts.environment.workspace),
+        "members": ", ".join(others) or "nobody yet",
+        "skills": "\n".join(f"- {name}: {_line(text)}" for name, text in parts.skills.items()),
+        "environment": "\n".join([_environment(parts.environment), *_limits(parts)]),
+        "notes": _notes(parts),
+    }
+
+
+def _environment(where: Environment) -> str:
+    git = {None: ", no git repository", "": ""}.get(where.branch, f", git branch {where.branch}")
+    person = "The user is here." if where.attended else "Nobody attends this run: decide yourself and ask no questions."
+    facts = f"Environment: {where.platform}, shell {where.shell}{git}. Date: {where.date}. {person}"
+    return _line(" ".join(filter(None, [facts, _confinement(where)])))
+
+
+def _limits(parts: _Makings) -> list[str]:
+    """Return what this agent cannot do for as long as it works, or until it is told otherwise."""
+    reads = not EDITING & set(parts.tools) and "read_file" in parts.tools
+    barred = [tool for tool in parts.barred if tool in parts.tools]
+    return [
+        *([READ_ONLY[parts.kind]] if reads else []),
+        *([barred_text(barred, attended=parts.environment.attended)] if barred else []),
+    ]
+
+
+def _confinement(where: Environment) -> str:
+    if where.sandbox == "none":
+        return ""
+    confined = where.sandbox == "bubblewrap"
+    folder = "a /tmp" if confined else "a $TMPDIR"
+    places = ", ".join(["the workspace", *where.writable])
+    guarded = " Git's settings and hooks cannot be changed." if confined else ""
+    return (
+        f"Commands run in a sandbox: they can write only in {places} and in {folder} that is new for each command, "
+        f"and {_reach(where.network)}.{guarded}"
+    )
+
+
+def _reach(network: bool | tuple[str, ...]) -> str:
+    if isinstance(network, bool):
+        return "have the network" if network else "have no network"
+    return f"can reach only these hosts, through a proxy: {', '.join(network)}"
+
+
+def _notes(parts: _Makings) -> str:
+    notes = unframed(parts.notes).strip()
+    return f'<{NOTES} file="{escape(_line(parts.notes_file))}">\n{notes}\n</{NOTES}>' if notes else ""
+
+
+def _line(text: str) -> str:
+    """Return a text as one line: no line end in it can pose as another part of the brief."""
+    return " ".join(unframed(text).splitlines())

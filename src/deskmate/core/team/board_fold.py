@@ -1,0 +1,189 @@
+"""The fold of the board: what its records make of it.
+
+A record that breaks a rule, is damaged or unknown changes no task and is named; a fold never raises. `claims`
+below has the rules, `tasks` the data; the live board of a running team stands above.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import assert_never
+
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.records import Damaged, Item
+from deskmate.core.team.board_rules import breach, edges_after
+from deskmate.core.team.tasks import (
+    Accepted,
+    Assigned,
+    Board,
+    BoardEvent,
+    Claimed,
+    Completed,
+    Created,
+    Deleted,
+    Edited,
+    Note,
+    Released,
+    Status,
+    Task,
+    blocks,
+    read_event,
+)
+
+NOTES_KEPT = 20
+_WORDS = ("subject", "description", "active_form", "role", "verify")
+
+
+def fold(board: Board, items: Iterable[Item]) -> Board:
+    """Return the board after `items`; the one given stays as it was.
+
+    A part folded first and the rest after it make the same board as all at once.
+    """
+    # Copied once and then changed in place: a copy for each record would cost time quadratic in their number.
+    tasks, working, damaged = dict(board.tasks), dict(board.working), set(board.damaged)
+    board, number = replace(board, tasks=tasks, working=working, damaged=damaged), board.number
+    for item in items:
+        board, changed = _step(board, damaged, item, number)
+        number = item.number
+        for task in changed:
+            _put(tasks, working, task)
+    return replace(board, number=number, damaged=frozenset(damaged))
+
+
+def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
+    before = tasks.get(task.id)
+    if before and before.owner and before.status is Status.IN_PROGRESS:
+        del working[before.owner]
+    if task.owner and task.status is Status.IN_PROGRESS:
+        working[task.owner] = task.id
+    tasks[task.id] = task
+
+
+def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Board, list[Task]]:
+    """Return what one item makes of a board, but for its number, and the tasks it changes; update `damaged`."""
+    number = item.number
+    if isinstance(item, Damaged):
+        if item.kind == "torn":
+            return board, []
+        damaged.add(number)
+        return _keep_clear(board, number, before), []
+    event = read_event(item.body)
+    if isinstance(event, Foreign):
+        return _skip(board, number, event.reason), []
+    if event.cause is not None and event.cause in board.causes:
+        return board, []
+    changed = (
+        []
+        if (why := breach(board, event))
+        else [_signed(task, event, number) for task in _changes(board, event, number)]
+    )
+    if isinstance(event, Created):
+        # Also where it is skipped: its writer, who may have known more, has used that number.
+        board = replace(board, next_id=max(board.next_id, event.task + 1))
+    if isinstance(event, Accepted) and not why:
+        damaged.discard(event.number)
+    return (_skip(board, number, why) if why else _note_cause(board, number, event)), changed
+
+
+def _signed(task: Task, event: BoardEvent, number: int) -> Task:
+    """Return a task that names who changed it last, and in which record."""
+    # That a task which is over lost an edge to a deleted one is no news of it.
+    is_news = task.is_open or (not isinstance(event, Accepted) and event.task == task.id)
+    return replace(task, changed_by=event.by, changed_in=number) if is_news else task
+
+
+def _keep_clear(board: Board, number: int, before: int) -> Board:
+    """Skip the numbers that lost records may have given to tasks."""
+    may_be_tasks = max(1, number - before)
+    return replace(board, next_id=board.next_id + may_be_tasks)
+
+
+def _skip(board: Board, number: int, why: str) -> Board:
+    note = f"record {number} was skipped: {why}"
+    return replace(board, skipped=(*board.skipped, note)[-NOTES_KEPT:])
+
+
+def _note_cause(board: Board, number: int, event: BoardEvent) -> Board:
+    if event.cause is None:
+        return board
+    return replace(board, causes=board.causes.put(event.cause, number))
+
+
+def _changes(board: Board, event: BoardEvent, number: int) -> Iterator[Task]:
+    """Yield each task that an event of this record number, which breaks no rule, changes, as it is after it."""
+    match event:
+        case Created():
+            yield _created(event)
+        case Edited():
+            yield from _edited(board, event, number)
+        case Claimed(task=id, by=by, at=at):
+            yield _given(board.tasks[id], by, at, Status.IN_PROGRESS)
+        case Assigned(task=id, owner=owner, at=at):
+            yield _given(board.tasks[id], owner, at)
+        case Released(task=id, note=note, by=by, at=at):
+            task = _given(board.tasks[id], None, at)
+            yield replace(task, notes=(*task.notes, Note(by, note))) if note else task
+        case Completed(task=id, receipt=receipt, at=at):
+            yield replace(board.tasks[id], status=Status.COMPLETED, receipt=receipt, updated=at)
+        case Deleted(task=id, by=by, at=at):
+            task = replace(board.tasks[id], status=Status.DELETED, blocked_by=frozenset(), updated=at)
+            yield replace(task, deleted_by=by, deleted_in=number)
+            yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
+        case Accepted():
+            return
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _created(event: Created) -> Task:
+    return Task(
+        id=event.task,
+        subject=event.subject,
+        description=event.description,
+        active_form=event.active_form,
+        owner=event.owner,
+        blocked_by=event.blocked_by,
+        role=event.role or None,
+        verify=event.verify or None,
+        created=event.at,
+        updated=event.at,
+        created_by=event.by,
+    )
+
+
+def _edited(board: Board, event: Edited, number: int) -> Iterator[Task]:
+    for id, blocked_by in edges_after(board, event).items():
+        before = board.tasks[id]
+        changed = [] if blocked_by == before.blocked_by else ["blocked_by"]
+        task = _attributed(replace(before, blocked_by=blocked_by, updated=event.at), changed, event.by, number)
+        yield _reworded(task, event, number) if id == event.task else task
+
+
+def _attributed(task: Task, changed: Iterable[str], by: str, number: int) -> Task:
+    """Return a task in which these fields are somebody's from now on."""
+    edits = {**task.edits, **dict.fromkeys(changed, by)}
+    return replace(task, edits=edits, edited_in={**task.edited_in, **dict.fromkeys(changed, number)})
+
+
+def _reworded(task: Task, event: Edited, number: int) -> Task:
+    """Return a task with its new words. The member that changed a field is its author from now on."""
+    after = replace(
+        task,
+        subject=task.subject if event.subject is None else event.subject,
+        description=task.description if event.description is None else event.description,
+        active_form=task.active_form if event.active_form is None else event.active_form,
+        role=task.role if event.role is None else event.role or None,
+        verify=task.verify if event.verify is None else event.verify or None,
+    )
+    # Sending the same text again does not change its author: an edit that changes nothing must not hide who wrote it.
+    changed = [name for name in _WORDS if getattr(after, name) != getattr(task, name)]
+    return _attributed(after, changed, event.by, number)
+
+
+def _given(task: Task, owner: str | None, at: float, status: Status = Status.PENDING) -> Task:
+    """Return a task that has another owner, or none; only a change of owner is a new epoch."""
+    epoch = task.epoch if task.owner == owner else task.epoch + 1
+    return replace(task, status=status, owner=owner, epoch=epoch, updated=at)
+
+
+def _unblocked(task: Task, blocker: int, at: float) -> Task:
+    return replace(task, blocked_by=task.blocked_by - {blocker}, updated=at)

@@ -1,0 +1,109 @@
+"""Handshakes: a request and its one response, all by one table.
+
+An open request is in its asker's memory and survives a restart with it. A response counts if it names an open
+request, is of its kind, and comes from someone who may answer; the first one closes the request, every other is
+ignored.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from deskmate.core.log.facts import Fact
+from deskmate.core.log.names import IN_CHARGE, USER
+from deskmate.core.team.messages import (
+    Envelope,
+    PermissionRequest,
+    PermissionResponse,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+)
+
+
+class Shake(StrEnum):
+    """The three handshakes."""
+
+    SHUTDOWN = "shutdown"
+    PLAN = "plan"
+    PERMISSION = "permission"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one handshake goes. Empty `asked_by`, `answered_by`: any agent, the one that was asked."""
+
+    request: type[Fact]
+    response: type[PlanResponse | ShutdownResponse | PermissionResponse]
+    asked_by: frozenset[str]
+    answered_by: frozenset[str]
+
+
+TABLE: dict[Shake, Row] = {
+    Shake.SHUTDOWN: Row(ShutdownRequest, ShutdownResponse, IN_CHARGE, frozenset()),
+    Shake.PLAN: Row(PlanRequest, PlanResponse, frozenset(), IN_CHARGE),
+    Shake.PERMISSION: Row(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """An open request as its asker remembers it: its id, its kind, and whom it went to."""
+
+    id: str
+    shake: Shake
+    asked: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that this agent was shown and has not answered."""
+
+    id: str
+    planner: str
+    text: str
+
+
+class PlanVerdict(BaseModel):
+    """The answer to a plan that counted: which plan, who answered, and whether it was approved.
+
+    `accept_edits`: from then on the planner may edit files without being asked about it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    request_id: str
+    by: str
+    approve: bool
+    accept_edits: bool = False
+
+
+def plans_among(requests: Iterable[Request]) -> tuple[str, ...]:
+    """Return the ids of the plans among these requests."""
+    return tuple(request.id for request in requests if request.shake is Shake.PLAN)
+
+
+def may_ask(sender: str, message: Fact) -> bool:
+    """Tell whether this sender may make this request."""
+    for row in TABLE.values():
+        if isinstance(message, row.request):
+            return not row.asked_by or sender in row.asked_by
+    return False
+
+
+def answer_flaw(request: Request | None, envelope: Envelope) -> str | None:
+    """Return why a response does not count, or nothing if it does."""
+    message = envelope.message
+    if request is None:
+        id_ = getattr(message, "request_id", "")
+        return f"There is no open request '{id_}'. It was answered, withdrawn or never made."
+    row = TABLE[request.shake]
+    if not isinstance(message, row.response) or message.request_id != request.id:
+        return f"Request '{request.id}' is about {request.shake}. Answer it with {row.response.__name__}."
+    allowed = row.answered_by or {request.asked}
+    if envelope.sender not in allowed:
+        return f"'{envelope.sender}' cannot answer request '{request.id}'. Only {' or '.join(sorted(allowed))} can."
+    return None

@@ -1,0 +1,372 @@
+"""The roster: who is on the team, what each is doing, and what is permitted.
+
+Status is a record here, never mail: seen by every face at once, costing nobody a turn. `runtime.roster` above
+appends what these rules allow; `core.tasks` is its twin for work.
+"""
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.names import IN_CHARGE, USER, confusion, known_name, new_name, same_name
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Json
+from deskmate.core.policy.permissions import Effect, Mode, Rule
+from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.team.caps import CapsSet
+from deskmate.core.team.handshakes import PlanVerdict
+from deskmate.errors import BadInput, BadName
+
+Word = Literal["working", "idle", "waiting", "parked", "left"]
+
+
+def parse_rule(text: str) -> Rule:
+    """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
+    effect, _, rest = text.partition(" ")
+    if effect not in set(Effect):
+        raise BadInput(f"{ascii(text)[:80]} is not a rule. Write allow, ask or deny, then a tool: allow bash(ls *)")
+    return Rule.parse(Effect(effect), rest)
+
+
+def _is_rule(text: str) -> str:
+    parse_rule(text)
+    return text
+
+
+def _is_team(name: str) -> str:
+    return known_name(name, "team")
+
+
+Name = Annotated[str, AfterValidator(known_name)]
+TeamName = Annotated[str, AfterValidator(_is_team)]
+RuleText = Annotated[str, AfterValidator(_is_rule)]
+
+
+class Founded(Fact):
+    """The team began; the lead is its first member. `home`: the team its lead came from."""
+
+    type: Literal["team_founded"] = "team_founded"
+    team: TeamName
+    description: str = ""
+    home: TeamName | None = None
+    at: float
+
+
+class Joined(Fact):
+    """A teammate joined. This record is enough: the supervisor starts every member that has not left.
+
+    `plan`: it hands in a plan first. `mode` is what it may do after that.
+    """
+
+    type: Literal["member_joined"] = "member_joined"
+    name: Name
+    agent_type: AgentType = AgentType.GENERAL
+    role: str = ""
+    prompt: str = ""
+    model: str | None = None
+    mode: Mode | None = None
+    plan: bool | None = None
+    launcher: str = "inline"
+    isolation: str | None = None
+    at: float
+    cause: str | None = None
+
+
+class Working(Fact):
+    """A member began a turn. `plan`: the answer to its plan with which it continues.
+
+    `plans`, here and below: it was spawned to plan first, and no plan of it is approved.
+    """
+
+    type: Literal["member_working"] = "member_working"
+    name: Name
+    plan: PlanVerdict | None = None
+    plans: bool | None = None
+    at: float
+
+
+class Idle(Fact):
+    """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
+
+    `only_words`: nothing was completed and nothing sent, so the words are all there is. `rests_on`: the task it leaves
+    unfinished, with its epoch; what it has in progress beyond that it took since, and works on. `held`:
+    the user interrupted it, and it takes nothing before user or lead writes.
+    """
+
+    type: Literal["member_idle"] = "member_idle"
+    name: Name
+    words: str = ""
+    peers: tuple[str, ...] = ()
+    only_words: bool = False
+    rests_on: tuple[tuple[int, int], ...] | None = None
+    held: bool | None = None
+    plans: bool | None = None
+    heard: int = 0
+    at: float
+
+
+class Waiting(Fact):
+    """A member waits for something outside."""
+
+    type: Literal["member_waiting"] = "member_waiting"
+    name: Name
+    on: Literal["permission", "plan", "retry", "background"]
+    plans: bool | None = None
+    heard: int = 0
+    at: float
+
+
+class Parked(Fact):
+    """A member waits for mail above the number `known` from the lead or the user, or from the `only_user`."""
+
+    type: Literal["member_parked"] = "member_parked"
+    name: Name
+    reason: str
+    plans: bool | None = None
+    heard: int = 0
+    known: int | None = None
+    only_user: bool | None = None
+    at: float
+
+
+class Left(Fact):
+    """A member left for good, having heard that much mail. `agreed`: it was asked to and said yes."""
+
+    type: Literal["member_left"] = "member_left"
+    name: Name
+    reason: str = ""
+    agreed: bool = False
+    heard: int = 0
+    at: float
+
+
+class PolicySet(Fact):
+    """The lead's process or the user changed what is permitted, for the team or for one member.
+
+    `delegate`: whether the lead leaves files and commands to others. `sandbox`: how far commands are confined from now
+    on. `attended`: a process starts to run the lead, and whether a person is there. `caps`: the limits that the user
+    set. They apply until the next such process starts.
+    """
+
+    type: Literal["policy_set"] = "policy_set"
+    by: Name
+    member: Name | None = None
+    mode: Mode | None = None
+    add_rules: tuple[RuleText, ...] = ()
+    remove_rules: tuple[RuleText, ...] = ()
+    attended: bool | None = None
+    delegate: bool | None = None
+    sandbox: str | None = None
+    caps: CapsSet | None = None
+    at: float
+
+
+class Accepted(Fact):
+    """A person accepted that the record of this number is lost."""
+
+    type: Literal["accepted"] = "accepted"
+    by: Name = USER
+    number: int
+    at: float
+
+
+Event = Founded | Joined | Working | Idle | Waiting | Parked | Left | PolicySet | Accepted
+KINDS: tuple[type[Event], ...] = (Founded, Joined, Working, Idle, Waiting, Parked, Left, PolicySet, Accepted)
+read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a member is doing, since when, by which record. `known`, `only_user`: as in `Parked`."""
+
+    word: Word
+    detail: str = ""
+    since: float = 0.0
+    number: int = 0
+    heard: int = 0
+    known: int = 0
+    only_user: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
+
+    `worked_in`: the record by which it last began to work.
+    `reports`: by record, the words of its latest turns that came to nothing else. `verdict`: the answer to its latest
+    plan, which record `verdict_in` tells. `owes_plan`: it was spawned to plan first, and no plan of it is approved.
+    """
+
+    name: str
+    kind: Kind
+    agent_type: AgentType
+    role: str
+    colour: str
+    joined: Joined | None
+    status: Status
+    since: int = 0
+    worked_in: int = 0
+    words: str = ""
+    peers: tuple[str, ...] = ()
+    reports: tuple[tuple[int, str], ...] = ()
+    rests_on: tuple[tuple[int, int], ...] = ()
+    held: bool = False
+    agreed: bool = False
+    verdict: PlanVerdict | None = None
+    verdict_in: int = 0
+    owes_plan: bool = False
+
+    @property
+    def here(self) -> bool:
+        """Whether this member has not left."""
+        return self.status.word != "left"
+
+    @property
+    def takes_any_task(self) -> bool:
+        """Whether it takes free tasks without a role by itself; a lead and read-only members do not."""
+        return self.kind is Kind.TEAMMATE and self.agent_type is AgentType.GENERAL
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted it, and nobody wrote to it since."""
+        return self.held and self.status.word == "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The fold of the roster stream.
+
+    `before_plan`: the mode that held before plan mode, by member and, under an empty name, of the team.
+    """
+
+    team: str = ""
+    description: str = ""
+    home: str | None = None
+    founded: float = 0.0
+    members: Mapping[str, Member] = field(default_factory=dict)
+    mode: Mode = Mode.DEFAULT
+    modes: Mapping[str, Mode] = field(default_factory=dict)
+    before_plan: Mapping[str, Mode] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    attended: bool = False
+    delegate: bool = False
+    sandbox: str = ""
+    caps: CapsSet | None = None
+    number: int = 0
+    causes: Seen[int] = field(default_factory=Seen)
+    damaged: Set[int] = frozenset()
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def away(self) -> str:
+        """The team, where its lead has another for a home; nothing for a home itself."""
+        return self.team if self.home else ""
+
+    @property
+    def teammates(self) -> list[Member]:
+        """Those spawned, in the order they joined, those who left included."""
+        return [member for member in self.members.values() if member.kind is Kind.TEAMMATE]
+
+    def here(self, name: str) -> bool:
+        """Tell whether a message to this name can be heard: an agent that has not left, or the user."""
+        return name == USER or (name in self.members and self.members[name].here)
+
+    def spelled(self, name: str) -> str:
+        """Return a member's name, or the user's, as it is spelled here if only its case differs; any other as it is."""
+        if name in self.members:
+            return name
+        return next((one for one in (*self.members, USER) if same_name(one, name)), name)
+
+    def mode_of(self, name: str) -> Mode:
+        """Return the permission mode of one member, or of the subagent that bears the id of a member's call."""
+        return self.modes.get(name.partition(":")[0], self.mode)
+
+    def plans(self, name: str) -> bool:
+        """Tell whether a member is in plan mode, as far as the roster shows."""
+        member = self.members.get(name)
+        return is_planning(self, name, owes_plan=member is not None and member.owes_plan)
+
+
+def is_planning(roster: Roster, name: str, *, owes_plan: bool) -> bool:
+    """Tell whether an agent is in plan mode: it owes a plan since it was spawned, or its permission mode is plan."""
+    return owes_plan or roster.mode_of(name) is Mode.PLAN
+
+
+def mode_approved(roster: Roster, name: str, verdict: PlanVerdict) -> Mode | None:
+    """Return the mode that the approval of its plan gives a member; None if it has that mode already.
+
+    That is the mode it had before plan mode, or one in which edits are accepted.
+    """
+    had = roster.mode_of(name)
+    mode = had
+    if had is Mode.PLAN:
+        mode = roster.before_plan.get(name) or roster.before_plan.get("") or Mode.DEFAULT
+    if verdict.accept_edits and verdict.by == USER and Mode.ACCEPT_EDITS.wider_than(mode):
+        mode = Mode.ACCEPT_EDITS
+    return None if mode is had else mode
+
+
+EMPTY = Roster()
+
+
+def refusal(roster: Roster, event: Event) -> str | None:
+    """Return why the roster does not allow an event, or nothing if it does."""
+    match event:
+        case Founded():
+            founded = f"Team '{roster.team}' already exists. Continue with it, or choose another name."
+            return founded if roster.team else None
+        case Joined(name=name):
+            return _join_refusal(roster, name)
+        case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
+            return _status_refusal(roster, name)
+        case PolicySet(by=by):
+            return None if by in IN_CHARGE else f"'{by}' cannot change permissions. Ask the lead."
+        case Accepted(by=by, number=number):
+            return _accept_refusal(roster, by, number)
+
+
+def _join_refusal(roster: Roster, name: str) -> str | None:
+    try:
+        new_name(name)
+    except BadName as error:
+        return str(error)
+    if name not in roster.members:
+        return None
+    # Cut, so that a number still fits after the longest of names.
+    others = (f"{name[:56]}-{n}" for n in range(2, 100))
+    free = (other for other in others if other not in roster.members and not confusion(other, roster.members))
+    advice = next((f"Try '{other}'." for other in free), "Choose another.")
+    return f"The name '{name}' was used in this team before, and no name is used twice. {advice}"
+
+
+def _status_refusal(roster: Roster, name: str) -> str | None:
+    if name not in roster.members:
+        return f"'{name}' is not on the roster. Only members have a status."
+    return None if roster.members[name].here else f"'{name}' has left. Nothing more is recorded about it."
+
+
+def _accept_refusal(roster: Roster, by: str, number: int) -> str | None:
+    if by != USER:
+        return f"Only a person can accept the damage at record {number}. Ask the user."
+    return (
+        None
+        if number in roster.damaged
+        else f"Record {number} of the roster is not damaged. There is nothing to accept."
+    )
+
+
+def who_is_here(roster: Roster) -> str:
+    """Return a sentence naming everyone who can be written to."""
+    here = [member.name for member in roster.members.values() if member.here]
+    return f"On the team: {', '.join([*here, USER])}."
+
+
+def recipient_refusal(roster: Roster, name: str) -> str | None:
+    """Return why nobody of this name can be written to, naming who can, or nothing."""
+    if roster.here(name):
+        return None
+    what = "has left" if name in roster.members else "is not on this team"
+    return f"'{name[:80]}' {what}. {who_is_here(roster)}"

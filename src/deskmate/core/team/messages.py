@@ -1,0 +1,252 @@
+"""The kinds of mail, and the envelope they travel in.
+
+One frozen class per kind, told apart by `type`. On disk an envelope and its message are one flat object, so that
+`jq .sender` works. Control comes from these kinds alone, never from the text inside one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from pydantic import StrictBool
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.names import is_call, known_name
+from deskmate.core.log.records import RECORD_CAP, Item, Json, Record, encode
+from deskmate.errors import BadInput, BadName, TooLarge
+
+BODY_CAP = 256 * 1024
+SUMMARY_CAP = 120
+# What mail may take of one entry of a transcript; the rest is for telling what could not be read.
+HEARD_CAP = RECORD_CAP - 32 * 1024
+_ID_CAP = 400
+# Far beyond any clock: what is above it is no time, and too large a number could not be stored again.
+_SECONDS_CAP = 1e12
+# What is the envelope's, never the message's.
+_OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
+
+
+class Plain(Fact):
+    """A message to one member."""
+
+    type: Literal["message"] = "message"
+    content: str
+    summary: str = ""
+
+
+class Broadcast(Fact):
+    """A message to every other agent of the team."""
+
+    type: Literal["broadcast"] = "broadcast"
+    content: str
+    summary: str = ""
+
+
+class PlanRequest(Fact):
+    """A teammate's plan, to be approved before it may do more than read."""
+
+    type: Literal["plan_approval_request"] = "plan_approval_request"
+    request_id: str
+    content: str
+
+
+class PlanResponse(Fact):
+    """The lead's or the user's answer to a plan.
+
+    `accept_edits`: the user approves it, and edits are no longer asked about.
+    """
+
+    type: Literal["plan_approval_response"] = "plan_approval_response"
+    request_id: str
+    approve: StrictBool
+    accept_edits: StrictBool | None = None
+    content: str = ""
+
+
+class ShutdownRequest(Fact):
+    """The lead or the user asks a teammate to leave. `force`: it cannot refuse, only finish what it is at."""
+
+    type: Literal["shutdown_request"] = "shutdown_request"
+    request_id: str
+    content: str = ""
+    force: bool | None = None
+
+
+class ShutdownResponse(Fact):
+    """A teammate agrees to leave, or says why not yet."""
+
+    type: Literal["shutdown_response"] = "shutdown_response"
+    request_id: str
+    approve: StrictBool
+    content: str = ""
+
+
+class PermissionRequest(Fact):
+    """A call that a person must allow: exactly this tool with exactly these arguments.
+
+    `rule`: what would allow all calls like it from now on, where a rule could.
+    """
+
+    type: Literal["permission_request"] = "permission_request"
+    request_id: str
+    tool: str
+    arguments: dict[str, Any]
+    reason: str = ""
+    rule: str | None = None
+
+
+class PermissionResponse(Fact):
+    """A person's word on one call."""
+
+    type: Literal["permission_response"] = "permission_response"
+    request_id: str
+    approve: StrictBool
+    content: str = ""
+
+
+class Interrupt(Fact):
+    """The user cuts what runs."""
+
+    type: Literal["interrupt"] = "interrupt"
+    content: str = ""
+
+
+class Undeliverable(Fact):
+    """Mail that comes back, whole: its recipient left before hearing it."""
+
+    type: Literal["undeliverable"] = "undeliverable"
+    reason: str
+    original: dict[str, Any]
+
+
+Message: TypeAlias = (
+    Plain
+    | Broadcast
+    | PlanRequest
+    | PlanResponse
+    | ShutdownRequest
+    | ShutdownResponse
+    | PermissionRequest
+    | PermissionResponse
+    | Interrupt
+    | Undeliverable
+)
+KINDS: tuple[type[Message], ...] = (
+    Plain,
+    Broadcast,
+    PlanRequest,
+    PlanResponse,
+    ShutdownRequest,
+    ShutdownResponse,
+    PermissionRequest,
+    PermissionResponse,
+    Interrupt,
+    Undeliverable,
+)
+_read_message: Callable[[Json], Message | Foreign] = reader(*KINDS)
+
+
+def wakes(message: Message) -> bool:
+    """Tell whether hearing this alone starts a turn of an idle agent.
+
+    A shutdown request does only where a model must answer it; `decide` knows when.
+    """
+    match message:
+        case Plain() | Broadcast() | PlanRequest() | PlanResponse() | Undeliverable():
+            return True
+        case ShutdownResponse(approve=approve):
+            return not approve
+        case _:
+            return False
+
+
+def calls_for_action(message: Message) -> bool:
+    """Tell whether who hears this has something to do. Of the rest the roster does not say when it was heard."""
+    return wakes(message) or isinstance(message, ShutdownRequest)
+
+
+def bounces(message: Message) -> bool:
+    """Tell whether this comes back from a member that left: all but what lost its point with the leaving."""
+    return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A message with its id, sender, recipient and time. The runtime sets the sender. A model cannot choose it."""
+
+    id: str
+    sender: str
+    recipient: str
+    timestamp: float
+    message: Message
+
+    def body(self) -> dict[str, Any]:
+        """Return the envelope as the flat body of a record. No field of the message can replace one of the envelope."""
+        fields = {key: value for key, value in self.message.body().items() if key not in _OUTSIDE}
+        head = {"type": fields.pop("type"), "sender": self.sender, "recipient": self.recipient}
+        return {**head, **fields, "timestamp": self.timestamp, "id": self.id}
+
+
+def read_envelope(body: Json) -> Envelope | Foreign:
+    """Return the envelope in a record of mail; Foreign where it has none that this version understands."""
+    message = _read_message({key: value for key, value in body.items() if key not in _OUTSIDE})
+    if isinstance(message, Foreign):
+        return Foreign(body, message.reason)
+    id_, sender, recipient, timestamp = (body.get(key) for key in ("id", "sender", "recipient", "timestamp"))
+    if not isinstance(id_, str) or not 0 < len(id_) <= _ID_CAP:
+        return Foreign(body, f"an envelope without an id of 1 to {_ID_CAP} characters")
+    if not isinstance(sender, str):
+        return Foreign(body, "an envelope without a sender")
+    if not isinstance(recipient, str):
+        return Foreign(body, "an envelope without a recipient")
+    if not isinstance(timestamp, int | float) or isinstance(timestamp, bool) or not abs(timestamp) <= _SECONDS_CAP:
+        return Foreign(body, "an envelope without a timestamp")
+    try:
+        return Envelope(id_, _party(sender), _party(recipient), float(timestamp), message)
+    except BadName as error:
+        return Foreign(body, str(error))
+
+
+def _party(name: str) -> str:
+    """Return who wrote or is written to: a member, or a subagent under the id of the call that sent it."""
+    return name if is_call(name) else known_name(name)
+
+
+def envelope_in(item: Item) -> Envelope | None:
+    """Return the envelope in an item of mail, if it holds one."""
+    envelope = read_envelope(item.body) if isinstance(item, Record) else None
+    return envelope if isinstance(envelope, Envelope) else None
+
+
+def read_hearable(body: Json) -> tuple[Envelope, int]:
+    """Return the envelope in a record of mail and how many bytes of an entry it takes.
+
+    Raises BadInput, saying why, where no member could ever hear it.
+    """
+    envelope = read_envelope(body)
+    if isinstance(envelope, Foreign):
+        raise BadInput(envelope.reason)
+    size = len(encode({"mail": [envelope.body()], "run": "-", "ord": 0}))
+    if size > HEARD_CAP:
+        raise TooLarge(f"a message of {size} bytes, above the cap")
+    return envelope, size
+
+
+def check_size(envelope: Envelope) -> None:
+    """Raise TooLarge where an envelope is above the cap of one message."""
+    try:
+        size = len(encode({**envelope.body(), "run": "-", "ord": 0}))
+    except TooLarge as error:
+        raise TooLarge(
+            f"A message has at most {BODY_CAP} bytes. Write the text to a file and send its path."
+        ) from error
+    if size > BODY_CAP:
+        raise TooLarge(
+            f"This message has {size} bytes, and at most {BODY_CAP} fit. Write the text to a file and send its path."
+        )
+
+
+def summarise(content: str, summary: str = "") -> str:
+    """Return one line that previews a message: the given summary, else its first words."""
+    text = " ".join((summary.strip() or content.strip()).split())
+    return text if len(text) <= SUMMARY_CAP else text[: SUMMARY_CAP - 1].rstrip() + "…"

@@ -1,0 +1,157 @@
+"""Questions: what waits for a person's word, told from the streams alone.
+
+A member asks by mail: the user for a permission, the lead or the user for a word on a plan. A question is open until
+its answer is in the asker's mailbox, or its call began or ended without one. `runtime.questions` above reads streams.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from deskmate.core.agent.entries import Began, Did, Noticed, read_entry
+from deskmate.core.log.names import IN_CHARGE, USER, log
+from deskmate.core.log.records import Item, Record
+from deskmate.core.team.handshakes import Shake
+from deskmate.core.team.members import Roster
+from deskmate.core.team.messages import (
+    Envelope,
+    PermissionRequest,
+    PermissionResponse,
+    PlanRequest,
+    PlanResponse,
+    envelope_in,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a member wants to know: whether it may make exactly this call, or do what its plan says.
+
+    `member`: the asker, a subagent under the id of the call that sent it. `rule`: what would allow all calls like it.
+    """
+
+    id: str
+    member: str
+    at: float
+    shake: Shake
+    tool: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    plan: str = ""
+    rule: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from all others, also from one of the same id in another team of the lead."""
+        return self.id, str(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """The fold of what was asked and answered. `asked`: by id, without what is known to be over.
+
+    The rest are ids: `answered` of questions, `began` and `ended` of calls that run and that have a result.
+    """
+
+    asked: Mapping[str, Question] = field(default_factory=dict)
+    answered: frozenset[str] = frozenset()
+    began: frozenset[str] = frozenset()
+    ended: frozenset[str] = frozenset()
+
+    def open(self, roster: Roster) -> tuple[Question, ...]:
+        """Return what waits for a word, in the order it was asked. Who left waits for nothing."""
+        return tuple(one for one in self.asked.values() if _asks(roster, one))
+
+
+EMPTY = Questions()
+
+
+def _asks(roster: Roster, question: Question) -> bool:
+    """Tell whether the asker is here; one of the same name in a team before this one is not."""
+    member = roster.members.get(question.member.partition(":")[0])
+    return member is not None and member.here and (member.joined is None or member.joined.at <= question.at)
+
+
+def read_mail(questions: Questions, roster: Roster, items: Iterable[Item]) -> Questions:
+    """Return the questions after these items of a mailbox: what was asked of its owner, and what it was answered."""
+    asked, answered = dict(questions.asked), set(questions.answered)
+    for envelope in filter(None, map(envelope_in, items)):
+        if question := _question(envelope):
+            # One who comes back after a crash asks again under the same id; and so does its namesake in another team.
+            if question.id not in asked or not _asks(roster, asked[question.id]):
+                asked = {id_: one for id_, one in asked.items() if id_ != question.id and not _replaces(question, one)}
+                asked[question.id] = question
+        elif id_ := answered_id(envelope):
+            answered.add(id_)
+    return _pruned(replace(questions, asked=asked, answered=frozenset(answered)))
+
+
+def _replaces(question: Question, older: Question) -> bool:
+    """Tell whether this is a newer plan of the member that asked the other."""
+    return question.shake is older.shake is Shake.PLAN and question.member == older.member
+
+
+def _pruned(questions: Questions) -> Questions:
+    asked = {id_: one for id_, one in questions.asked.items() if not _is_over(questions, one)}
+    return replace(questions, asked=asked)
+
+
+def _is_over(questions: Questions, question: Question) -> bool:
+    if question.id in questions.answered or question.member in questions.ended:
+        return True
+    # A plan is open also when the call that handed it in has its result.
+    is_plan = question.shake is Shake.PLAN
+    return not is_plan and (question.id in questions.began or question.id in questions.ended)
+
+
+def _question(envelope: Envelope) -> Question | None:
+    sender, at = envelope.sender, envelope.timestamp
+    match envelope.message:
+        case PermissionRequest(request_id=id_, tool=tool, arguments=arguments, reason=reason, rule=rule) if (
+            envelope.recipient == USER
+        ):
+            return Question(id_, sender, at, Shake.PERMISSION, tool, arguments, reason, rule=rule)
+        case PlanRequest(request_id=id_, content=plan):
+            return Question(id_, sender, at, Shake.PLAN, plan=plan)
+    return None
+
+
+def answered_id(envelope: Envelope) -> str | None:
+    """Return the id of the question that a message answers, None if it answers none or its sender may not."""
+    match envelope.message:
+        case PermissionResponse(request_id=id_) if envelope.sender == USER:
+            return id_
+        case PlanResponse(request_id=id_) if envelope.sender in IN_CHARGE:
+            return id_
+    return None
+
+
+def read_log(questions: Questions, items: Iterable[Item]) -> Questions:
+    """Return the questions after these items of the transcript of an asker, or of who sent it."""
+    answered, began, ended = set(questions.answered), set(questions.began), set(questions.ended)
+    for item in items:
+        entry = read_entry(item.body) if isinstance(item, Record) else None
+        if isinstance(entry, Began):
+            began.update(entry.calls)
+        elif isinstance(entry, Did):
+            ended.add(entry.call)
+        elif isinstance(entry, Noticed):
+            answered.update(entry.closed or ())
+    return _pruned(replace(questions, answered=frozenset(answered), began=frozenset(began), ended=frozenset(ended)))
+
+
+def journals(question: Question) -> dict[str, int]:
+    """Return the transcripts that tell what became of a question, and the record behind which to look.
+
+    Those are the asker's and, for a subagent, that of who sent it.
+    """
+    asker = question.member
+    sender = asker.partition(":")[0]
+    told = {log(asker): _said(question.id, asker)}
+    return told if sender == asker else {**told, log(sender): _said(asker, sender)}
+
+
+def _said(call: str, caller: str) -> int:
+    """Return the number that a call's id holds, of the record it was said in; 0 where it holds none."""
+    number = call.removeprefix(f"{caller}:").partition(".")[0]
+    return int(number) if number.isdecimal() and number.isascii() else 0

@@ -1,0 +1,152 @@
+"""The fold of the roster: what its records make of it.
+
+A record that breaks a rule, is damaged or unknown changes nothing and is noted; a fold never raises. `members` below
+has the rules and the values.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from deskmate.core.log.facts import Foreign
+from deskmate.core.log.names import LEAD
+from deskmate.core.log.records import Damaged, Item
+from deskmate.core.policy.permissions import Mode, Rule
+from deskmate.core.policy.tool_table import AgentType, Kind, colour_of
+from deskmate.core.team.members import (
+    Accepted,
+    Event,
+    Founded,
+    Idle,
+    Joined,
+    Left,
+    Member,
+    Parked,
+    PolicySet,
+    Roster,
+    Status,
+    Waiting,
+    Working,
+    parse_rule,
+    read_event,
+    refusal,
+)
+
+_NOTES, _REPORTS = 20, 10
+
+
+def fold(roster: Roster, items: Iterable[Item]) -> Roster:
+    """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
+    draft = _Draft(dict(roster.members), dict(roster.modes), dict.fromkeys(roster.rules), set(roster.damaged))
+    roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
+    for item in items:
+        if isinstance(item, Damaged):
+            if item.kind == "lost":
+                draft.damaged.add(item.number)
+            roster = replace(roster, number=item.number)
+            continue
+        event = read_event(item.body)
+        why = event.reason if isinstance(event, Foreign) else _held(roster, event) or refusal(roster, event)
+        if why or isinstance(event, Foreign):
+            notes = (*roster.skipped, f"record {item.number}: {why}")[-_NOTES:]
+            roster = replace(roster, number=item.number, skipped=notes)
+        else:
+            roster = replace(_apply(roster, draft, event, item.number), number=item.number)
+    return replace(roster, rules=tuple(draft.rules), damaged=frozenset(draft.damaged))
+
+
+class _Draft(NamedTuple):
+    """The parts of a roster that grow. A fold changes them in place: no record costs a copy of all before it."""
+
+    members: dict[str, Member]
+    modes: dict[str, Mode]
+    rules: dict[Rule, None]
+    damaged: set[int]
+
+
+def _held(roster: Roster, event: Event) -> str | None:
+    return f"a repeat of {event.cause}" if isinstance(event, Joined) and event.cause in roster.causes else None
+
+
+def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
+    match event:
+        case Founded(team=team, description=description, home=home, at=at):
+            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, Status("idle", since=at, number=number))
+            # Members that joined earlier are kept: the record of the first founding may be lost.
+            others = dict(draft.members)
+            draft.members.clear()
+            draft.members.update({LEAD: lead, **others})
+            return replace(roster, team=team, description=description, home=home, founded=at)
+        case Joined():
+            return _join(roster, draft, event, number)
+        case PolicySet():
+            return _permit(roster, draft, event)
+        case Accepted(number=accepted):
+            draft.damaged.discard(accepted)
+            return roster
+        case _:
+            draft.members[event.name] = _with_status(draft.members[event.name], event, number)
+            return roster
+
+
+def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
+    draft.members[event.name] = Member(
+        name=event.name,
+        kind=Kind.TEAMMATE,
+        agent_type=event.agent_type,
+        role=event.role,
+        colour=colour_of(len(draft.members) - (LEAD in draft.members)),
+        joined=event,
+        status=Status("working", since=event.at, number=number),
+        since=number,
+        worked_in=number,
+        owes_plan=bool(event.plan),
+    )
+    if event.mode:
+        draft.modes[event.name] = event.mode
+    return replace(roster, causes=roster.causes.put(event.cause, number)) if event.cause else roster
+
+
+def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
+    if not isinstance(event, Left):
+        member = replace(member, owes_plan=bool(event.plans))
+    match event:
+        case Working(at=at, plan=verdict):
+            status = Status("working", "", at, number, member.status.heard)
+            member = replace(member, status=status, worked_in=number)
+            is_news = verdict is not None and verdict != member.verdict
+            return replace(member, verdict=verdict, verdict_in=number) if is_news else member
+        case Idle(at=at, heard=heard, words=words, peers=peers):
+            status = Status("idle", "", at, number, heard)
+            reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports
+            rests_on, held = event.rests_on or (), bool(event.held)
+            return replace(
+                member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on, held=held
+            )
+        case Waiting(at=at, heard=heard, on=on):
+            return replace(member, status=Status("waiting", on, at, number, heard))
+        case Parked(at=at, heard=heard, reason=reason):
+            status = Status("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
+            return replace(member, status=status)
+        case Left(at=at, heard=heard, reason=reason):
+            status = Status("left", reason, at, number, heard)
+            return replace(member, status=status, agreed=event.agreed)
+
+
+def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
+    for rule in map(parse_rule, event.remove_rules):
+        draft.rules.pop(rule, None)
+    draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))
+    said: dict[str, Any] = {"attended": event.attended, "delegate": event.delegate, "sandbox": event.sandbox}
+    roster = replace(roster, **{name: value for name, value in said.items() if value is not None})
+    if event.attended is not None:
+        roster = replace(roster, caps=event.caps)
+    elif event.caps is not None:
+        roster = replace(roster, caps=roster.caps.then(event.caps) if roster.caps else event.caps)
+    had = roster.mode_of(event.member) if event.member else roster.mode
+    if event.mode is Mode.PLAN and had is not Mode.PLAN:
+        roster = replace(roster, before_plan={**roster.before_plan, event.member or "": had})
+    if event.mode and event.member:
+        draft.modes[event.member] = event.mode
+        return roster
+    return replace(roster, mode=event.mode) if event.mode else roster

@@ -1,0 +1,185 @@
+"""Spending: what the model calls of a team came to, and the caps on it.
+
+One record per model call in the stream `spend`. The caps are checked before each call, by the fold of all that every
+process has spent; `runtime.purse` above appends and reads.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.names import LEAD
+from deskmate.core.log.records import Item, Json, Record
+from deskmate.core.prompt.prompts import Reply, Usage
+from deskmate.core.team.caps import Caps, Cost, Count
+
+
+class Spent(Fact):
+    """One model call was paid for. `cost`: in US dollars, none where the price is not known."""
+
+    type: Literal["spent"] = "spent"
+    member: str
+    model: str
+    input: Count = 0
+    output: Count = 0
+    cache_read: Count = 0
+    cache_write: Count = 0
+    cost: Cost | None = None
+    at: float
+
+    @classmethod
+    def of(cls, member: str, reply: Reply, at: float) -> "Spent":
+        """Return what a reply came to."""
+        used = reply.usage
+        return cls(
+            member=member,
+            model=reply.model,
+            input=used.input,
+            output=used.output,
+            cache_read=used.cache_read,
+            cache_write=used.cache_write,
+            cost=reply.cost,
+            at=at,
+        )
+
+
+# What every word on a cap that is reached begins with.
+OVER = "budget: "
+KINDS: tuple[type[Spent], ...] = (Spent,)
+read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What some calls came to. `unpriced`: calls whose price is not known, so that `cost` is a part only."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, in and out, wherever they were read from."""
+        return self.usage.prompt + self.usage.output
+
+    def plus(self, spent: Spent) -> "Sum":
+        """Return the sum with one call more."""
+        used = self.usage
+        return Sum(
+            calls=self.calls + 1,
+            usage=Usage(
+                used.input + spent.input,
+                used.output + spent.output,
+                used.cache_read + spent.cache_read,
+                used.cache_write + spent.cache_write,
+            ),
+            cost=self.cost + (spent.cost or 0.0),
+            unpriced=self.unpriced + (spent.cost is None),
+        )
+
+    def added(self, other: "Sum") -> "Sum":
+        """Return what both came to."""
+        return self.minus(Sum().minus(other))
+
+    def minus(self, before: "Sum") -> "Sum":
+        """Return what came on top of an earlier sum."""
+        now, then = self.usage, before.usage
+        return Sum(
+            calls=self.calls - before.calls,
+            usage=Usage(
+                now.input - then.input,
+                now.output - then.output,
+                now.cache_read - then.cache_read,
+                now.cache_write - then.cache_write,
+            ),
+            cost=self.cost - before.cost,
+            unpriced=self.unpriced - before.unpriced,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The fold of the stream: what the team spent, and each of its members."""
+
+    team: Sum = field(default_factory=Sum)
+    members: Mapping[str, Sum] = field(default_factory=dict)
+    number: int = 0
+
+
+EMPTY = Spending()
+
+
+def fold(spending: Spending, items: Iterable[Item]) -> Spending:
+    """Return what was spent after these items. What cannot be read counts nothing."""
+    team, members, number = spending.team, dict(spending.members), spending.number
+    for item in items:
+        number = item.number
+        spent = read_spent(item.body) if isinstance(item, Record) else None
+        if isinstance(spent, Spent):
+            team = team.plus(spent)
+            members[spent.member] = members.get(spent.member, Sum()).plus(spent)
+    return Spending(team, members, number)
+
+
+def together(spending: Spending, elsewhere: Spending) -> Spending:
+    """Return what a team spent and what its lead's other teams did: whoever else is a member there is another one."""
+    if not elsewhere.team.calls:
+        return spending
+    members = dict(spending.members)
+    for name, total in elsewhere.members.items():
+        if name.partition(":")[0] == LEAD:
+            members[name] = members.get(name, Sum()).added(total)
+    return replace(spending, team=spending.team.added(elsewhere.team), members=members)
+
+
+def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> str | None:
+    """Return which cap is reached by a member, so many steps into its turn, and name it.
+
+    What raises it depends on where that is read, so faces say it. A subagent has the id of a call and counts to the
+    member that made it. `seconds`: how long this process has run.
+    """
+    return next((f"{OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
+
+
+def _reached(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> Iterator[str]:
+    team = spending.team
+    if caps.cost is not None and team.cost >= caps.cost:
+        yield f"{_dollars(team.cost)} of {_dollars(caps.cost)} is spent (--max-cost)"
+    if caps.tokens is not None and team.tokens >= caps.tokens:
+        yield f"{team.tokens:,} of {caps.tokens:,} tokens are used (--max-tokens)"
+    if caps.seconds is not None and seconds >= caps.seconds:
+        yield f"the {caps.seconds:g} s of this run have passed (--max-time)"
+    if caps.member_cost is not None or caps.member_tokens is not None:
+        yield from _reached_alone(caps, spending, member.partition(":")[0])
+    if steps >= caps.steps:
+        yield f"{steps} {'step' if steps == 1 else 'steps'} in one turn (--max-steps)"
+
+
+def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]:
+    own = [total for name, total in spending.members.items() if name.partition(":")[0] == member]
+    cost, tokens = sum(total.cost for total in own), sum(total.tokens for total in own)
+    if caps.member_cost is not None and cost >= caps.member_cost:
+        spent = f"'{member}' has spent {_dollars(cost)} of its {_dollars(caps.member_cost)}"
+        yield f"{spent} (max_member_cost)"
+    if caps.member_tokens is not None and tokens >= caps.member_tokens:
+        used = f"'{member}' has used {tokens:,} of its {caps.member_tokens:,} tokens"
+        yield f"{used} (max_member_tokens)"
+
+
+def crowded(caps: Caps, teammates: int) -> str | None:
+    """Return why nobody may join so many teammates that have not left, in words for whoever wants it, or nothing."""
+    if caps.members is None or teammates < caps.members:
+        return None
+    if not teammates:
+        return "budget: --max-members allows no teammates. Do the work yourself, or use subagents."
+    here = f"{teammates} {'teammate is' if teammates == 1 else 'teammates are'} here"
+    return (
+        f"budget: {here}, and --max-members allows no more. "
+        "Give the work to somebody on the team, or shut down a teammate whose work is done."
+    )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 0.01 else f"${amount:.6f}"

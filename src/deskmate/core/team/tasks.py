@@ -1,0 +1,397 @@
+"""Tasks: what the board holds, what can happen to it, and what can be asked of it.
+
+A board is a value: the fold of the records of one stream. Nothing here changes one: `claims` above says what
+is allowed, `boards` above that folds what happened. Below stand facts, names and records.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
+
+from deskmate.core.log.facts import Fact, Foreign, reader
+from deskmate.core.log.names import known_name
+from deskmate.core.log.persistent_map import Seen
+from deskmate.core.log.records import Json
+from deskmate.errors import BadInput
+
+_ID = re.compile(r"#?([1-9][0-9]{0,15})")
+# What in a subject could be read as the owner or the blockers that stand behind it in a line.
+_OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
+_BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
+# What separates the words of a role.
+_SPACING = re.compile(r"[\s_\u2010-\u2015-]+")
+_LINE_SHOWN = 120
+_WORDS_SHOWN = 10
+
+
+class Status(StrEnum):
+    """How far a task is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    DELETED = "deleted"
+
+
+class Revision(NamedTuple):
+    """The commit that a folder is at. `clean`: whether all in it is committed; None if that cannot be told."""
+
+    commit: str
+    clean: bool | None
+
+
+class Receipt(BaseModel):
+    """How the command that verifies a task ended, where it ran, and at which commit.
+
+    `clean`: whether all was committed before it ran. Neither is there if it could not be told.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
+
+    command: str
+    workspace: str
+    commit: str | None = None
+    clean: bool | None = None
+    exit: int
+    output: str
+
+    @model_serializer(mode="wrap")
+    def _without_unknown(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave out what could not be told, as receipts did before they could tell it."""
+        fields: dict[str, object] = write(self)
+        return {name: value for name, value in fields.items() if name != "clean" or value is not None}
+
+
+class Note(NamedTuple):
+    """What a member said about a task when it gave it back."""
+
+    by: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One piece of work. `epoch` counts its changes of owner; times are for people.
+
+    `edits` names who last changed each field, `blocked_by` included, after the task was created, and `edited_in` the
+    record of that. `changed_by` and `changed_in` tell who changed anything about it last, and in which record; tasks
+    that differ only in these are equal. `deleted_by` says who deleted it, in record `deleted_in`.
+    """
+
+    id: int
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    status: Status = Status.PENDING
+    owner: str | None = None
+    epoch: int = 0
+    blocked_by: frozenset[int] = frozenset()
+    role: str | None = None
+    verify: str | None = None
+    created: float = 0.0
+    updated: float = 0.0
+    notes: tuple[Note, ...] = ()
+    receipt: Receipt | None = None
+    created_by: str = ""
+    edits: Mapping[str, str] = field(default_factory=dict)
+    edited_in: Mapping[str, int] = field(default_factory=dict, compare=False)
+    changed_by: str = field(default="", compare=False)
+    changed_in: int = field(default=0, compare=False)
+    deleted_by: str = ""
+    deleted_in: int = 0
+
+    @property
+    def editors(self) -> tuple[str, ...]:
+        """Everybody but its creator whose words the task holds now, or who made it wait for other tasks."""
+        return tuple(dict.fromkeys(name for name in self.edits.values() if name != self.created_by))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is still something to do."""
+        return self.status in (Status.PENDING, Status.IN_PROGRESS)
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """All tasks of a team as of record `number`, deleted ones included, lowest number first.
+
+    working   member → the task it has in progress
+    next_id   the number of the next task: no record can have used it, a lost one neither
+    causes    cause → number of the record that was its first effect
+    damaged   numbers of lost records that nobody has accepted
+    skipped   the last few records that changed nothing, and why
+    """
+
+    tasks: Mapping[int, Task] = field(default_factory=dict)
+    working: Mapping[str, int] = field(default_factory=dict)
+    number: int = 0
+    next_id: int = 1
+    causes: Seen[int] = field(default_factory=Seen)
+    damaged: Set[int] = frozenset()
+    skipped: tuple[str, ...] = ()
+
+
+EMPTY = Board()
+
+
+# -- what can happen ------------------------------------------------------------------------------
+
+
+def _member(name: str) -> str:
+    return known_name(name)
+
+
+Member = Annotated[str, AfterValidator(_member)]
+TaskId = Annotated[int, Field(strict=True, ge=1)]
+TaskIds = Annotated[frozenset[TaskId], PlainSerializer(sorted, return_type=list[int])]
+# The epoch the writer saw: whoever writes with an older one has lost the task since.
+Epoch = Annotated[int, Field(strict=True, ge=0)]
+
+
+class Event(Fact):
+    """Something that happened to the board. `cause` is the id of the call that wanted it."""
+
+    by: Member
+    at: float = Field(allow_inf_nan=False)
+    cause: str | None = None
+
+
+class Created(Event):
+    """A task was put on the board; with an owner, it waits for that member."""
+
+    type: Literal["task_created"] = "task_created"
+    task: TaskId
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    blocked_by: TaskIds = frozenset()
+    owner: Member | None = None
+    role: str | None = None
+    verify: str | None = None
+
+
+class Edited(Event):
+    """What is given was changed; an empty role or verify takes the old one away."""
+
+    type: Literal["task_edited"] = "task_edited"
+    task: TaskId
+    subject: str | None = None
+    description: str | None = None
+    active_form: str | None = None
+    role: str | None = None
+    verify: str | None = None
+    add_blocked_by: TaskIds = frozenset()
+    remove_blocked_by: TaskIds = frozenset()
+    add_blocks: TaskIds = frozenset()
+
+
+class Claimed(Event):
+    """`by` took the task and began."""
+
+    type: Literal["task_claimed"] = "task_claimed"
+    task: TaskId
+    epoch: Epoch
+
+
+class Assigned(Event):
+    """The task was put in `owner`'s queue, whoever had it before."""
+
+    type: Literal["task_assigned"] = "task_assigned"
+    task: TaskId
+    owner: Member
+    epoch: Epoch
+
+
+class Released(Event):
+    """The task went back to the board, with a note of how far it was."""
+
+    type: Literal["task_released"] = "task_released"
+    task: TaskId
+    epoch: Epoch
+    note: str = ""
+
+
+class Completed(Event):
+    """The task was done; the receipt shows it where the task has a command to verify it."""
+
+    type: Literal["task_completed"] = "task_completed"
+    task: TaskId
+    epoch: Epoch
+    receipt: Receipt | None = None
+
+
+class Deleted(Event):
+    """The task was dropped, and with it every edge to and from it."""
+
+    type: Literal["task_deleted"] = "task_deleted"
+    task: TaskId
+
+
+class Accepted(Event):
+    """A person looked at the damage at record `number` and wants to go on without it."""
+
+    type: Literal["accepted"] = "accepted"
+    number: int = Field(strict=True, ge=1)
+
+
+BoardEvent: TypeAlias = Created | Edited | Claimed | Assigned | Released | Completed | Deleted | Accepted
+
+KINDS: tuple[type[BoardEvent], ...] = (
+    Created,
+    Edited,
+    Claimed,
+    Assigned,
+    Released,
+    Completed,
+    Deleted,
+    Accepted,
+)
+read_event: Callable[[Json], BoardEvent | Foreign] = reader(*KINDS)
+
+
+# -- what can be asked ----------------------------------------------------------------------------
+
+
+def parse_id(text: str | int) -> int:
+    """Return the number of a task written as 3, "3" or "#3"; raise BadInput for anything else."""
+    if isinstance(text, str) and (found := _ID.fullmatch(text)):
+        return int(found[1])
+    if type(text) is int and text > 0:
+        return text
+    raise BadInput(f'{ascii(text)[:80]} is not a task number: write 3, "3" or "#3"')
+
+
+def blockers(board: Board, task: Task) -> list[int]:
+    """Return what an open task still waits for, lowest first; nothing holds up a task that is over."""
+    if not (task.blocked_by and task.is_open):
+        return []
+    return sorted(id for id in task.blocked_by if board.tasks[id].status is not Status.COMPLETED)
+
+
+def is_blocked(board: Board, task: Task) -> bool:
+    """Tell whether a task still waits for another."""
+    return bool(blockers(board, task))
+
+
+def blocks(board: Board, id: int) -> frozenset[int]:
+    """Return the tasks that name this one as a blocker."""
+    return frozenset(task.id for task in board.tasks.values() if id in task.blocked_by)
+
+
+def freed_by(board: Board, id: int) -> list[Task]:
+    """Return the tasks that wait for this one alone: its end lets them go on. Ask before it ends."""
+    return [task for task in board.tasks.values() if id in task.blocked_by and blockers(board, task) == [id]]
+
+
+@lru_cache(maxsize=4096)
+def role_key(role: str) -> str:
+    """Return a role as it is compared: without regard to case, width, and how its words are separated."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", role).casefold())
+    return _SPACING.sub(" ", folded).strip()
+
+
+def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
+    """Tell whether the task is for this member. A read-only member takes only tasks whose role names it."""
+    if task.role is None or not role_key(task.role):
+        return not reads_only
+    # A member that reserves a task for itself does not give it to everyone whose role is the same word.
+    if task.role == task.created_by:
+        return name == task.created_by
+    return role_key(task.role) in (role_key(name), role_key(role or ""))
+
+
+def claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
+    """Return the free tasks a member may begin, lowest number first; none while damage stops claims."""
+    return [task for task in _ready(board, None) if fits(task, name=name, role=role, reads_only=reads_only)]
+
+
+def next_claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> Task | None:
+    """Return the first of what is claimable, without looking at the rest."""
+    ready = _ready(board, None)
+    return next((task for task in ready if fits(task, name=name, role=role, reads_only=reads_only)), None)
+
+
+def assigned(board: Board, name: str) -> list[Task]:
+    """Return what a member may begin of its queue, lowest number first; none while damage stops claims."""
+    return list(_ready(board, name))
+
+
+def in_progress_of(board: Board, name: str) -> list[Task]:
+    """Return the task a member works on, one at most."""
+    return [board.tasks[board.working[name]]] if name in board.working else []
+
+
+def _ready(board: Board, owner: str | None) -> Iterator[Task]:
+    for task in () if board.damaged else board.tasks.values():
+        if task.status is Status.PENDING and task.owner == owner and not is_blocked(board, task):
+            yield task
+
+
+# -- how it is written ----------------------------------------------------------------------------
+
+
+def line(board: Board, task: Task) -> str:
+    """Return a task as one line: `#3 [pending, role "tester"] subject (blocked by #1) @owner`.
+
+    No subject can pose as one of these parts.
+    """
+    subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
+    return f"#{task.id} {_state(board, task, subject)}"
+
+
+def authored_line(board: Board, task: Task) -> str:
+    """Return a task and its authors as one line: `#3 by ann, edited by bob [pending] "subject" @owner`.
+
+    The authors come first and the subject is quoted, so that no subject can name another author.
+    """
+    return f"#{task.id} {authors(task)} {_state(board, task, quoted(one_line(task.subject)))}"
+
+
+def _state(board: Board, task: Task, subject: str) -> str:
+    waits = blockers(board, task)
+    blocked = f" (blocked by {ids(waits)})" if waits else ""
+    owner = f" @{task.owner}" if task.owner else ""
+    role = f", role {quoted(one_line(task.role))}" if task.role else ""
+    return f"[{task.status.replace('_', ' ')}{role}] {subject}{blocked}{owner}"
+
+
+def authors(task: Task) -> str:
+    """Return who wrote a task: `by ann, edited by bob`."""
+    edited = f", edited by {listed(task.editors)}" if task.editors else ""
+    return f"by {task.created_by or 'unknown'}{edited}"
+
+
+def ids(numbers: Iterable[int]) -> str:
+    """Return task numbers for people: `#1, #2`, the first few and how many more."""
+    return listed([f"#{number}" for number in numbers])
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first few words of a list and how many more there are."""
+    shown = ", ".join(words[:_WORDS_SHOWN])
+    return f"{shown} and {len(words) - _WORDS_SHOWN} more" if len(words) > _WORDS_SHOWN else shown
+
+
+def quoted(text: str) -> str:
+    """Return a member's words in quotes that no quote among them can end."""
+    return '"' + text.replace('"', "'") + '"'
+
+
+def one_line(text: str) -> str:
+    """Return `text` as one short line: no line end in it can pose as another task's line."""
+    text = " ".join(text.split())
+    return text if len(text) <= _LINE_SHOWN else f"{text[: _LINE_SHOWN - 1]}…"
