@@ -22,9 +22,9 @@ from benchmarks.report import Answer, Column, Table, Target, below
 from benchmarks.stub import CALLS, CONTENT, FILE, TALKS, Stub, stub
 from deskmate.core.agent.entries import Began, Call, Did, Said
 from deskmate.core.log.names import LEAD, call_id
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.memory import MemoryStore
 

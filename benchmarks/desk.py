@@ -18,15 +18,15 @@ from deskmate.core.team.members import Member, PolicySet, Status
 from deskmate.core.team.messages import Plain
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.kits import Kit
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.system_clock import SystemClock
+from deskmate.runtime.team_state import Office
 from deskmate.workspaces.sandbox import Level, Sandbox
 
 TEAM = "bench"

@@ -21,12 +21,12 @@ from deskmate.core.log.names import LEAD, SPEND
 from deskmate.core.team.members import Idle, Joined, Member, Working
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.spending import Spent
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 
 NOTHING = "python -c pass"
 # By what is typed: the most milliseconds it may take, None for what is only told.

@@ -18,11 +18,11 @@ from benchmarks.ours import open_store
 from benchmarks.report import Answer, Column, Table, below
 from deskmate.core.log.names import SPEND
 from deskmate.core.team import spending
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Folded, Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 
 BYTES_A_BYTE = 4.0
 SMALL = (10, 200)

@@ -18,7 +18,7 @@ from benchmarks.report import Answer, Column, Table, Target, at_most
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Reply, ResultBlock, TextBlock
 from deskmate.core.team.tasks import Status
-from deskmate.runtime.board import Board
+from deskmate.runtime.streams.board import Board
 
 RATIO = 1.02
 MOST_BLOCKERS = 2

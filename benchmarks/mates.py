@@ -20,10 +20,10 @@ from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Usage
 from deskmate.core.team.members import Joined, Roster
 from deskmate.core.team.messages import Message
 from deskmate.ports import Launcher, Limits, Model
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
+from deskmate.runtime.team_state import Office
 from deskmate.stores.jsonl import TEAMS, JsonlStore
 
 PROMPT = "You are one of many. Wait until somebody writes to you, then answer in a word."

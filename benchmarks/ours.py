@@ -15,10 +15,10 @@ from deskmate.core.log.names import mail
 from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.policy.tool_table import AgentType, Kind
 from deskmate.core.team.members import Member, Status
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 
 TEAM = "bench"

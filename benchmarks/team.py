@@ -18,7 +18,7 @@ from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import Stub, stub
 from deskmate.core.team.members import Roster
 from deskmate.core.team.messages import Plain, ShutdownRequest
-from deskmate.runtime.office import Office
+from deskmate.runtime.team_state import Office
 
 INLINE, PROCESS = "inline", "process"
 DELIVERY_MS = {INLINE: 5.0, PROCESS: 50.0}

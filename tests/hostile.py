@@ -8,10 +8,10 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
-from deskmate.runtime.board import Board
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from deskmate.core.team.messages import Broadcast, Envelope, Plain
     from deskmate.errors import Conflict, DeskmateError, Held, Refused, StoreError
     from deskmate.ports import Clock, Seat, Store
-    from deskmate.runtime.board import Board
-    from deskmate.runtime.clock import SystemClock
-    from deskmate.runtime.leaving import leave
-    from deskmate.runtime.mailbox import Mailbox
-    from deskmate.runtime.roster import Roster
-    from deskmate.runtime.streams import Pen
-    from deskmate.runtime.transcript import Transcript
+    from deskmate.runtime.departure import leave
+    from deskmate.runtime.streams.board import Board
+    from deskmate.runtime.streams.log_writer import Pen
+    from deskmate.runtime.streams.mailbox import Mailbox
+    from deskmate.runtime.streams.roster import Roster
+    from deskmate.runtime.streams.transcript import Transcript
+    from deskmate.runtime.system_clock import SystemClock
     from deskmate.stores.jsonl import JsonlStore
     from deskmate.stores.memory import MemoryStore
 
@@ -65,13 +65,13 @@ _WHERE = {
     "Clock": "ports",
     "Seat": "ports",
     "Store": "ports",
-    "Board": "runtime.board",
-    "SystemClock": "runtime.clock",
-    "leave": "runtime.leaving",
-    "Mailbox": "runtime.mailbox",
-    "Roster": "runtime.roster",
-    "Pen": "runtime.streams",
-    "Transcript": "runtime.transcript",
+    "Board": "runtime.streams.board",
+    "SystemClock": "runtime.system_clock",
+    "leave": "runtime.departure",
+    "Mailbox": "runtime.streams.mailbox",
+    "Roster": "runtime.streams.roster",
+    "Pen": "runtime.streams.log_writer",
+    "Transcript": "runtime.streams.transcript",
     "JsonlStore": "stores.jsonl",
     "MemoryStore": "stores.memory",
 }

@@ -23,12 +23,12 @@ from deskmate.core.policy.trusted_files import Definition
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP, brief
 from deskmate.core.team.caps import Caps
-from deskmate.runtime.board import Board
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.team_state import Office
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.workspaces.sandbox import Level, Sandbox

@@ -12,11 +12,11 @@ from deskmate.core.log.names import LEAD, mail
 from deskmate.core.log.records import Record
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.leaving import give_back
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
+from deskmate.runtime.departure import give_back
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
+from deskmate.runtime.team_state import Office
 from tests.app.test_teams import home
 
 pytestmark = pytest.mark.anyio

@@ -9,8 +9,8 @@ from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, Plain
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.questions import Questions
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.question_list import Questions
 from tests.app.test_teams import home
 
 pytestmark = pytest.mark.anyio

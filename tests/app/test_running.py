@@ -10,9 +10,9 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.trusted_files import SETTINGS, Definition
 from deskmate.core.team.members import Joined, PolicySet
-from deskmate.runtime.board import Board
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider

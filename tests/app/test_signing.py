@@ -18,8 +18,8 @@ from deskmate.app.session import attended
 from deskmate.app.signing import KEY, Signing
 from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused, StoreUnavailable
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.log_writer import Pen
 from deskmate.stores.archive import SIGNATURE
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock

@@ -21,10 +21,10 @@ from deskmate.core.prompt.prompts import Reply
 from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.errors import BadName, Held, Refused
-from deskmate.runtime.feed import Feed, Founded
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.events import Feed, Founded
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, teams_in
 from deskmate.stores.files import Files
 from deskmate.stores.joint import JointStore

@@ -38,8 +38,8 @@ from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Assigned, Board, Claimed, Completed, Released, Task
 from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.models.scripted import Speak
-from deskmate.runtime.feed import Recorded
-from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.events import Recorded
+from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.workspaces.local import LocalWorkspace
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, turns, uses

@@ -173,7 +173,7 @@ def _die() -> None:
 def _forget_to_journal() -> None:
     """Run calls without having said so before."""
     from deskmate.core.agent.entries import Began, Entry
-    from deskmate.runtime.transcript import Transcript
+    from deskmate.runtime.streams.transcript import Transcript
 
     record = Transcript.record
 

@@ -9,10 +9,10 @@ import pytest
 from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.disks import LosingFiles

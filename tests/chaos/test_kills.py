@@ -12,10 +12,10 @@ import pytest
 
 from deskmate.core.team.members import Joined, Member
 from deskmate.errors import TaskRefused
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import kills
 

@@ -24,13 +24,13 @@ from deskmate.core.team.messages import Plain
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Claimed, Completed, Created, Status
 from deskmate.errors import Held
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.leaving import leave
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.departure import leave
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.disks import LosingFiles

@@ -22,7 +22,7 @@ from deskmate.app import Feed, Outcome, Wanted
 from deskmate.core.agent.entries import Began, Call, Said
 from deskmate.core.prompt.prompts import TextDelta, Usage
 from deskmate.faces.cli.main import main
-from deskmate.runtime.feed import Changed, Founded, Happening, Recorded, Streamed
+from deskmate.runtime.events import Changed, Founded, Happening, Recorded, Streamed
 
 ANSWER = Outcome("main", "All green.", "answered", "", 3, Usage(1200, 80, 4000, 0), 0.0421)
 SLOW_CALL = (

@@ -19,7 +19,7 @@ from deskmate.core.team.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.commands import MODES
 from deskmate.faces.cli.run import LEFT
-from deskmate.runtime.feed import Changed, Founded, Recorded, Streamed
+from deskmate.runtime.events import Changed, Founded, Recorded, Streamed
 from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 
 RESULT = {

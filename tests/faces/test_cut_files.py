@@ -12,7 +12,7 @@ import pytest
 from deskmate import JsonlStore, Pen, Roster, SystemClock
 from deskmate.app.reading import Reading
 from deskmate.core.team.members import Waiting
-from deskmate.runtime.board import Board
+from deskmate.runtime.streams.board import Board
 from tests.faces import Env
 from tests.faces.teams import Hands, at, files, in_team, worked
 

@@ -15,7 +15,7 @@ from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, Think
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.printing import Progress, progress_on
 from deskmate.faces.cli.texts import clean, cut, gist
-from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
+from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
 from tests.faces import paper, written
 
 ERASE = "\r\x1b[K"

@@ -21,8 +21,8 @@ from deskmate.core.team.members import Member, Roster
 from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.core.team.tasks import Board, Note, Task
 from deskmate.errors import Held
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from tests.chaos.independent import look

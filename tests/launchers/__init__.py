@@ -16,8 +16,8 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
 from deskmate.core.team.members import Joined, Member, PolicySet
 from deskmate.launchers.process import ProcessLauncher
-from deskmate.runtime.feed import Feed, Happening
-from deskmate.runtime.office import Office
+from deskmate.runtime.events import Feed, Happening
+from deskmate.runtime.team_state import Office
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Script, Use

@@ -20,8 +20,8 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.prompt.prompts import TextDelta
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import PlayerFailed
-from deskmate.runtime.feed import Arrived, Changed, Happening, Recorded, Streamed
-from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.events import Arrived, Changed, Happening, Recorded, Streamed
+from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

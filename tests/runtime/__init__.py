@@ -15,11 +15,11 @@ from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
-from deskmate.runtime.board import Board
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.testing import FakeClock
 
 SOON = 20

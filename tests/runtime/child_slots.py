@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from deskmate.runtime.slots import Slots
+from deskmate.runtime.streams.call_slots import Slots
 from deskmate.stores.jsonl import JsonlStore
 
 SLOTS = 2

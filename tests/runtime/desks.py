@@ -31,14 +31,14 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.board import Board
-from deskmate.runtime.feed import Changed, Feed, Happening
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.events import Changed, Feed, Happening
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import Office
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.workspaces.sandbox import Level, Sandbox

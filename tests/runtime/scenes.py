@@ -16,9 +16,9 @@ from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher, Store, Workspace
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Arrived, Changed, Feed
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.events import Arrived, Changed, Feed
 from deskmate.runtime.supervisor import Supervisor
+from deskmate.runtime.task_groups import task_group
 from tests.runtime import SOON, until
 from tests.runtime.desks import Floor, turns
 

@@ -14,7 +14,7 @@ from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
 from deskmate.models.scripted import Speak, Step
-from deskmate.runtime.feed import Arrived, Changed, Recorded, Streamed
+from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import Meddled, fail, nothing, until

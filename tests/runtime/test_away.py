@@ -14,16 +14,16 @@ from deskmate.core.team.members import Joined, Roster
 from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Store
-from deskmate.runtime import roster as live
-from deskmate.runtime.dismissing import dismiss
-from deskmate.runtime.feed import Arrived
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.dismissal import dismiss
+from deskmate.runtime.events import Arrived
+from deskmate.runtime.perform.mail_watch import Watch
+from deskmate.runtime.streams import roster as live
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.runtime.transcript import Transcript
-from deskmate.runtime.watch import Watch
 from deskmate.stores.joint import JointStore
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock

@@ -11,7 +11,7 @@ from deskmate.core.agent.entries import Did, Ended
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.task_groups import task_group
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, cast, for_ever, last_told, turns, uses
 

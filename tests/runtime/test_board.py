@@ -11,7 +11,7 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.tasks import Note, Receipt, Status, Task, assigned, blocks
 from deskmate.errors import TaskRefused
-from deskmate.runtime.board import Board
+from deskmate.runtime.streams.board import Board
 from tests.runtime import Killed, Process, die
 
 pytestmark = pytest.mark.anyio

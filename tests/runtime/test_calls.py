@@ -14,7 +14,7 @@ from deskmate.core.prompt.prompts import CallBlock, Reply, ResultBlock
 from deskmate.core.team.messages import Plain
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from deskmate.runtime.calls import RESULT_CAP
+from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.workspaces.local import LocalWorkspace
 from tests.runtime import until

@@ -8,7 +8,7 @@ from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Idle, Joined, Working
 from deskmate.core.team.messages import PlanRequest
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Recorded
+from deskmate.runtime.events import Recorded
 from tests.runtime import until
 from tests.runtime.desks import Floor, uses
 

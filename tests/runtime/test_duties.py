@@ -25,10 +25,10 @@ from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
 from deskmate.core.team.tasks import Status
 from deskmate.models.scripted import Speak, Step
-from deskmate.runtime.duties import Duties, Duty
-from deskmate.runtime.feed import Recorded
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.events import Recorded
+from deskmate.runtime.perform.team_duties import Duties, Duty
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
 from tests.runtime import until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, last_told, uses

@@ -12,8 +12,8 @@ from deskmate.core.team.messages import PermissionRequest, PermissionResponse, P
 from deskmate.errors import ModelRejected, UnknownRecipient
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Ran
-from deskmate.runtime.feed import Changed, Recorded, Streamed
-from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.events import Changed, Recorded, Streamed
+from deskmate.runtime.streams.mailbox import Mailbox
 from tests.runtime import until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, cast, for_ever, is_errand, last_told, uses

@@ -7,9 +7,9 @@ import pytest
 
 from deskmate.core.team.members import Joined
 from deskmate.errors import TaskRefused
-from deskmate.runtime.board import Board
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 

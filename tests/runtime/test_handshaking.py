@@ -13,11 +13,11 @@ from deskmate.core.team.handshakes import Request, Shake
 from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.models.scripted import Speak
-from deskmate.runtime.feed import Recorded
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.events import Recorded
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.supervisor import Supervisor
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import SOON, Meddled, envelopes, until
 from tests.runtime.desks import Floor, last_told, turns, uses

@@ -13,7 +13,7 @@ from deskmate.core.team.messages import Plain
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
 from deskmate.ports import Launcher
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
 from deskmate.texts import text
 from tests.runtime import until

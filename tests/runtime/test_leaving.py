@@ -11,10 +11,10 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain, Undeliverable
 from deskmate.core.team.tasks import Released, read_event
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.leaving import leave
+from deskmate.runtime.departure import leave
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.runtime.transcript import Transcript
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import SOON, Killed, Meddled, Moment, die, until
 from tests.runtime.desks import Floor, turns

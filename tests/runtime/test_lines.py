@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from deskmate.core.agent.entries import KINDS, Did, Said
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.handshakes import Shake
-from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Streamed
-from deskmate.runtime.lines import from_line, to_line
+from deskmate.runtime.event_lines import from_line, to_line
+from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Streamed
 
 # Words of any kind, lone surrogates aside: no stream holds them.
 WORDS = st.text(max_size=20)

@@ -22,8 +22,8 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 from deskmate.errors import Refused, TooLarge, UnknownRecipient
-from deskmate.runtime.mailbox import Delivery
-from deskmate.runtime.streams import RETRY_SECONDS
+from deskmate.runtime.streams.log_writer import RETRY_SECONDS
+from deskmate.runtime.streams.mailbox import Delivery
 from tests.runtime import Killed, Moment, Process, contents, die, fail, passing
 
 pytestmark = pytest.mark.anyio

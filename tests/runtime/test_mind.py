@@ -20,7 +20,7 @@ from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retrying import Retrying
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Limits
-from deskmate.runtime.feed import Streamed
+from deskmate.runtime.events import Streamed
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, nothing, until

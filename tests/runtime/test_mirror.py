@@ -11,8 +11,8 @@ from anyio.lowlevel import checkpoint
 from deskmate.core.team.members import Joined, Roster
 from deskmate.core.team.tasks import Board
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mirror import PAUSE_SECONDS, Mirror, Write
+from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, Mirror, Write
+from deskmate.runtime.task_groups import task_group
 from tests.runtime import SOON, until
 from tests.runtime.desks import Floor, turns
 

@@ -9,7 +9,7 @@ import pytest
 
 from deskmate.core.log.records import Record
 from deskmate.errors import BadRecord, Conflict, StoreUnavailable
-from deskmate.runtime.streams import RETRY_SECONDS, Pen
+from deskmate.runtime.streams.log_writer import RETRY_SECONDS, Pen
 from deskmate.stores.files import Files
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.stores.memory import MemoryStore

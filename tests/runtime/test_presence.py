@@ -11,9 +11,9 @@ from deskmate.core.team.members import Idle, Joined, Parked, Waiting, Working, r
 from deskmate.core.team.messages import Envelope, Interrupt, Plain
 from deskmate.models.scripted import Step
 from deskmate.ports import Ran
-from deskmate.runtime.feed import Changed
-from deskmate.runtime.presence import Presence
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.events import Changed
+from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.streams.transcript import Transcript
 from tests.runtime import until
 from tests.runtime.desks import Floor, last_told, turns, uses
 

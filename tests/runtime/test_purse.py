@@ -15,9 +15,9 @@ from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from tests.runtime import SOON

@@ -5,8 +5,8 @@ import pytest
 from deskmate.core.agent.entries import Did
 from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.questions import Questions
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.question_list import Questions
 from tests.runtime.desks import Floor
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Message, PermissionRequest, Plain
 from deskmate.errors import BadInput, BadName, BadRecord, Refused
-from deskmate.runtime.leaving import leave
+from deskmate.runtime.departure import leave
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import Process
 

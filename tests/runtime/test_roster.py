@@ -12,7 +12,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType, Kind
 from deskmate.core.team.members import Idle, Joined, Parked, PolicySet, Status, Waiting, Working, parse_rule
 from deskmate.errors import Refused
-from deskmate.runtime.roster import Roster
+from deskmate.runtime.streams.roster import Roster
 from tests.runtime import Killed, Moment, Process, die
 
 pytestmark = pytest.mark.anyio

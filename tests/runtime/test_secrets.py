@@ -10,11 +10,11 @@ from deskmate.core.prompt.prompts import Delta, RetryDelta, TextDelta, ThinkingB
 from deskmate.core.prompt.rendering import redacted, spoken
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from deskmate.runtime.calls import RESULT_CAP
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.feed import Feed, Streamed
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.voice import Voice
+from deskmate.runtime.events import Feed, Streamed
+from deskmate.runtime.perform.live_words import Voice
+from deskmate.runtime.perform.tool_calls import RESULT_CAP
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, for_ever, last_told, uses

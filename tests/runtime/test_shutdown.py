@@ -18,7 +18,7 @@ from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
-from deskmate.runtime.feed import Recorded
+from deskmate.runtime.events import Recorded
 from deskmate.runtime.supervisor import Supervisor
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.processes import mark_of

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from deskmate.ports import Seat, Store
-from deskmate.runtime.slots import Slots
+from deskmate.runtime.streams.call_slots import Slots
 from deskmate.stores.memory import MemoryStore
 from tests.runtime import SOON, until
 from tests.runtime.child_slots import CALLS, MEMBERS, SLOTS

@@ -12,11 +12,11 @@ from deskmate.core.team.members import Idle, Joined, Parked, Status
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
-from deskmate.runtime.feed import Changed
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.events import Changed
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.supervisor import RECORDS_CHANGED, Supervisor
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.runtime.transcript import Transcript
 from tests.runtime import SOON, until
 from tests.runtime.desks import Floor, turns
 from tests.runtime.scenes import Part, Stage, fails

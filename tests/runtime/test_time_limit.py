@@ -15,8 +15,8 @@ from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import Joined
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Streamed
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.events import Streamed
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
 from tests.runtime import SOON, until
 from tests.runtime.desks import Bench, Floor, Unending, cast, for_ever, last_told, turns, uses

@@ -9,9 +9,9 @@ from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
 from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import PlanResponse
 from deskmate.models.scripted import Speak, Step
-from deskmate.runtime.leaving import leave
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.departure import leave
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, until

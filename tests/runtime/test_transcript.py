@@ -14,8 +14,8 @@ from deskmate.core.log.names import mail
 from deskmate.core.log.records import Damaged, encode
 from deskmate.core.team.messages import Plain
 from deskmate.errors import Conflict, StoreUnavailable
-from deskmate.runtime.streams import RETRY_SECONDS
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import RETRY_SECONDS
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.lines import seal
 from tests.runtime import Process, contents, fail, nothing, passing, until
 

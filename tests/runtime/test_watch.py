@@ -9,10 +9,10 @@ import pytest
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest
-from deskmate.runtime.feed import Arrived
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.watch import Watch
+from deskmate.runtime.events import Arrived
+from deskmate.runtime.perform.mail_watch import Watch
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.task_groups import task_group
 from tests.runtime import SOON, until
 from tests.runtime.desks import Floor, turns
 

@@ -15,9 +15,9 @@ from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
 from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
 from deskmate.core.team.members import Joined, PolicySet
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider

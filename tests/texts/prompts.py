@@ -11,7 +11,7 @@ from deskmate.core.prompt.system_prompt import Environment
 from deskmate.core.team.members import Joined
 from deskmate.models.scripted import Step
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.task_groups import task_group
 from tests.runtime import until
 from tests.runtime.desks import Floor, uses
 

@@ -17,17 +17,17 @@ from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.messages import Message
 from deskmate.core.team.tasks import Task
 from deskmate.ports import Store
-from deskmate.runtime.board import Board
-from deskmate.runtime.calls import Calls
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.kits import Kit
-from deskmate.runtime.leaving import leave
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.departure import leave
+from deskmate.runtime.events import Feed
+from deskmate.runtime.perform.tool_calls import Calls
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.team_state import Office
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.tools import spec, tools_for

@@ -17,9 +17,9 @@ from deskmate.core.team import members
 from deskmate.core.team.members import Joined, Member, PolicySet
 from deskmate.core.team.messages import Envelope, Message
 from deskmate.ports import Tool
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.tools import tools_for

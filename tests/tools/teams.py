@@ -16,9 +16,9 @@ from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Tool
-from deskmate.runtime.board import Board
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.memory import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.tools import tools_for

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from deskmate.core.team.spending import Sum
     from deskmate.errors import ToolError
     from deskmate.ports import Desk
-    from deskmate.runtime.feed import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
-    from deskmate.runtime.lines import to_line
+    from deskmate.runtime.event_lines import to_line
+    from deskmate.runtime.events import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
     from deskmate.tools.described import Arguments, Described
     from deskmate.workspaces.descriptors import raise_open_files
     from deskmate.workspaces.private import read_regular
@@ -130,16 +130,16 @@ _WHERE = {
     "Result": "core.agent.tool_results",
     "colour_of": "core.policy.tool_table",
     "Sum": "core.team.spending",
-    "Arrived": "runtime.feed",
-    "Changed": "runtime.feed",
-    "Feed": "runtime.feed",
-    "Founded": "runtime.feed",
-    "Happening": "runtime.feed",
-    "Listener": "runtime.feed",
-    "Recorded": "runtime.feed",
-    "Seated": "runtime.feed",
-    "Streamed": "runtime.feed",
-    "to_line": "runtime.lines",
+    "Arrived": "runtime.events",
+    "Changed": "runtime.events",
+    "Feed": "runtime.events",
+    "Founded": "runtime.events",
+    "Happening": "runtime.events",
+    "Listener": "runtime.events",
+    "Recorded": "runtime.events",
+    "Seated": "runtime.events",
+    "Streamed": "runtime.events",
+    "to_line": "runtime.event_lines",
     "Desk": "ports",
     "ToolError": "errors",
     "Arguments": "tools.described",

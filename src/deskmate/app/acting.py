@@ -33,12 +33,12 @@ from deskmate.core.team.quiet import has_word
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.tools.updates import VERIFY_SECONDS, at_commit, failure, tail
 from deskmate.workspaces.local import LocalWorkspace
 

@@ -12,7 +12,7 @@ from deskmate.core.team.members import Roster
 from deskmate.core.team.messages import Broadcast, PermissionResponse, PlanResponse
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
-from deskmate.runtime.mailbox import Mailbox
+from deskmate.runtime.streams.mailbox import Mailbox
 
 Answer: TypeAlias = Literal["yes", "always", "no"]
 

@@ -37,14 +37,14 @@ from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
 from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.kits import Kit, Teams
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.agent_parts import Kit, Teams
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.system_clock import SystemClock
+from deskmate.runtime.team_state import Office
 from deskmate.tools import spec, tools_for
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox

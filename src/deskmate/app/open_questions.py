@@ -17,10 +17,10 @@ from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import PolicySet
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.office import Office
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.questions import Questions
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.question_list import Questions
+from deskmate.runtime.team_state import Office
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from deskmate.config.tables import Written
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
 from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.lines import from_line
+from deskmate.runtime.event_lines import from_line
+from deskmate.runtime.events import Feed
+from deskmate.runtime.task_groups import task_group
 
 # A sixth of the silence after which a process is ended.
 BEAT_SECONDS = 10.0

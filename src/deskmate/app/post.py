@@ -5,8 +5,8 @@ from collections import deque
 from deskmate.app.listening import Letter, letter
 from deskmate.core.log.names import USER, mail
 from deskmate.core.team.messages import envelope_in
-from deskmate.runtime.bookmarks import Bookmarks
-from deskmate.runtime.office import Office
+from deskmate.runtime.streams.read_positions import Bookmarks
+from deskmate.runtime.team_state import Office
 
 LETTERS_KEPT = 500
 

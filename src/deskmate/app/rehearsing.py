@@ -35,8 +35,8 @@ from deskmate.demo.script import CHECK, GOAL, PARTS
 from deskmate.errors import BadSettings, UnknownRecipient
 from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.events import Feed
+from deskmate.runtime.task_groups import task_group
 from deskmate.stores.jsonl import TEAMS
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox

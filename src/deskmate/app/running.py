@@ -37,11 +37,11 @@ from deskmate.core.team.spending import Sum
 from deskmate.errors import BadInput, Held, Refused
 from deskmate.ports import Launcher, Tool
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Feed, Founded
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
+from deskmate.runtime.events import Feed, Founded
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
+from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import TEAMS, JsonlStore

@@ -31,10 +31,10 @@ from deskmate.core.team.open_questions import Question
 from deskmate.core.team.spending import OVER, Sum
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.questions import Questions
+from deskmate.runtime.events import Feed
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.question_list import Questions
+from deskmate.runtime.task_groups import task_group
 
 __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
 

@@ -19,11 +19,11 @@ from deskmate.core.team.members import PolicySet, Working
 from deskmate.core.team.members import Roster as Members
 from deskmate.core.team.spending import Spending
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
-from deskmate.runtime.feed import Founded
-from deskmate.runtime.mirror import Mirror
-from deskmate.runtime.office import Office
-from deskmate.runtime.roster import Roster
+from deskmate.runtime.events import Founded
+from deskmate.runtime.streams.readable_copies import Mirror
+from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team import Team
+from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint import JointStore
 from deskmate.stores.jsonl import JsonlStore

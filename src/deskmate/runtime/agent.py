@@ -24,22 +24,22 @@ from deskmate.core.team.members import Parked as RosterParked
 from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.quiet import acts_on
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
-from deskmate.runtime.background import BackgroundJobs
-from deskmate.runtime.calls import Calls
-from deskmate.runtime.duties import Duties
-from deskmate.runtime.feed import Changed, Recorded
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.departure import leave
+from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.headless import Course, Headless
-from deskmate.runtime.kits import Kit
-from deskmate.runtime.leaving import leave
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.mind import Mind
-from deskmate.runtime.office import Office
-from deskmate.runtime.presence import Presence
-from deskmate.runtime.step_scope import StepScope
-from deskmate.runtime.transcript import Transcript
-from deskmate.runtime.waits import Waits
-from deskmate.runtime.watch import Watch
+from deskmate.runtime.perform.background import BackgroundJobs
+from deskmate.runtime.perform.mail_watch import Watch
+from deskmate.runtime.perform.model_calls import Mind
+from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.perform.step_scope import StepScope
+from deskmate.runtime.perform.team_duties import Duties
+from deskmate.runtime.perform.tool_calls import Calls
+from deskmate.runtime.perform.wait_times import Waits
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import Office
 
 _LOG = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from deskmate.core.agent.view import View
 from deskmate.core.log.names import is_command
 from deskmate.core.policy.tool_table import Kind
 from deskmate.core.team.quiet import quiet
-from deskmate.runtime.dismissing import dismiss
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.step_scope import LAST_SECONDS
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.dismissal import dismiss
+from deskmate.runtime.perform.step_scope import LAST_SECONDS
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.team_state import Office
 from deskmate.texts import filled, text
 
 

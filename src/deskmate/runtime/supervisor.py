@@ -18,11 +18,11 @@ from deskmate.core.team.messages import Envelope, ShutdownRequest, ShutdownRespo
 from deskmate.core.team.quiet import has_word
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
 from deskmate.ports import Launcher
-from deskmate.runtime.feed import Changed
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.leaving import give_back, leave
-from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.departure import give_back, leave
+from deskmate.runtime.events import Changed
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import Office
 
 RESTARTS = 3
 RESTART_SECONDS = 60.0

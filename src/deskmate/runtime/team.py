@@ -13,10 +13,10 @@ from anyio.abc import TaskGroup, TaskStatus
 from deskmate.core.log.names import ROSTER
 from deskmate.core.team.members import Member
 from deskmate.ports import Launcher
-from deskmate.runtime.feed import Seated
-from deskmate.runtime.leaving import give_back
-from deskmate.runtime.office import Office
+from deskmate.runtime.departure import give_back
+from deskmate.runtime.events import Seated
 from deskmate.runtime.supervisor import Supervisor
+from deskmate.runtime.team_state import Office
 
 
 class Team:

@@ -31,12 +31,12 @@ from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.tasks import claimable, in_progress_of
 from deskmate.errors import TaskRefused
-from deskmate.runtime.board import Board
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.history import Recorder, check_claims, check_mail, load, sends
 

@@ -21,7 +21,7 @@ from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Desk, Ran
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.groups import task_group
+from deskmate.runtime.task_groups import task_group
 from deskmate.tools.described import Arguments, Described
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox

@@ -21,10 +21,10 @@ from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.messages import Broadcast, Envelope, Message, Plain, envelope_in
 from deskmate.core.team.tasks import BoardEvent
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.clock import SystemClock
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Plan

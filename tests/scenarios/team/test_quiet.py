@@ -10,10 +10,10 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Interrupt, Plain
 from deskmate.core.team.tasks import Status
-from deskmate.runtime.board import Board
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     answer_to_stop,

@@ -9,8 +9,8 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.members import Idle, PolicySet
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
 from deskmate.core.team.tasks import Claimed, Released, Status
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 from deskmate.testing.faults import Fault
 from deskmate.testing.faults import Status as Failing
 from deskmate.testing.scripts import Asked, Say

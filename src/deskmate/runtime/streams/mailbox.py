@@ -31,9 +31,9 @@ from deskmate.core.team.messages import (
 )
 from deskmate.core.team.open_questions import answered_id
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 
 # So many places that cannot be read are told one by one, in so many characters each: at six bytes a character at most,
 # they find room beside HEARD_CAP.

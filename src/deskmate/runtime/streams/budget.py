@@ -15,9 +15,9 @@ from deskmate.core.team import spending
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.spending import EMPTY, Spending, Spent
 from deskmate.errors import ModelError
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.slots import Slots
-from deskmate.runtime.streams import Folded, Pen
+from deskmate.runtime.streams.call_slots import Slots
+from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.roster import Roster
 
 
 class Purse:

@@ -14,7 +14,7 @@ from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.team.members import Roster
 from deskmate.core.team.tasks import Board
 from deskmate.errors import StoreError
-from deskmate.runtime.office import Office
+from deskmate.runtime.team_state import Office
 
 # A little less than the second within which a copy is to show a change.
 PAUSE_SECONDS = 0.9

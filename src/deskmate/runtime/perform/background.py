@@ -18,7 +18,7 @@ from deskmate.core.prompt.call_texts import call_text
 from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
-from deskmate.runtime.calls import keep, outcome
+from deskmate.runtime.perform.tool_calls import keep, outcome
 
 _TOLD = 2_000
 _CUT = "It was cut off when Deskmate stopped. Start it again if you still need it."

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from deskmate.core.agent.entries import read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.runtime.feed import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
+from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
 
 
 def to_line(happening: Happening) -> str:

@@ -12,9 +12,9 @@ from anyio.abc import TaskGroup
 from deskmate.core.log.names import IN_CHARGE, USER
 from deskmate.core.log.records import Item
 from deskmate.core.team.messages import Interrupt, ShutdownRequest, envelope_in
-from deskmate.runtime.feed import Arrived
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
+from deskmate.runtime.events import Arrived
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.team_state import Office
 
 # How long a shutdown request may lie unheard before it cuts what runs.
 UNHEARD_SECONDS = 150.0

@@ -5,7 +5,7 @@ No secret passes: the end of what came is held back while it may be the beginnin
 
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.runtime.feed import Feed, Streamed
+from deskmate.runtime.events import Feed, Streamed
 
 
 class Voice:

@@ -7,9 +7,9 @@ from deskmate.core.log.names import LEAD, box
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Idle, Parked, Waiting, Working
 from deskmate.core.team.tasks import in_progress_of
-from deskmate.runtime.feed import Changed
-from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.events import Changed
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.team_state import Office
 
 _WORDS = 2_000
 _RESTING = ("idle", "waiting", "parked")

@@ -26,9 +26,9 @@ from deskmate.core.team.members import Member, PolicySet
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse
 from deskmate.core.team.tasks import Status, Task
 from deskmate.errors import BadInput, TaskRefused
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.team_state import Office
 
 Duty = Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take
 

@@ -30,13 +30,13 @@ from deskmate.core.team import members
 from deskmate.core.team.members import Joined, Member
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Desk, Tool, Workspace
-from deskmate.runtime.board import Board
-from deskmate.runtime.dismissing import dismiss
-from deskmate.runtime.groups import task_group
-from deskmate.runtime.kits import Kit, Teams
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.agent_parts import Kit, Teams
+from deskmate.runtime.dismissal import dismiss
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.task_groups import task_group
+from deskmate.runtime.team_state import Office
 
 RESULT_CAP = 50_000
 _PREVIEW = 2_000

@@ -4,11 +4,11 @@ Each part may be done again, so a crash half-way is mended by leaving again.
 """
 
 from deskmate.core.log.names import mail
-from deskmate.runtime.board import Board
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.streams.roster import Roster
+from deskmate.runtime.streams.transcript import Transcript
 
 
 async def leave(

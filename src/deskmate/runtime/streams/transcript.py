@@ -20,7 +20,7 @@ from deskmate.core.log.facts import Foreign, slimmed
 from deskmate.core.log.names import log
 from deskmate.core.log.records import STAMP_KEYS, Damaged, Item
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.streams.log_writer import Pen
 
 E = TypeVar("E", bound=Entry)
 Listener = Callable[[int, Entry], None]

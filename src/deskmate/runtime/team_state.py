@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from deskmate.runtime.board import Board
-from deskmate.runtime.feed import Changed, Feed, Happening
-from deskmate.runtime.purse import Purse
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Pen
+from deskmate.runtime.events import Changed, Feed, Happening
+from deskmate.runtime.streams.board import Board
+from deskmate.runtime.streams.budget import Purse
+from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.roster import Roster
 
 
 class Starting:

@@ -31,8 +31,8 @@ from deskmate.core.team.tasks import (
     Task,
 )
 from deskmate.errors import TaskRefused
-from deskmate.runtime.roster import Roster
-from deskmate.runtime.streams import Folded, Pen
+from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.roster import Roster
 
 _Make = Callable[[tasks.Board], BoardEvent | str | None]
 

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 
 from deskmate.core.log.records import Item
-from deskmate.runtime.office import Office
+from deskmate.runtime.team_state import Office
 
 
 class Bookmarks:

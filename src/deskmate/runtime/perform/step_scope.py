@@ -14,8 +14,8 @@ from anyio.abc import TaskGroup
 from deskmate.core.agent.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
 from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
 from deskmate.core.agent.view import View
-from deskmate.runtime.office import Office
-from deskmate.runtime.transcript import Transcript
+from deskmate.runtime.streams.transcript import Transcript
+from deskmate.runtime.team_state import Office
 
 # How long a run whose time is up waits for its teammates to record what was cut.
 LAST_SECONDS = 10.0

@@ -2,8 +2,8 @@
 
 from deskmate.core.log.names import ROSTER
 from deskmate.core.team.messages import ShutdownRequest
-from deskmate.runtime.mailbox import Mailbox
-from deskmate.runtime.office import Office
+from deskmate.runtime.streams.mailbox import Mailbox
+from deskmate.runtime.team_state import Office
 
 WORDS = "The team is being closed. Finish now and approve this request. It cannot be refused."
 

@@ -40,11 +40,11 @@ from deskmate.core.prompt.prompts import (
 from deskmate.core.prompt.rendering import Rendered, redacted, said
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
-from deskmate.runtime.feed import Feed
-from deskmate.runtime.kits import Kit
-from deskmate.runtime.presence import Presence
-from deskmate.runtime.transcript import Transcript
-from deskmate.runtime.voice import Voice
+from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.events import Feed
+from deskmate.runtime.perform.live_words import Voice
+from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.streams.transcript import Transcript
 
 # Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
 _SAID_CAP, _TOOL_CAP = 40_000, 64

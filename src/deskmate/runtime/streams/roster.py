@@ -24,7 +24,7 @@ from deskmate.core.team.members import (
 )
 from deskmate.core.team.spending import crowded
 from deskmate.errors import Refused
-from deskmate.runtime.streams import Folded, Pen
+from deskmate.runtime.streams.log_writer import Folded, Pen
 
 
 class Roster:

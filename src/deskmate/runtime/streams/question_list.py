@@ -11,8 +11,8 @@ from deskmate.core.log.records import Item
 from deskmate.core.team import open_questions
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.bookmarks import Bookmarks
-from deskmate.runtime.office import Office
+from deskmate.runtime.streams.read_positions import Bookmarks
+from deskmate.runtime.team_state import Office
 
 
 class Questions:
