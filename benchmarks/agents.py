@@ -25,8 +25,8 @@ from deskmate.core.log.names import LEAD, call_id
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 
 PROMPT = f"What does {FILE} say?"
 # Each message is looked at, encoded and sent; nothing more than once.

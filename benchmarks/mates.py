@@ -24,7 +24,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
 from deskmate.runtime.team_state import Office
-from deskmate.stores.jsonl import TEAMS, JsonlStore
+from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 
 PROMPT = "You are one of many. Wait until somebody writes to you, then answer in a word."
 COUNTED = Usage(input=100, output=10)

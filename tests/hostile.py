@@ -12,7 +12,7 @@ from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 
 SETTINGS = """

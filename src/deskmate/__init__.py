@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from deskmate.runtime.streams.roster import Roster
     from deskmate.runtime.streams.transcript import Transcript
     from deskmate.runtime.system_clock import SystemClock
-    from deskmate.stores.jsonl import JsonlStore
-    from deskmate.stores.memory import MemoryStore
+    from deskmate.stores.jsonl_store import JsonlStore
+    from deskmate.stores.memory_store import MemoryStore
 
 __all__ = [
     "Board",
@@ -72,8 +72,8 @@ _WHERE = {
     "Roster": "runtime.streams.roster",
     "Pen": "runtime.streams.log_writer",
     "Transcript": "runtime.streams.transcript",
-    "JsonlStore": "stores.jsonl",
-    "MemoryStore": "stores.memory",
+    "JsonlStore": "stores.jsonl_store",
+    "MemoryStore": "stores.memory_store",
 }
 
 

@@ -29,7 +29,7 @@ from deskmate.runtime.streams.budget import Purse
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import Office
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.app.test_places import made

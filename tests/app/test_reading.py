@@ -12,7 +12,7 @@ from deskmate.app.looking import look_at_board, look_at_cost, look_at_teams
 from deskmate.app.losses import check_teams
 from deskmate.app.reading import Reading
 from deskmate.core.log.records import encode
-from deskmate.stores.lines import seal
+from deskmate.stores.line_format import seal
 
 FILES = {
     "board": ".tasks/main/board.jsonl",

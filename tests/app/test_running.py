@@ -13,7 +13,7 @@ from deskmate.core.team.members import Joined, PolicySet
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say

@@ -21,7 +21,7 @@ from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.stores.archive import SIGNATURE
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

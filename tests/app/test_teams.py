@@ -21,14 +21,14 @@ from deskmate.core.prompt.prompts import Reply
 from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.errors import BadName, Held, Refused
+from deskmate.fs.disk_calls import Files
 from deskmate.runtime.events import Feed, Founded
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, teams_in
-from deskmate.stores.files import Files
-from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 pytestmark = pytest.mark.anyio
 

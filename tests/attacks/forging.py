@@ -14,7 +14,7 @@ from deskmate.core.log.records import encode
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Envelope, PermissionResponse, ShutdownRequest
 from deskmate.core.team.tasks import Created
-from deskmate.stores.lines import seal
+from deskmate.stores.line_format import seal
 
 TEAM = "crew"
 MAIL, BOARD = f".teams/{TEAM}/alice_inbox.jsonl", f".tasks/{TEAM}/board.jsonl"

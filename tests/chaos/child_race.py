@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from deskmate.errors import Held
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 RACERS = 8
 

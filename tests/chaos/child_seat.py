@@ -16,7 +16,7 @@ from pathlib import Path
 import anyio
 
 from deskmate.errors import Held
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 
 def say(*words: object) -> None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import anyio
 
 from deskmate.errors import StoreUnavailable
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 T = TypeVar("T")
 PLAN = (("mail/bob", 1), ("board", 1), ("roster", 1), ("mail/bob", 2))

@@ -10,8 +10,8 @@ import pytest
 
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder
 from deskmate.stores.stream_file import StreamFile
 from tests.chaos import TIMES, independent, letter, memory_folder, put
 from tests.chaos.mutations import MUTATIONS, Mutation, duplicate_lines_behind, put_in_a_garbage_line

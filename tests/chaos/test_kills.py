@@ -16,7 +16,7 @@ from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import kills
 
 SOAK = bool(os.environ.get("DESKMATE_SOAK"))

@@ -14,8 +14,8 @@ import pytest
 from deskmate.core.log.names import RESERVED, mail
 from deskmate.core.log.records import RECORD_CAP, Record
 from deskmate.errors import BadName, StoreCorrupt, TooLarge, UnsafeFolder
-from deskmate.stores.folders import refuse_local_locks
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.fs.private_folder import refuse_local_locks
+from deskmate.stores.jsonl_store import JsonlStore
 from tests.chaos import independent, letter
 from tests.chaos.naughty import NAUGHTY
 

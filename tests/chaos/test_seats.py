@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from deskmate.errors import Held
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from tests.chaos import TIMES
 
 RACES = 50 * TIMES

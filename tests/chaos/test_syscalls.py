@@ -21,8 +21,8 @@ import pytest
 
 from deskmate.core.log.records import Record
 from deskmate.errors import StoreUnavailable
-from deskmate.stores.files import Files
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.fs.disk_calls import Files
+from deskmate.stores.jsonl_store import JsonlStore
 from tests.chaos import independent, letter, memory_folder
 from tests.chaos.child_store import LATER, PLAN
 

@@ -11,9 +11,9 @@ import pytest
 from deskmate.core.log.records import Record
 from deskmate.errors import BadName
 from deskmate.ports import Store
-from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing.store_contract import StoreContract, record
 
 SOON = 20

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from deskmate.ports import Store
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
-from deskmate.stores.watches import Inotify, Notify, Watch
+from deskmate.stores.file_watch import Inotify, Notify, Watch
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing.store_contract import StoreContract
 
 

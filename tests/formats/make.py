@@ -54,8 +54,8 @@ from deskmate.core.team.messages import (
 )
 from deskmate.core.team.spending import Spent
 from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Receipt, Released
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.lines import Position, items, seal
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.line_format import Position, items, seal
 
 HERE = Path(__file__).parent / "v1"
 RUN = "5eed5eed5eed5eed"

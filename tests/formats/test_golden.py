@@ -23,7 +23,7 @@ from deskmate.core.team.tasks import Board, Note, Task
 from deskmate.errors import Held
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from tests.chaos.independent import look
 from tests.formats.make import HERE, RECEIPT, SEAT, STREAMS, T, body_of, files

@@ -18,7 +18,7 @@ from deskmate.core.team.members import Joined, Member, PolicySet
 from deskmate.launchers.process import ProcessLauncher
 from deskmate.runtime.events import Feed, Happening
 from deskmate.runtime.team_state import Office
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Script, Use
 from deskmate.workspaces.sandbox import Level, Sandbox

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.runtime.streams.call_slots import Slots
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 SLOTS = 2
 MEMBERS = 6

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from deskmate.ports import Store
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from tests.runtime import Process
 

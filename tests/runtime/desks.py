@@ -39,7 +39,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import Office
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.workspaces.sandbox import Level, Sandbox
 from tests.runtime import SOON, until

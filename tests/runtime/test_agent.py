@@ -15,8 +15,8 @@ from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import BadInput, Conflict, ModelRejected, ModelTrouble, StoreCorrupt
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import Meddled, fail, nothing, until
 from tests.runtime.conftest import Open
 from tests.runtime.desks import Bench, Floor, cast, for_ever, last_told, turns, uses

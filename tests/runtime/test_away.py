@@ -24,8 +24,8 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.stores.joint import JointStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from tests.runtime import SOON, Meddled, contents, envelopes, until
 from tests.runtime.desks import Floor, turns, uses

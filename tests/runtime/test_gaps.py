@@ -10,7 +10,7 @@ from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 
 pytestmark = pytest.mark.anyio

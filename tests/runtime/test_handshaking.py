@@ -18,7 +18,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.supervisor import Supervisor
 from deskmate.runtime.task_groups import task_group
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import SOON, Meddled, envelopes, until
 from tests.runtime.desks import Floor, last_told, turns, uses
 from tests.runtime.scenes import Inline

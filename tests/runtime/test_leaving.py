@@ -15,7 +15,7 @@ from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import SOON, Killed, Meddled, Moment, die, until
 from tests.runtime.desks import Floor, turns
 from tests.runtime.scenes import Stage

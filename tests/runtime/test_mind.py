@@ -21,7 +21,7 @@ from deskmate.models.retrying import Retrying
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Limits
 from deskmate.runtime.events import Streamed
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, nothing, until
 from tests.runtime.desks import Bench, Floor, Unending, last_told, turns, uses

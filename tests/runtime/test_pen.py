@@ -9,10 +9,10 @@ import pytest
 
 from deskmate.core.log.records import Record
 from deskmate.errors import BadRecord, Conflict, StoreUnavailable
+from deskmate.fs.disk_calls import Files
 from deskmate.runtime.streams.log_writer import RETRY_SECONDS, Pen
-from deskmate.stores.files import Files
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from tests.runtime import Meddled, Moment, Process, fail, nothing, passing, until
 

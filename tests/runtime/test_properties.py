@@ -20,8 +20,8 @@ from deskmate.core.log.records import Record
 from deskmate.core.team.messages import Envelope, Plain, Undeliverable, read_envelope
 from deskmate.errors import Refused, UnknownRecipient
 from deskmate.ports import Store
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from tests.chaos import memory_folder
 from tests.runtime import Deed, Killed, Meddled, Moment, Process, die, envelopes

@@ -18,7 +18,7 @@ from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.budget import Purse
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from tests.runtime import SOON
 from tests.runtime.conftest import Open

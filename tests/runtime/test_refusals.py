@@ -8,7 +8,7 @@ from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Message, PermissionRequest, Plain
 from deskmate.errors import BadInput, BadName, BadRecord, Refused
 from deskmate.runtime.departure import leave
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import Process
 
 pytestmark = pytest.mark.anyio

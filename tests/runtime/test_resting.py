@@ -7,7 +7,7 @@ from deskmate.core.team.members import Joined, Parked
 from deskmate.core.team.tasks import Status
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import Meddled, nothing, until
 from tests.runtime.desks import Floor, last_told, uses
 

@@ -15,7 +15,7 @@ from deskmate.runtime.perform.live_words import Voice
 from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, for_ever, last_told, uses
 

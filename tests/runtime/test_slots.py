@@ -12,7 +12,7 @@ import pytest
 
 from deskmate.ports import Seat, Store
 from deskmate.runtime.streams.call_slots import Slots
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import SOON, until
 from tests.runtime.child_slots import CALLS, MEMBERS, SLOTS
 from tests.runtime.conftest import Open

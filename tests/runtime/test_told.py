@@ -12,7 +12,7 @@ from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
 from tests.runtime import Meddled, until
 from tests.runtime.desks import Floor, last_told, turns, uses

@@ -16,7 +16,7 @@ from deskmate.core.team.messages import Plain
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.runtime.streams.log_writer import RETRY_SECONDS
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.stores.lines import seal
+from deskmate.stores.line_format import seal
 from tests.runtime import Process, contents, fail, nothing, passing, until
 
 pytestmark = pytest.mark.anyio

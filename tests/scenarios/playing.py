@@ -31,7 +31,7 @@ from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import Office
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use

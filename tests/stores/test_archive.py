@@ -12,6 +12,7 @@ from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team.members import Founded
 from deskmate.core.team.spending import Spending, Spent, Sum
 from deskmate.errors import StoreUnavailable
+from deskmate.fs.disk_calls import Files
 from deskmate.stores.archive import (
     archive,
     finish_archiving,
@@ -21,8 +22,7 @@ from deskmate.stores.archive import (
     teams_from,
     teams_in,
 )
-from deskmate.stores.files import Files
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 pytestmark = pytest.mark.anyio
 AT = 1_760_000_000.0

@@ -14,12 +14,12 @@ import anyio.to_thread
 import pytest
 
 from deskmate.errors import Held, StoreUnavailable
-from deskmate.stores.bell import Bell, Place
-from deskmate.stores.beside import Beside
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.watches import Changed
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder
+from deskmate.stores.file_watch import Changed
+from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.stores.wakeups import Bell, Place
+from deskmate.stores.worker_threads import Beside
 from deskmate.testing.store_contract import record
 
 pytestmark = pytest.mark.anyio

@@ -10,10 +10,10 @@ import pytest
 
 from deskmate.core.log.records import Damaged, Record
 from deskmate.errors import BadName, StoreCorrupt, StoreUnavailable, UnsafeFolder
-from deskmate.stores import jsonl
-from deskmate.stores.files import Files
-from deskmate.stores.jsonl import JsonlStore
-from deskmate.stores.watches import Changed
+from deskmate.fs.disk_calls import Files
+from deskmate.stores import jsonl_store
+from deskmate.stores.file_watch import Changed
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.store_contract import record
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +37,7 @@ class DeafWatch:
 async def test_the_scan_finds_what_no_watch_told(tmp_path: Path) -> None:
     hearer = JsonlStore.open(tmp_path, "team", create=True, watch=DeafWatch)
     writer = JsonlStore.open(tmp_path, "team")
-    with anyio.fail_after(jsonl.NET_SECONDS * 5):
+    with anyio.fail_after(jsonl_store.NET_SECONDS * 5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hearer.changed, {"mail/bob": 0})
             await anyio.wait_all_tasks_blocked()
@@ -48,7 +48,7 @@ async def test_the_scan_finds_what_no_watch_told(tmp_path: Path) -> None:
 async def test_the_scan_finds_what_someone_else_in_this_process_has_read_meanwhile(tmp_path: Path) -> None:
     hearer = JsonlStore.open(tmp_path, "team", create=True, watch=DeafWatch)
     writer = JsonlStore.open(tmp_path, "team")
-    with anyio.fail_after(jsonl.NET_SECONDS * 5):
+    with anyio.fail_after(jsonl_store.NET_SECONDS * 5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hearer.changed, {"board": 0, "mail/bob": 0})
             tasks.start_soon(hearer.changed, {"mail/bob": 0})
@@ -67,7 +67,7 @@ class NoWatch(DeafWatch):
 @pytest.mark.behaviour("M7")
 async def test_without_a_watch_to_spare_the_scan_still_finds_what_was_written(tmp_path: Path) -> None:
     hearer, writer = (JsonlStore.open(tmp_path, "team", create=True, watch=NoWatch) for _ in range(2))
-    with anyio.fail_after(jsonl.NET_SECONDS * 5):
+    with anyio.fail_after(jsonl_store.NET_SECONDS * 5):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hearer.changed, {"mail/bob": 0})
             await anyio.wait_all_tasks_blocked()

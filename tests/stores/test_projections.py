@@ -15,8 +15,8 @@ from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import board_fold, members, roster_fold
 from deskmate.core.team.members import Founded, Idle, Joined, Left, Waiting
 from deskmate.core.team.tasks import EMPTY, Board, BoardEvent, Claimed, Completed, Created, Deleted, Receipt, Released
-from deskmate.stores.files import Files
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.fs.disk_calls import Files
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.projections import Projections, config, task_file
 
 READS = 20_000

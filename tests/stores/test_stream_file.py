@@ -12,9 +12,9 @@ import pytest
 
 from deskmate.core.log.records import Damaged, Item, Json, Record, encode, stamp
 from deskmate.errors import Conflict
-from deskmate.stores.files import Files
-from deskmate.stores.folders import LOCK, Folder
-from deskmate.stores.lines import Position, seal, walk
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import LOCK, Folder
+from deskmate.stores.line_format import Position, seal, walk
 from deskmate.stores.stream_file import StreamFile
 
 NAME = "bob_inbox.jsonl"

@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
-from deskmate.stores.watches import Inotify
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder
+from deskmate.stores.file_watch import Inotify
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's own")]
 

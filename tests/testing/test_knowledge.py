@@ -28,7 +28,7 @@ from deskmate.core.team.members import Idle, Joined, Left
 from deskmate.core.team.messages import Envelope, PlanRequest, PlanResponse
 from deskmate.core.team.tasks import Created
 from deskmate.models.scripted import Speak, Step
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
 from deskmate.testing.knowledge import Uninformed, take_found, violations
 from deskmate.testing.truth import History, Truth, truth_of

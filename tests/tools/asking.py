@@ -28,7 +28,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import Office
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.tools import spec, tools_for
 from tests.runtime import envelopes

@@ -20,7 +20,7 @@ from deskmate.ports import Tool
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.tools import tools_for
 from tests.runtime import Process, envelopes

@@ -19,7 +19,7 @@ from deskmate.ports import Tool
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
-from deskmate.stores.memory import MemoryStore
+from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.tools import tools_for
 from tests.tools import MemoryWorkspace

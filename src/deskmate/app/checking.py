@@ -23,11 +23,11 @@ from deskmate.app.signing import Signing
 from deskmate.app.trusting import survey
 from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
 from deskmate.errors import BadSettings, DeskmateError, StoreError
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
 from deskmate.stores.archive import teams_in
-from deskmate.stores.files import Files
-from deskmate.stores.folders import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
-from deskmate.stores.jsonl import NET_SECONDS, TEAMS
-from deskmate.stores.watches import Watch, best_watch
+from deskmate.stores.file_watch import Watch, best_watch
+from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
 from deskmate.workspaces.sandbox import Level, Sandbox
 
 State: TypeAlias = Literal["ok", "warn", "bad"]

@@ -19,7 +19,7 @@ from deskmate.config import state_folder
 from deskmate.core.log.names import LEAD
 from deskmate.errors import Held, Refused
 from deskmate.stores.archive import archived_from, teams_from, teams_in
-from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
+from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
 
 _DAY_SECONDS = 86400

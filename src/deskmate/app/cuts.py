@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
-from deskmate.stores.folders import Folder
-from deskmate.stores.lines import unseal
+from deskmate.fs.private_folder import Folder
+from deskmate.stores.line_format import unseal
 from deskmate.stores.projections import CONFIG
 from deskmate.stores.stream_file import StreamFile
 

@@ -18,7 +18,7 @@ from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.team.members import Roster, who_is_here
 from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
 from deskmate.errors import Refused, StoreCorrupt
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 
 HEARD_SHOWN = 20
 

@@ -16,7 +16,7 @@ from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.quiet import has_word
 from deskmate.errors import Refused, StoreError
 from deskmate.stores.archive import strays_in, teams_in
-from deskmate.stores.jsonl import SUFFIX, TEAMS
+from deskmate.stores.jsonl_store import SUFFIX, TEAMS
 
 _UNFOUNDED = "the record that founded it is lost, so that nobody can go on with it"
 _CUT = "the transcript was cut or changed; its member stays stopped until you accept the loss"

@@ -12,8 +12,8 @@ from deskmate.core.log.names import BOARD, SPEND
 from deskmate.core.team.spending import Spending, together
 from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFolder
 from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
-from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import TASKS, TEAMS, JsonlStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import homes
 
 FIRST_TEAM = "main"

@@ -21,11 +21,11 @@ from deskmate.core.team.messages import Broadcast, Plain, read_envelope
 from deskmate.core.team.roster_fold import fold
 from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder, try_lock
 from deskmate.stores.archive import founding, teams_in
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder, try_lock
-from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
-from deskmate.stores.lines import unseal
+from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
+from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
 
 CUT = "its last line is cut off and left out"

@@ -37,7 +37,7 @@ from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
-from deskmate.stores.jsonl import TEAMS
+from deskmate.stores.jsonl_store import TEAMS
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Level, Sandbox
 

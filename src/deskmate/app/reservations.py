@@ -14,7 +14,7 @@ from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.team import members, roster_fold
 from deskmate.errors import Held, StoreError
 from deskmate.stores.archive import archived_from, teams_from, teams_in
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.removal import remove_team
 
 

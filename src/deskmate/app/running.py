@@ -43,8 +43,8 @@ from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
 from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import finish_archiving, spent_in_archive
-from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import TEAMS, JsonlStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 from deskmate.workspaces.sandbox import Sandbox
 
 GO_ON = "Continue where you stopped."

@@ -18,7 +18,7 @@ from deskmate.app.trusting import locked, own_folder
 from deskmate.core.policy.trusted_files import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
-from deskmate.stores.jsonl import TASKS, TEAMS
+from deskmate.stores.jsonl_store import TASKS, TEAMS
 from deskmate.workspaces.git_index import hash_size, names, read_index
 from deskmate.workspaces.private import private_folder, replace_file
 

@@ -25,8 +25,8 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team import Team
 from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
-from deskmate.stores.joint import JointStore
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.joint_store import JointStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.removal import remove_team
 
 

@@ -22,10 +22,10 @@ from deskmate.core.team import spending
 from deskmate.core.team.members import Founded, read_event
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
-from deskmate.stores.files import Files
-from deskmate.stores.folders import LOCK, Folder
-from deskmate.stores.jsonl import TASKS, TEAMS
-from deskmate.stores.lines import unseal
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import LOCK, Folder
+from deskmate.stores.jsonl_store import TASKS, TEAMS
+from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
 
 ARCHIVE, SIGNATURE, CLOSING = ".archive", "signature", "closing"

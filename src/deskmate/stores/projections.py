@@ -14,7 +14,7 @@ from deskmate.core.log.names import LEAD, agent_id
 from deskmate.core.team.members import Member, Roster
 from deskmate.core.team.tasks import Board, Task, blocks
 from deskmate.errors import StoreCorrupt
-from deskmate.stores.folders import Folder
+from deskmate.fs.private_folder import Folder
 
 CONFIG = "config.json"
 

@@ -12,10 +12,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from deskmate.errors import StoreUnavailable
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder
 from deskmate.stores.archive import ARCHIVE
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
-from deskmate.stores.jsonl import TASKS, TEAMS, keep_out_of_git
+from deskmate.stores.jsonl_store import TASKS, TEAMS, keep_out_of_git
 
 REMOVED = ".removed"
 _IGNORE = ".gitignore"

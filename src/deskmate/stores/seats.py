@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import anyio
 
 from deskmate.errors import Held, StoreError, StoreUnavailable
-from deskmate.stores.beside import Beside
-from deskmate.stores.folders import Folder, Lock, try_lock
+from deskmate.fs.private_folder import Folder, Lock, try_lock
+from deskmate.stores.worker_threads import Beside
 
 _NOTE_CAP = 4096
 

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from deskmate.core.log.records import Item, Stamp, decode, stamp
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
-from deskmate.stores.folders import Folder
-from deskmate.stores.lines import TORN, Items, Position, items, next_number, seal, unseal, walk
+from deskmate.fs.private_folder import Folder
+from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, unseal, walk
 
 T = TypeVar("T")
 _MARK_EVERY = 64

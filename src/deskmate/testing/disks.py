@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deskmate.stores.files import Files
+from deskmate.fs.disk_calls import Files
 
 
 @dataclass(slots=True)

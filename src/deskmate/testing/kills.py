@@ -37,7 +37,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.history import Recorder, check_claims, check_mail, load, sends
 
 TEAM = "storm"

@@ -28,8 +28,8 @@ from deskmate.core.team.members import Member, Roster, Status
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Board
 from deskmate.errors import DeskmateError
-from deskmate.stores.jsonl import SUFFIX, TASKS, TEAMS
-from deskmate.stores.lines import Items, Position, walk
+from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
+from deskmate.stores.line_format import Items, Position, walk
 from deskmate.testing.truth import History, Numbered, Truth, letters_in, planners, written_to
 
 # A path in a system prompt; the workspace is one.

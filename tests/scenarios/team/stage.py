@@ -25,7 +25,7 @@ from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.stores.jsonl import JsonlStore
+from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Plan
 from deskmate.testing.scripts import Asked

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.stores.watches import Changed, Watch
+from deskmate.stores.file_watch import Changed, Watch
 
 Place = tuple[Path, str]
 

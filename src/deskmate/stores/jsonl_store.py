@@ -20,15 +20,15 @@ from anyio.lowlevel import checkpoint
 from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, split_stream
 from deskmate.core.log.records import Damaged, Item, Json, check_number, encode, stamp
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
+from deskmate.fs.disk_calls import Files
+from deskmate.fs.private_folder import Folder
 from deskmate.ports import Seat
-from deskmate.stores.bell import Bell, Place
-from deskmate.stores.beside import Beside
-from deskmate.stores.files import Files
-from deskmate.stores.folders import Folder
+from deskmate.stores.file_watch import Watch, best_watch
 from deskmate.stores.projections import Projections
 from deskmate.stores.seats import hold_file
 from deskmate.stores.stream_file import StreamFile
-from deskmate.stores.watches import Watch, best_watch
+from deskmate.stores.wakeups import Bell, Place
+from deskmate.stores.worker_threads import Beside
 
 TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0

@@ -15,7 +15,7 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from deskmate.stores.folders import Folder
+from deskmate.fs.private_folder import Folder
 
 # A file in a watched folder, or nothing: some file, unknown which.
 Changed = tuple[Path, str] | None

@@ -17,7 +17,7 @@ from typing import ClassVar
 from zlib import crc32
 
 from deskmate.errors import StoreCorrupt, StoreUnavailable, UnsafeFolder
-from deskmate.stores.files import Files
+from deskmate.fs.disk_calls import Files
 
 LOCK = ".lock"
 MOUNTS = Path("/proc/self/mountinfo")
