@@ -14,8 +14,8 @@ from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import Joined
 from deskmate.core.team.tasks import Status
 from deskmate.errors import Refused
-from deskmate.models import anthropic_wire, openai_wire
 from deskmate.models.scripted import Speak
+from deskmate.models.wires import anthropic_request, openai_request
 from deskmate.ports import Ran
 from tests.attacks.frames import (
     MAIL,
@@ -76,8 +76,8 @@ class Crime:
 def requests(prompt: Prompt) -> tuple[Sent, Sent]:
     """Return a prompt as it goes over both wires, read by who shares no code with the product."""
     return (
-        read_anthropic(anthropic_wire.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)),
-        read_openai(openai_wire.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")),
+        read_anthropic(anthropic_request.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)),
+        read_openai(openai_request.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")),
     )
 
 

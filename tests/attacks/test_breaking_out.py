@@ -23,7 +23,7 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 from deskmate.core.team.tasks import Note, Task
-from deskmate.models import anthropic_wire, openai_wire
+from deskmate.models.wires import anthropic_request, openai_request
 from tests.attacks.frames import (
     MAIL,
     NEWS,
@@ -48,8 +48,8 @@ ENVIRONMENT = Environment(platform="linux", shell="bash", date="2026-01-01", bra
 def frames(entries: Iterable[Entry], system: str = "") -> list[Frame]:
     """Return the frames that alice's model is given, the same on both wires."""
     prompt = Prompt(system, passages(list(enumerate(entries, 1)), "alice"))
-    one = read_anthropic(anthropic_wire.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)).frames()
-    other = read_openai(openai_wire.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")).frames()
+    one = read_anthropic(anthropic_request.request_body(prompt, "m", max_tokens=1, thinking_tokens=0)).frames()
+    other = read_openai(openai_request.request_body(prompt, "m", max_tokens=1, max_tokens_key="max_tokens")).frames()
     assert one == other
     return one
 

@@ -24,7 +24,7 @@ from typing import Any, Self
 WARM = (
     "deskmate.faces.cli.commands",
     "deskmate.faces.cli.run",
-    "deskmate.models.anthropic",
+    "deskmate.models.wires.anthropic",
     "anyio._backends._asyncio",
 )
 DEEDS = {"os.mkdir", "os.rename", "os.link", "os.remove", "subprocess.Popen"}

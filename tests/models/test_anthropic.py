@@ -19,7 +19,7 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
-from deskmate.models.anthropic import AnthropicModel
+from deskmate.models.wires.anthropic import AnthropicModel
 from tests.models.served import HELLO, KEY, LIMITS, Provider, all_of, reply_of
 
 pytestmark = pytest.mark.anyio

@@ -22,8 +22,8 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
 )
 from deskmate.errors import BadSettings
-from deskmate.models.anthropic import AnthropicModel
-from deskmate.models.anthropic_wire import request_body
+from deskmate.models.wires.anthropic import AnthropicModel
+from deskmate.models.wires.anthropic_request import request_body
 from tests.models.prompts import prompts
 from tests.models.sdk import closed
 from tests.models.served import HELLO, KEY, LIMITS, Provider, all_of

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
-from deskmate.models.failures import Endpoint, Fault, failure, read_fault, retry_seconds
-from deskmate.models.http import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
-from deskmate.models.sse import Event
+from deskmate.models.wires.http_client import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
+from deskmate.models.wires.provider_errors import Endpoint, Fault, failure, read_fault, retry_seconds
+from deskmate.models.wires.sse import Event
 from tests.models.served import KEY, Provider
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from genai_prices.data_snapshot import get_snapshot
 
-from deskmate.models.limits import UNKNOWN, limits_of
+from deskmate.models.model_limits import UNKNOWN, limits_of
 from deskmate.ports import Limits
 
 

@@ -14,12 +14,12 @@ import pytest
 from deskmate.core.prompt.compaction import estimate
 from deskmate.core.prompt.prompts import TOKENS_CAP, Reply, Spoke, TextBlock, Usage
 from deskmate.errors import ModelError, ModelRejected
-from deskmate.models.anthropic import AnthropicModel
-from deskmate.models.http import STREAM_CAP
-from deskmate.models.openai import OpenAIModel
-from deskmate.models.replies import CALLS_MOST, REPLY_CAP
-from deskmate.models.sse import LINES_CAP
-from deskmate.models.usage import read_tokens
+from deskmate.models.wires.anthropic import AnthropicModel
+from deskmate.models.wires.http_client import STREAM_CAP
+from deskmate.models.wires.openai import OpenAIModel
+from deskmate.models.wires.reply_parts import CALLS_MOST, REPLY_CAP
+from deskmate.models.wires.sse import LINES_CAP
+from deskmate.models.wires.usage import read_tokens
 from deskmate.ports import Limits, Model
 from tests.models.served import HELLO, Body, all_of, reply_of
 

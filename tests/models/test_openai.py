@@ -20,7 +20,7 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
-from deskmate.models.openai import OpenAIModel
+from deskmate.models.wires.openai import OpenAIModel
 from tests.models.served import HELLO, KEY, LIMITS, Provider, all_of, reply_of
 
 pytestmark = pytest.mark.anyio

@@ -20,8 +20,8 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
 )
 from deskmate.errors import ModelRejected
-from deskmate.models.openai import OpenAIModel
-from deskmate.models.openai_wire import request_body
+from deskmate.models.wires.openai import OpenAIModel
+from deskmate.models.wires.openai_request import request_body
 from tests.models.prompts import prompts
 from tests.models.sdk import closed
 from tests.models.served import HELLO, KEY, LIMITS, Provider, all_of

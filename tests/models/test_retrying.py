@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.core.prompt.prompts import Prompt, RetryDelta, TextDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
-from deskmate.models.retrying import LEAST_SECONDS, Retrying
+from deskmate.models.retry import LEAST_SECONDS, Retrying
 from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Limits, Model
 from deskmate.testing import FakeClock

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from deskmate.core.prompt.prompts import Reply, RetryDelta, TextDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong
-from deskmate.models.retrying import Retrying
+from deskmate.models.retry import Retrying
 from tests.models.playing import MAIN, OTHER, SILENCE, Attempt, Listener, Part, PassingClock, Playing, good
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import ModelTrouble
-from deskmate.models.sse import EVENT_CAP, Event, EventParser
+from deskmate.models.wires.sse import EVENT_CAP, Event, EventParser
 
 LINE_ENDS = ("\n", "\r\n", "\r")
 # A line ends at CR and LF alone: the other line ends that Python knows are part of it.

@@ -17,7 +17,7 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.messages import PermissionResponse
 from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
-from deskmate.models.retrying import Retrying
+from deskmate.models.retry import Retrying
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Limits
 from deskmate.runtime.events import Streamed

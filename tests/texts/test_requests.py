@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.models import anthropic_wire, openai_wire
+from deskmate.models.wires import anthropic_request, openai_request
 from tests.texts.golden import compare
 from tests.texts.prompts import FIRST, lines
 
@@ -22,8 +22,8 @@ async def test_the_first_request_is_the_one_that_was_reviewed(who: str) -> None:
 async def test_the_first_request_is_short_on_both_wires(who: str) -> None:
     prompt = await FIRST[who]()
     bodies = (
-        anthropic_wire.request_body(prompt, "claude-sonnet-4-5", max_tokens=32_000, thinking_tokens=0),
-        openai_wire.request_body(prompt, "gpt-5.5", max_tokens=32_000, max_tokens_key="max_completion_tokens"),
+        anthropic_request.request_body(prompt, "claude-sonnet-4-5", max_tokens=32_000, thinking_tokens=0),
+        openai_request.request_body(prompt, "gpt-5.5", max_tokens=32_000, max_tokens_key="max_completion_tokens"),
     )
     most = MOST[who.partition("-")[0]]
     assert [len(body) for body in bodies if len(body) > most] == []

@@ -28,13 +28,13 @@ from deskmate.core.team.members import Joined, Member, Status
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
-from deskmate.models.http import new_client
-from deskmate.models.limits import limits_of
 from deskmate.models.metered import Metered
+from deskmate.models.model_limits import limits_of
 from deskmate.models.prices import price
-from deskmate.models.retrying import Retrying
+from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
+from deskmate.models.wires.http_client import new_client
 from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import Kit, Teams
@@ -331,12 +331,12 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
     where = {"base_url": at.base_url, "source": settings.addresses.get(provider, "")} if at.base_url else {}
     if provider == "anthropic":
         # Only who is asked pays for importing its wire.
-        from deskmate.models.anthropic import AnthropicModel
+        from deskmate.models.wires.anthropic import AnthropicModel
 
         thinking = settings.thinking_tokens or 0
         limits = _limits(name, settings, thinking)
         return AnthropicModel(client, model, key=key or "none", limits=limits, thinking_tokens=thinking, **where)
-    from deskmate.models.openai import OpenAIModel
+    from deskmate.models.wires.openai import OpenAIModel
 
     return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong
-from deskmate.models.fields import inner, read_object, words
+from deskmate.models.wires.json_fields import inner, read_object, words
 
 MESSAGE_CAP = 500
 LEAST_KEY = 8

@@ -19,13 +19,13 @@ from deskmate.core.prompt.prompts import (
     ThinkingDelta,
 )
 from deskmate.errors import BadSettings, ModelTrouble
-from deskmate.models.anthropic_wire import request_body
-from deskmate.models.failures import Endpoint, Fault, failure, fault_in
-from deskmate.models.fields import count, inner, words
-from deskmate.models.http import ask, drain
-from deskmate.models.replies import Piece, Room, blocks
-from deskmate.models.sse import Event
-from deskmate.models.usage import TokenCount
+from deskmate.models.wires.anthropic_request import request_body
+from deskmate.models.wires.http_client import ask, drain
+from deskmate.models.wires.json_fields import count, inner, words
+from deskmate.models.wires.provider_errors import Endpoint, Fault, failure, fault_in
+from deskmate.models.wires.reply_parts import Piece, Room, blocks
+from deskmate.models.wires.sse import Event
+from deskmate.models.wires.usage import TokenCount
 from deskmate.ports import Limits
 
 API_VERSION = "2026-10-21"

@@ -12,13 +12,13 @@ import httpx2
 
 from deskmate.core.prompt.prompts import CallDelta, Delta, Prompt, Reply, TextDelta, ThinkingDelta
 from deskmate.errors import ModelTrouble
-from deskmate.models.failures import Endpoint, failure, fault_in
-from deskmate.models.fields import count, inner, objects, words
-from deskmate.models.http import ask, drain
-from deskmate.models.openai_wire import request_body
-from deskmate.models.replies import Piece, Room, blocks
-from deskmate.models.sse import Event
-from deskmate.models.usage import TokenCount
+from deskmate.models.wires.http_client import ask, drain
+from deskmate.models.wires.json_fields import count, inner, objects, words
+from deskmate.models.wires.openai_request import request_body
+from deskmate.models.wires.provider_errors import Endpoint, failure, fault_in
+from deskmate.models.wires.reply_parts import Piece, Room, blocks
+from deskmate.models.wires.sse import Event
+from deskmate.models.wires.usage import TokenCount
 from deskmate.ports import Limits
 
 _OPENAI = "https://api.openai.com"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, Told, ToolSpec
-from deskmate.models.bodies import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
+from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
 
 Message = dict[str, Any]
 

@@ -10,9 +10,17 @@ import anyio
 import httpx2
 
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
-from deskmate.models.failures import EXCERPT_CAP, Endpoint, Fault, failure, fault_in, read_fault, retry_seconds
-from deskmate.models.fields import read_object
-from deskmate.models.sse import Event, EventParser
+from deskmate.models.wires.json_fields import read_object
+from deskmate.models.wires.provider_errors import (
+    EXCERPT_CAP,
+    Endpoint,
+    Fault,
+    failure,
+    fault_in,
+    read_fault,
+    retry_seconds,
+)
+from deskmate.models.wires.sse import Event, EventParser
 
 SILENCE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0

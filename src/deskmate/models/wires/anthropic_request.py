@@ -20,7 +20,7 @@ from deskmate.core.prompt.prompts import (
     Told,
     ToolSpec,
 )
-from deskmate.models.bodies import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
+from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, encode, is_blank, wire_id, wire_name
 
 Block = dict[str, Any]
 
