@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from deskmate.core.policy.patterns import HOLE
-from deskmate.tools.shell_words import Word
+from deskmate.tools.shell.shell_words import Word
 
 SECONDS = 5
 NOTED = ("git", "ls", "rm", "cat", "wc", "make", "a", "b", "c")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deskmate.tools.shell_commands import commands_of
-from deskmate.tools.shell_hints import hints_of
+from deskmate.tools.shell.command_hints import hints_of
+from deskmate.tools.shell.shell_commands import commands_of
 from tests.chaos import TIMES, memory_folder
 from tests.chaos.shell_arena import TEXTS, Arena
 from tests.tools.test_shell_commands import TOLD

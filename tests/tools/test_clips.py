@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deskmate.tools.clips import clip, counted, cut, lines_of
-from deskmate.tools.diffs import diff
+from deskmate.tools.clip import clip, counted, cut, lines_of
+from deskmate.tools.files.diffs import diff
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from deskmate.core.policy.secret_placeholders import Concealed
 from deskmate.errors import ToolError
-from deskmate.tools import edits
+from deskmate.tools.files import edits
 
 
 class Edited(NamedTuple):
@@ -83,7 +83,7 @@ HOSTILE = """
 import sys
 from deskmate.core.policy.secret_placeholders import Concealed
 from deskmate.errors import ToolError
-from deskmate.tools.edits import edit
+from deskmate.tools.files.edits import edit
 
 unit = sys.argv[1].encode().decode("unicode_escape")
 body, almost = unit * 2_000_000, unit * 50_000

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from deskmate.core.policy.patterns import HOLE
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge
 from deskmate.core.policy.tool_table import TOOLS
-from deskmate.tools.shell_commands import MAX_CHARS, commands_of
-from deskmate.tools.shell_programs import is_variable
-from deskmate.tools.shell_words import Word
+from deskmate.tools.shell.shell_commands import MAX_CHARS, commands_of
+from deskmate.tools.shell.shell_programs import is_variable
+from deskmate.tools.shell.shell_words import Word
 from deskmate.workspaces.local import ALLOWED
 
 H = HOLE

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from deskmate.ports import Desk
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
-    from deskmate.tools.described import Arguments, Described
+    from deskmate.tools.tool_base import Arguments, Described
     from deskmate.workspaces.descriptors import raise_open_files
     from deskmate.workspaces.private import read_regular
 
@@ -142,8 +142,8 @@ _WHERE = {
     "to_line": "runtime.event_lines",
     "Desk": "ports",
     "ToolError": "errors",
-    "Arguments": "tools.described",
-    "Described": "tools.described",
+    "Arguments": "tools.tool_base",
+    "Described": "tools.tool_base",
     "raise_open_files": "workspaces.descriptors",
     "read_regular": "workspaces.private",
 }

@@ -31,8 +31,11 @@ from collections.abc import Iterable
 
 from deskmate.core.policy.tool_table import Kind
 from deskmate.ports import Tool
-from deskmate.tools import background, errands, files, mail, plan, search, shell, skill, tasks, teams
-from deskmate.tools.described import spec
+from deskmate.tools import background_tools, skill_tool
+from deskmate.tools.files import file_tools, search_tools
+from deskmate.tools.shell import bash
+from deskmate.tools.team import board_tools, exit_plan_mode, send_message, task_tool, team_tools
+from deskmate.tools.tool_base import spec
 
 __all__ = ["spec", "tools_for"]
 
@@ -47,13 +50,13 @@ def tools_for(kind: Kind, names: Iterable[str]) -> tuple[Tool, ...]:
 
 
 def _every(kind: Kind) -> Iterable[Tool]:
-    yield from shell.tools(may_background=kind is Kind.LEAD)
-    yield from files.tools()
-    yield from search.tools()
-    yield from tasks.tools(kind)
-    yield from mail.tools(kind)
-    yield from plan.tools()
-    yield from errands.tools()
-    yield from teams.tools()
-    yield from background.tools()
-    yield from skill.tools()
+    yield from bash.tools(may_background=kind is Kind.LEAD)
+    yield from file_tools.tools()
+    yield from search_tools.tools()
+    yield from board_tools.tools(kind)
+    yield from send_message.tools(kind)
+    yield from exit_plan_mode.tools()
+    yield from task_tool.tools()
+    yield from team_tools.tools()
+    yield from background_tools.tools()
+    yield from skill_tool.tools()

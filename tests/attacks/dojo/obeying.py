@@ -22,7 +22,7 @@ from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Desk, Ran
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.tool_base import Arguments, Described
 from deskmate.workspaces.local import LocalWorkspace
 from deskmate.workspaces.sandbox import Sandbox
 from tests.attacks.dojo.census import ALICE, BOB, LOOK_UP, Laid, contents, effects

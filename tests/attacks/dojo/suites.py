@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.ports import Desk, Tool
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.tool_base import Arguments, Described
 
 VERSION = "v1.2.2"
 SUITES = ("workspace", "travel", "banking", "slack")

@@ -21,7 +21,7 @@ from deskmate.core.team.messages import Broadcast, Plain, PlanResponse, Shutdown
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text_for
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.tool_base import Arguments, Described
 
 Letter: TypeAlias = Literal["message", "broadcast", "shutdown_request", "shutdown_response", "plan_approval_response"]
 

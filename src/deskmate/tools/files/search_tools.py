@@ -9,8 +9,8 @@ from deskmate.core.policy.permissions import Attempt
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.texts import text
-from deskmate.tools.clips import clip, cut, lines_of
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.clip import clip, cut, lines_of
+from deskmate.tools.tool_base import Arguments, Described
 
 _MAX_LINE_CHARS = 500
 

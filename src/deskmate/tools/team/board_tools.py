@@ -33,10 +33,10 @@ from deskmate.core.team.tasks import (
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text, text_for
-from deskmate.tools import updates
-from deskmate.tools.clips import MAX_LINES, clip, counted, cut
-from deskmate.tools.described import Arguments, Described
-from deskmate.tools.shell import attempt_to_run
+from deskmate.tools.clip import MAX_LINES, clip, counted, cut
+from deskmate.tools.shell.bash import attempt_to_run
+from deskmate.tools.team import task_update
+from deskmate.tools.tool_base import Arguments, Described
 
 _NOTES_SHOWN = 10
 _OUTPUT_SHOWN = 200
@@ -121,7 +121,7 @@ class TaskCreate(Described):
         created = f"Created #{task.id} {role}{one_line(task.subject)}" + (
             f". It waits for {ids(waits)}." if waits else ""
         )
-        return Result("\n".join(filter(None, [created, updates.untaken(desk, task)])))
+        return Result("\n".join(filter(None, [created, task_update.untaken(desk, task)])))
 
 
 class TaskGet(Described):
@@ -131,7 +131,7 @@ class TaskGet(Described):
         """Return all there is to know of it."""
         arguments.check_team(desk)
         board = await desk.board.refresh()
-        return Result("\n".join(_told(board, updates.found(board, arguments.task_id))), framed=True)
+        return Result("\n".join(_told(board, task_update.found(board, arguments.task_id))), framed=True)
 
 
 class TaskUpdate(Described):
@@ -157,7 +157,7 @@ class TaskUpdate(Described):
             raise ToolError(f"There is nothing to change. Set at least one of {known}.")
         status, owner = given.pop("status", None), given.pop("owner", None)
         owner = desk.roster.spelled(owner) if owner else owner
-        return await updates.update(desk, updates.Update(arguments.task_id, given, owner, status))
+        return await task_update.update(desk, task_update.Update(arguments.task_id, given, owner, status))
 
 
 class TaskList(Described):

@@ -14,7 +14,7 @@ from deskmate.core.team.members import Member
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.tool_base import Arguments, Described
 
 
 class TeamArguments(Arguments):

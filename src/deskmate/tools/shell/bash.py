@@ -16,11 +16,11 @@ from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.texts import text
-from deskmate.tools.described import Arguments, Described
-from deskmate.tools.seconds import MOST_SECONDS, read_seconds
-from deskmate.tools.shell_commands import commands_of
-from deskmate.tools.shell_hints import hints_of
-from deskmate.tools.shell_words import Word, unescaped
+from deskmate.tools.durations import MOST_SECONDS, read_seconds
+from deskmate.tools.shell.command_hints import hints_of
+from deskmate.tools.shell.shell_commands import commands_of
+from deskmate.tools.shell.shell_words import Word, unescaped
+from deskmate.tools.tool_base import Arguments, Described
 
 DEFAULT_SECONDS = 120.0
 # Nobody waits for it and TaskStop ends it sooner; but nothing runs for ever.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TypeAlias
 
-from deskmate.tools.clips import clip, cut, lines_of
+from deskmate.tools.clip import clip, cut, lines_of
 
 _AROUND = 3
 _MAX_COMPARED = 2000

@@ -7,7 +7,7 @@ is looked for here once more, and nothing on the way may be read in two ways. `s
 import re
 from typing import TYPE_CHECKING
 
-from deskmate.tools.shell_words import Untold
+from deskmate.tools.shell.shell_words import Untold
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,8 +8,8 @@ from pydantic import BeforeValidator, Field
 from deskmate.core.agent.tool_results import Result
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
-from deskmate.tools.described import Arguments, Described
-from deskmate.tools.seconds import MOST_SECONDS, read_seconds
+from deskmate.tools.durations import MOST_SECONDS, read_seconds
+from deskmate.tools.tool_base import Arguments, Described
 
 
 class StopArguments(Arguments):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from deskmate.tools.shell_words import Untold, Word
+from deskmate.tools.shell.shell_words import Untold, Word
 
 Words = Sequence[Word]
 Parsed = Callable[[str], Iterable[str]]

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from deskmate.core.policy.patterns import HOLE
-from deskmate.tools.shell_commands import MAX_CHARS, parsed
-from deskmate.tools.shell_programs import runs_others
-from deskmate.tools.shell_words import Word
+from deskmate.tools.shell.shell_commands import MAX_CHARS, parsed
+from deskmate.tools.shell.shell_programs import runs_others
+from deskmate.tools.shell.shell_words import Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -34,11 +34,11 @@ from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool, Workspace
 from deskmate.texts import text
-from deskmate.tools.clips import counted, cut, fitting, lines_of
-from deskmate.tools.described import Arguments, Described
-from deskmate.tools.diffs import diff
-from deskmate.tools.edits import Edited, edit
-from deskmate.tools.kinds import BOM, picture_type, read_text
+from deskmate.tools.clip import counted, cut, fitting, lines_of
+from deskmate.tools.files.diffs import diff
+from deskmate.tools.files.edits import Edited, edit
+from deskmate.tools.files.file_kinds import BOM, picture_type, read_text
+from deskmate.tools.tool_base import Arguments, Described
 
 MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000

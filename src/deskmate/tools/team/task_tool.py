@@ -17,7 +17,7 @@ from deskmate.core.team.members import Joined
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.tool_base import Arguments, Described
 
 _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 

@@ -13,7 +13,7 @@ from itertools import accumulate, islice
 
 from deskmate.core.policy.secret_placeholders import Concealed, restore, stand_ins
 from deskmate.errors import ToolError
-from deskmate.tools.clips import counted
+from deskmate.tools.clip import counted
 
 _MAX_COUNTED = 100
 _MAX_NAMED = 5

@@ -10,9 +10,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from deskmate.tools.shell_heredocs import check_heredoc
-from deskmate.tools.shell_programs import is_name, is_plain_test, is_variable, told
-from deskmate.tools.shell_words import Piece, Untold, Word, assembled, in_quotes, unquoted
+from deskmate.tools.shell.heredocs import check_heredoc
+from deskmate.tools.shell.shell_programs import is_name, is_plain_test, is_variable, told
+from deskmate.tools.shell.shell_words import Piece, Untold, Word, assembled, in_quotes, unquoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -9,8 +9,8 @@ from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Tool
 from deskmate.texts import text
-from deskmate.tools.clips import counted
-from deskmate.tools.described import Arguments, Described
+from deskmate.tools.clip import counted
+from deskmate.tools.tool_base import Arguments, Described
 
 MAX_CHARS = 30_000
 _MAX_NAMED = 50
