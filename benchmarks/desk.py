@@ -27,7 +27,7 @@ from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.team_state import Office
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "bench"
 

@@ -10,9 +10,9 @@ import anyio
 
 from benchmarks.measure import RunFailed, Size, percentile
 from benchmarks.report import Answer, Column, Table, below
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 COST_MS = 10.0
 BLOB = "lead-1-0.txt"

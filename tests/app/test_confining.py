@@ -12,7 +12,7 @@ from deskmate.core.log.names import ROSTER
 from deskmate.errors import BadSettings
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.sandbox.mounts import Level
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import Room
 from tests.workspaces.conftest import bubblewrap

@@ -31,7 +31,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import Office
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.app.test_places import made
 
 

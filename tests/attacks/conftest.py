@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.workspaces import ground as grounds
 from tests.workspaces.conftest import known_to_hold, open_folder
 from tests.workspaces.ground import Ground

@@ -40,7 +40,7 @@ from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.models.scripted import Speak
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, turns, uses
 from tests.runtime.scenes import plays, scene

@@ -9,8 +9,8 @@ import pytest
 
 from deskmate.core.log.names import new_name
 from deskmate.errors import BadName, ToolError
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.attacks.forging import BOARD, FORGINGS, MAIL, TEAM, TRUE, Forging, found, records, repository, taken_in
 from tests.tools import PlainDesk
 from tests.workspaces.ground import Ground

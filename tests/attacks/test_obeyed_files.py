@@ -9,9 +9,9 @@ import pytest
 from deskmate.core.policy.permissions import Effect, Mode, Rule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import AUTORUN, is_guarded
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.sandbox.protected_paths import AUTORUN, is_guarded
 from tests.tools import PlainDesk
 from tests.workspaces.ground import Ground
 

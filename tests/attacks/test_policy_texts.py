@@ -8,7 +8,7 @@ import pytest
 from deskmate.core.policy.permissions import Effect, Mode, Rule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell.bash import attempt_to_run
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.test_docs import page, rows, snippets, ticked
 from tests.tools import MemoryWorkspace
 

@@ -14,7 +14,7 @@ import pytest
 
 from deskmate.core.agent.tool_results import Result
 from deskmate.errors import ToolError
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.attacks import racer
 from tests.attacks.racer import CANARY, INSIDE, OURS
 from tests.tools import PlainDesk

@@ -21,7 +21,7 @@ from deskmate.runtime.team_state import Office
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Script, Use
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.scenarios.playing import TEAM, Room
 
 ALICE = "alice"

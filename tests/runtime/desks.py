@@ -41,7 +41,7 @@ from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team_state import Office
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.runtime import SOON, until
 from tests.tools import MemoryWorkspace
 

@@ -16,7 +16,7 @@ from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.perform.tool_calls import RESULT_CAP
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, for_ever, last_told, turns, uses
 

@@ -20,8 +20,8 @@ from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.supervisor import Supervisor
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.processes import mark_of
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.processes import mark_of
 from tests.runtime import SOON, until
 from tests.runtime.desks import Bench, Floor, for_ever, last_told, uses
 from tests.runtime.scenes import STOP, Broken, Deaf, Inline, Scene, hangs, plays, scene

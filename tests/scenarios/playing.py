@@ -35,7 +35,7 @@ from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "main"
 SOON = 60

@@ -8,7 +8,7 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.prompt.prompts import Image
 from deskmate.errors import ToolError
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 from tests.tools import PlainDesk
 
 pytestmark = pytest.mark.anyio

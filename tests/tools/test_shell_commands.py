@@ -10,7 +10,7 @@ from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell.shell_commands import MAX_CHARS, commands_of
 from deskmate.tools.shell.shell_programs import is_variable
 from deskmate.tools.shell.shell_words import Word
-from deskmate.workspaces.local import ALLOWED
+from deskmate.workspace.local_workspace import ALLOWED
 
 H = HOLE
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.workspaces.ground import ROOT
 
 Make = Callable[..., LocalWorkspace]

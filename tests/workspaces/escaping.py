@@ -13,9 +13,9 @@ from pathlib import Path
 import anyio
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.workspaces.escapes import ATTEMPTS, GIT, LATER, LINKS, Attempt
 from tests.workspaces.ground import Ground, become, ground
 

@@ -12,10 +12,10 @@ import anyio
 from anyio import to_thread
 
 from deskmate.ports import Ran
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
+from deskmate.workspace.sandbox.resource_limits import Limits
 from tests.workspaces.ground import become, python
 
 LIMITS = Limits(processes=60, memory_bytes=300 << 20, file_bytes=1 << 20, scratch_bytes=2 << 20)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
 from tests.workspaces.ground import become, python
 
 FAMILIES = range(46)

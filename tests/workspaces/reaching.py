@@ -9,9 +9,9 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
 from tests.workspaces.ground import become, python
 
 _FETCH = "import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())"

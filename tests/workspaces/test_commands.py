@@ -19,9 +19,9 @@ from anyio import to_thread
 from deskmate.core.prompt.live_output import Printed
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.outputs import MAX_BLOB
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.command_output import MAX_BLOB
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -297,7 +297,7 @@ MEASURE = """
 import anyio, resource, sys
 from functools import partial
 from pathlib import Path
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 async def main():
     workspace = LocalWorkspace(Path(sys.argv[1]), 'main', 'lead', grace_seconds=0.3)

@@ -14,11 +14,11 @@ import anyio
 import pytest
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.descriptors import room_to_run
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.descriptors import room_to_run
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Level
+from deskmate.workspace.sandbox.protected_paths import Guard
 from tests.workspaces.test_escapes import NOBODY, as_root, run_as
 
 pytestmark = pytest.mark.anyio
@@ -54,9 +54,9 @@ LIMITED = """
 import json, os, resource, subprocess, sys
 import anyio
 from pathlib import Path
-from deskmate.workspaces.descriptors import raise_open_files
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.descriptors import raise_open_files
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 2000))
 raise_open_files()
@@ -72,7 +72,7 @@ async def main():
 own = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 # A teammate is such a process, too: it has been started with the higher limit.
 again = (
-    "import resource; from deskmate.workspaces.descriptors import give_back, raise_open_files; "
+    "import resource; from deskmate.workspace.descriptors import give_back, raise_open_files; "
     "raise_open_files(); give_back(0); print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
 )
 teammate = subprocess.run([sys.executable, "-c", again], capture_output=True, text=True, check=True).stdout

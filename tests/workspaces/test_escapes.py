@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from deskmate.workspaces.landlock import SCOPES_SINCE, version
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.limits import counts_processes
-from deskmate.workspaces.sandbox import Level
+from deskmate.workspace.sandbox.landlock import SCOPES_SINCE, version
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level
+from deskmate.workspace.sandbox.resource_limits import counts_processes
 from tests.workspaces.escapes import ATTEMPTS, GIT, LINKS, RECORDS
 from tests.workspaces.families import FAMILIES
 from tests.workspaces.ground import ROOT

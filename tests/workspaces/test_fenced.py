@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from deskmate.ports import Ran
-from deskmate.workspaces.filters import ALLOW_ALL
-from deskmate.workspaces.landlock import Right, Rule, restrict, version
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.landlock import Right, Rule, restrict, version
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.seccomp import ALLOW_ALL
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
 

@@ -14,8 +14,8 @@ import pytest
 
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import BadName, ToolError
-from deskmate.workspaces.files import MAX_READ
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.workspace_files import MAX_READ
 
 pytestmark = pytest.mark.anyio
 
@@ -191,7 +191,7 @@ async def test_a_disk_without_second_names_gets_its_files_too(root: Path) -> Non
         pytest.skip("strace is not installed: no faults injected into system calls")
     script = (
         "import anyio, sys; from pathlib import Path; from deskmate.errors import ToolError\n"
-        "from deskmate.workspaces.local import LocalWorkspace\n"
+        "from deskmate.workspace.local_workspace import LocalWorkspace\n"
         "async def main():\n"
         "    workspace = LocalWorkspace(Path(sys.argv[1]), 'main', 'lead')\n"
         "    await workspace.write('file', b'one', known=None)\n"

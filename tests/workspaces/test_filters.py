@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from deskmate.workspaces.filters import call_filter
+from deskmate.workspace.sandbox.seccomp import call_filter
 
 ALLOWED = 0x7FFF0000
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
-from deskmate.workspaces.git_entries import scan
-from deskmate.workspaces.git_index import contents
-from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.repositories import GitFolder
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.git.git_entries import scan
+from deskmate.workspace.git.git_index import contents
+from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.repositories import GitFolder
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import CANARY, Ground, ground
 from tests.workspaces.indexes import GITLINK, PROGRAM, Item, index_of

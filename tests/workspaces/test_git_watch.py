@@ -19,12 +19,12 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.git_entries import MAX_LOCKS, Entry, Kind, scan
-from deskmate.workspaces.git_watch import Watch, refuse_outward
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.repositories import GitFolder
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.git.git_entries import MAX_LOCKS, Entry, Kind, scan
+from deskmate.workspace.git.git_watch import Watch, refuse_outward
+from deskmate.workspace.git.repositories import GitFolder
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.escapes import OPENED
 from tests.workspaces.ground import PWNED, Ground, ground
@@ -38,8 +38,8 @@ HOUR = 3_600_000_000_000
 KILLED = """
 import anyio, sys
 from pathlib import Path
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 programs = PROGRAMS if sys.argv[4] == 'bubblewrap' else []
 sandbox = find_sandbox(Path(sys.argv[2]), programs=programs)

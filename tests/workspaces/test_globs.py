@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.globs import Glob
+from deskmate.workspace.globs import Glob
 
 
 @pytest.mark.parametrize(

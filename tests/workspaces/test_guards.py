@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import AUTORUN, Guard, guarded
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Mount, Way
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Mount, Way
+from deskmate.workspace.sandbox.protected_paths import AUTORUN, Guard, guarded
 
 PATHS = [
     ".git/hooks/pre-commit",

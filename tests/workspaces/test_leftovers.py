@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import ToolError, UnsafeFolder
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.protected_paths import Guard
 
 DAMAGED = [
     b'{"made": {"/x',
@@ -28,8 +28,8 @@ DAMAGED = [
 ]
 HOLDER = """
 import sys
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.placeholders import Placeholders
+from deskmate.workspace.sandbox.protected_paths import Guard
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from pathlib import Path
 
 with Placeholders(Path(sys.argv[1])).standing([Guard(sys.argv[2])]):
@@ -40,8 +40,8 @@ with Placeholders(Path(sys.argv[1])).standing([Guard(sys.argv[2])]):
 FULL = """
 import resource, sys
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.placeholders import Placeholders
+from deskmate.workspace.sandbox.protected_paths import Guard
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from pathlib import Path
 
 size = Path(sys.argv[1], 'placeholders.json').stat().st_size
@@ -55,8 +55,8 @@ except ToolError as error:
 # As an ordinary user: root may read everything.
 UNREADABLE = """
 import os, sys
-from deskmate.workspaces.confined import Cage
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.bubblewrap import Cage
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from pathlib import Path
 
 top = Path(sys.argv[1])

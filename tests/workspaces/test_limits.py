@@ -12,10 +12,10 @@ import anyio
 import pytest
 
 from deskmate.ports import Ran
-from deskmate.workspaces.filters import call_filter
-from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.sandbox.resource_limits import Limits, counts_processes, sweep_cgroups
+from deskmate.workspace.sandbox.seccomp import call_filter
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +123,7 @@ async def test_a_command_cannot_take_its_own_limits_away(bounded: LocalWorkspace
 
 BOUND = """
 import subprocess, sys
-from deskmate.workspaces.limits import Limits
+from deskmate.workspace.sandbox.resource_limits import Limits
 
 with Limits().binding(int(sys.argv[1])):
     print('bound', flush=True)

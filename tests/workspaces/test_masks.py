@@ -15,10 +15,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.masks import HOME_SECRETS
-from deskmate.workspaces.sandbox import Level, Sandbox, named_secrets
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.hidden_paths import HOME_SECRETS
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox, named_secrets
 from tests.workspaces.ground import CANARY, Ground, ground
 
 pytestmark = pytest.mark.anyio

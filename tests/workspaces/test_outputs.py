@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.policy.redaction import Redaction
-from deskmate.workspaces.outputs import HEAD, TAIL, Output, clean
+from deskmate.workspace.command_output import HEAD, TAIL, Output, clean
 
 BLOB = ".teams/main/blobs/lead-1-0.txt"
 

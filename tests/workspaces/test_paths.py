@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.paths import MAX_LINKS, Outside, is_ours, resolved
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.paths import MAX_LINKS, Outside, is_ours, resolved
 
 pytestmark = pytest.mark.anyio
 
@@ -121,7 +121,7 @@ async def test_the_records_of_the_team_are_refused(tree: Path, workspace: LocalW
 READ_UNDER_ANOTHER_NAME = """
 import anyio, sys
 from pathlib import Path
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 print(anyio.run(LocalWorkspace(Path(sys.argv[1]), "main", "lead").read, "a/b/main/roster.jsonl"))
 """

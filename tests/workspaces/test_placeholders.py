@@ -13,18 +13,18 @@ from pathlib import Path
 import pytest
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.sandbox.protected_paths import Guard
 
 Eventually = Callable[[Callable[[], bool]], None]
 
 KILLED = """
 import anyio, os, sys
 from pathlib import Path
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 workspace = LocalWorkspace(Path(sys.argv[1]), 'main', 'lead', sandbox=find_sandbox(Path(sys.argv[2])))
 anyio.run(lambda: workspace.run(sys.argv[3], timeout_seconds=600, blob='lead-1-0.txt'))
@@ -35,9 +35,9 @@ import anyio, os, signal, sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 armed = False
 
@@ -62,8 +62,8 @@ anyio.run(lambda: workspace.run(sys.argv[3], timeout_seconds=600, blob='lead-1-0
 """
 HOLDER = """
 import sys
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.placeholders import Placeholders
+from deskmate.workspace.sandbox.protected_paths import Guard
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from pathlib import Path
 
 with Placeholders(Path(sys.argv[1])).standing([Guard(sys.argv[2])]):

@@ -19,11 +19,11 @@ from anyio import to_thread
 
 from deskmate.errors import BadSettings
 from deskmate.ports import Ran
-from deskmate.workspaces.hosts import allowed
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.proxy import PORT, Proxy
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.allowed_hosts import allowed
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.proxy import PORT, Proxy
 
 pytestmark = pytest.mark.anyio
 

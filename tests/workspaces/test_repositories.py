@@ -13,8 +13,8 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.escapes import submodule
 from tests.workspaces.ground import PWNED, Ground, ground

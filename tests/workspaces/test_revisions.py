@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.team.tasks import Revision
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.revisions import head_commit
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.git.revisions import head_commit
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 
 pytestmark = pytest.mark.anyio
 Make = Callable[..., LocalWorkspace]

@@ -17,10 +17,10 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.levels import PROGRAMS, find_sandbox
-from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Mount, Sandbox, Way
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Mount, Sandbox, Way
+from deskmate.workspace.sandbox.resource_limits import Limits
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
 

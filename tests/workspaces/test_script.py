@@ -11,8 +11,8 @@ import pytest
 from anyio import to_thread
 
 from deskmate.ports import Ran
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.workspaces.conftest import Make
 
 pytestmark = pytest.mark.anyio

@@ -10,9 +10,9 @@ import pytest
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
-from deskmate.workspaces.searching import searching_words
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
+from deskmate.workspace.search import searching_words
 
 pytestmark = pytest.mark.anyio
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.processes import Mark, start_by_ps, start_of
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.processes import Mark, start_by_ps, start_of
 
 pytestmark = pytest.mark.anyio
 
@@ -19,7 +19,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="what left its gro
 PREDECESSOR = """
 import anyio, sys
 from pathlib import Path
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 workspace = LocalWorkspace(Path(sys.argv[1]), 'main', sys.argv[3])
 anyio.run(lambda: workspace.run(sys.argv[2], timeout_seconds=600, blob=sys.argv[3] + '-1-0.txt'))
@@ -29,7 +29,7 @@ KILLED_WRITER = """
 import anyio, os, signal, sys
 from pathlib import Path
 from deskmate.core.log.fingerprints import fingerprint
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 root, path, deed = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 

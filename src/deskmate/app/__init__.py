@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
     from deskmate.tools.tool_base import Arguments, Described
-    from deskmate.workspaces.descriptors import raise_open_files
-    from deskmate.workspaces.private import read_regular
+    from deskmate.workspace.blob_folders import read_regular
+    from deskmate.workspace.descriptors import raise_open_files
 
 # What one message holds, with some room for how it is written.
 GOAL_CAP = BODY_CAP - 1024
@@ -144,8 +144,8 @@ _WHERE = {
     "ToolError": "errors",
     "Arguments": "tools.tool_base",
     "Described": "tools.tool_base",
-    "raise_open_files": "workspaces.descriptors",
-    "read_regular": "workspaces.private",
+    "raise_open_files": "workspace.descriptors",
+    "read_regular": "workspace.blob_folders",
 }
 
 

@@ -40,7 +40,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.tools.team.task_update import VERIFY_SECONDS, at_commit, failure, tail
-from deskmate.workspaces.local import LocalWorkspace
+from deskmate.workspace.local_workspace import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
 STOP_SECONDS = 200.0

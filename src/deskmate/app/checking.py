@@ -28,7 +28,7 @@ from deskmate.fs.private_folder import MOUNTS, Folder, mount_of, refuse_local_lo
 from deskmate.stores.archive import teams_in
 from deskmate.stores.file_watch import Watch, best_watch
 from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 State: TypeAlias = Literal["ok", "warn", "bad"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from deskmate.config import Settings
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
-from deskmate.workspaces.levels import find_sandbox
-from deskmate.workspaces.sandbox import Level, Sandbox, homes
+from deskmate.workspace.sandbox.levels import find_sandbox
+from deskmate.workspace.sandbox.mounts import Level, Sandbox, homes
 
 _LOG = logging.getLogger(__name__)
 # What lets commands run that nobody looked at.

@@ -13,8 +13,8 @@ from deskmate.core.policy.trusted_files import NOTES, SETTINGS, SKILL, SKILLS, D
 from deskmate.core.prompt.skills import Skill, read_skill
 from deskmate.core.prompt.system_prompt import NOTES_CAP
 from deskmate.errors import BadInput, ToolError
-from deskmate.workspaces.files import content
-from deskmate.workspaces.paths import resolved
+from deskmate.workspace.paths import resolved
+from deskmate.workspace.workspace_files import content
 
 # Nobody reads more before saying yes to it.
 MOST_BYTES = 256_000

@@ -46,8 +46,8 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.team_state import Office
 from deskmate.tools import spec, tools_for
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 OUTPUT_TOKENS = 32_000
 

@@ -14,7 +14,7 @@ from deskmate.errors import DeskmateError, Refused, StoreUnavailable, UnsafeFold
 from deskmate.stores.archive import founding, is_unused, small_file, spent_in, spent_in_archive, strays_in, teams_in
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
-from deskmate.workspaces.sandbox import homes
+from deskmate.workspace.sandbox.mounts import homes
 
 FIRST_TEAM = "main"
 # So many teams are named in an error at most.

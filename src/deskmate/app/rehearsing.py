@@ -38,8 +38,8 @@ from deskmate.ports import Clock, Model
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
 from deskmate.stores.jsonl_store import TEAMS
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Level, Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"

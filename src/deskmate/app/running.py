@@ -45,7 +45,7 @@ from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.sandbox.mounts import Sandbox
 
 GO_ON = "Continue where you stopped."
 _LOG = logging.getLogger(__name__)

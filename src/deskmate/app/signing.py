@@ -19,8 +19,8 @@ from deskmate.core.policy.trusted_files import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl_store import TASKS, TEAMS
-from deskmate.workspaces.git_index import hash_size, names, read_index
-from deskmate.workspaces.private import private_folder, replace_file
+from deskmate.workspace.blob_folders import private_folder, replace_file
+from deskmate.workspace.git.git_index import hash_size, names, read_index
 
 KEY = "teams.key"
 _KEY_BYTES = 32

@@ -27,7 +27,7 @@ from deskmate.core.policy.trusted_files import (
     write_trust,
 )
 from deskmate.errors import BadRecord, Refused, StoreUnavailable
-from deskmate.workspaces.private import private_folder, replace_file
+from deskmate.workspace.blob_folders import private_folder, replace_file
 
 FILE = "trust.json"
 _LOCK = "trust.lock"

@@ -23,8 +23,8 @@ from deskmate.ports import Desk, Ran
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
 from deskmate.tools.tool_base import Arguments, Described
-from deskmate.workspaces.local import LocalWorkspace
-from deskmate.workspaces.sandbox import Sandbox
+from deskmate.workspace.local_workspace import LocalWorkspace
+from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.attacks.dojo.census import ALICE, BOB, LOOK_UP, Laid, contents, effects
 from tests.attacks.dojo.natives import NATIVES
 from tests.attacks.dojo.suites import Pair, Use, World

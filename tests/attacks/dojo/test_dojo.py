@@ -8,7 +8,7 @@ import pytest
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.messages import PermissionResponse
-from deskmate.workspaces.levels import find_sandbox
+from deskmate.workspace.sandbox.levels import find_sandbox
 from tests.attacks.dojo.census import ALICE, BOB, effects
 from tests.attacks.dojo.natives import CHANGED_BY_COMMANDS
 from tests.attacks.dojo.obeying import Channel, Play, Played, Site, play, questions

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from deskmate.workspaces.paths import FOLDER, OURS, shown
-from deskmate.workspaces.private import read_regular
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.paths import FOLDER, OURS, shown
 
 _HOLD = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_TO_OWNER = 0o700

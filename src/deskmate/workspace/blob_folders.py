@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from deskmate.errors import BadName
-from deskmate.workspaces.paths import FOLDER
+from deskmate.workspace.paths import FOLDER
 
 TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -7,8 +7,8 @@ import os
 import re
 from pathlib import Path
 
-from deskmate.workspaces.private import read_regular
-from deskmate.workspaces.repositories import GIT, HEAD, is_repository, named_by
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.git.repositories import GIT, HEAD, is_repository, named_by
 
 _MAX_REF, _MAX_PACKED = 4096, 16_000_000
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deskmate.workspaces.descriptors import give_back
+from deskmate.workspace.descriptors import give_back
 
 _PROC = Path("/proc")
 _CGROUPS = Path("/sys/fs/cgroup")

@@ -16,9 +16,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from deskmate.workspaces.limits import Limits
-from deskmate.workspaces.masks import HOME_SECRETS, KERNEL, MOVED, NAMED, PROGRAMS, SOCKETS, SPEAKING, SYSTEM_SECRETS
-from deskmate.workspaces.sockets import Sockets, is_channel, is_new
+from deskmate.workspace.sandbox.hidden_paths import (
+    HOME_SECRETS,
+    KERNEL,
+    MOVED,
+    NAMED,
+    PROGRAMS,
+    SOCKETS,
+    SPEAKING,
+    SYSTEM_SECRETS,
+)
+from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.sockets import Sockets, is_channel, is_new
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _RESOLVER = "/etc/resolv.conf"

@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, Inmate, inmate
-from deskmate.workspaces.fenced import Fenced, fenced, sweep_scratch
-from deskmate.workspaces.filters import call_filter
-from deskmate.workspaces.hosts import allowed
-from deskmate.workspaces.landlock import SCOPES_SINCE, version
-from deskmate.workspaces.limits import Limits, counts_processes, sweep_cgroups
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.sandbox import Level, Sandbox, named_secrets
-from deskmate.workspaces.sockets import Sockets
+from deskmate.workspace.sandbox.allowed_hosts import allowed
+from deskmate.workspace.sandbox.bubblewrap import Cage, Inmate, inmate
+from deskmate.workspace.sandbox.landlock import SCOPES_SINCE, version
+from deskmate.workspace.sandbox.landlock_command import Fenced, fenced, sweep_scratch
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Level, Sandbox, named_secrets
+from deskmate.workspace.sandbox.resource_limits import Limits, counts_processes, sweep_cgroups
+from deskmate.workspace.sandbox.seccomp import call_filter
+from deskmate.workspace.sandbox.sockets import Sockets
 
 # Never by PATH: that may lead into a workspace, where agents write.
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")

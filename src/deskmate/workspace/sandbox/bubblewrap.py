@@ -21,18 +21,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.filters import ALLOW_ALL, call_filter
-from deskmate.workspaces.gate import GATE, OPEN, listening_gate
-from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.guards import Guard, Guarded, guarded
-from deskmate.workspaces.hosts import allowed
-from deskmate.workspaces.paths import shown
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.private import TASKS, private_folder
-from deskmate.workspaces.processes import Toll
-from deskmate.workspaces.proxy import PORT, Proxy, proxy_environ
-from deskmate.workspaces.repositories import git_folder
-from deskmate.workspaces.sandbox import Mount, Sandbox, Way
+from deskmate.workspace.blob_folders import TASKS, private_folder
+from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.repositories import git_folder
+from deskmate.workspace.paths import shown
+from deskmate.workspace.processes import Toll
+from deskmate.workspace.sandbox.allowed_hosts import allowed
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Mount, Sandbox, Way
+from deskmate.workspace.sandbox.protected_paths import Guard, Guarded, guarded
+from deskmate.workspace.sandbox.proxy import PORT, Proxy, proxy_environ
+from deskmate.workspace.sandbox.seccomp import ALLOW_ALL, call_filter
+from deskmate.workspace.start_gate import GATE, OPEN, listening_gate
 
 log = logging.getLogger(__name__)
 

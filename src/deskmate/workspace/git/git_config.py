@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.workspaces.private import read_regular
+from deskmate.workspace.blob_folders import read_regular
 
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 20

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.descriptors import inherited_limit
+from deskmate.workspace.descriptors import inherited_limit
 
 # Bash reads all of the text before it runs any of it, as it does with a text among its words: only so does it go on, or
 # not, after an error as it would there. A script in a file it reads line by line, under another name.

@@ -17,8 +17,8 @@ from pathlib import Path
 from anyio import from_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.globs import Glob, alternatives
-from deskmate.workspaces.paths import Outside, is_ours, resolved
+from deskmate.workspace.globs import Glob, alternatives
+from deskmate.workspace.paths import Outside, is_ours, resolved
 
 MAX_FOUND = 1000
 MAX_DEPTH = 100

@@ -25,14 +25,14 @@ import anyio
 from anyio import to_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.confined import Cage, Inmate, NotBegun, Start, inmate
-from deskmate.workspaces.fenced import Fenced, fenced
-from deskmate.workspaces.git_entries import scan
-from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.processes import Toll, end, mark_of
-from deskmate.workspaces.repositories import git_folder
-from deskmate.workspaces.sandbox import Level
-from deskmate.workspaces.sweep import Groups
+from deskmate.workspace.git.git_entries import scan
+from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.repositories import git_folder
+from deskmate.workspace.processes import Toll, end, mark_of
+from deskmate.workspace.sandbox.bubblewrap import Cage, Inmate, NotBegun, Start, inmate
+from deskmate.workspace.sandbox.landlock_command import Fenced, fenced
+from deskmate.workspace.sandbox.mounts import Level
+from deskmate.workspace.sweep import Groups
 
 _CHUNK = 1 << 16
 _PIPE = 1 << 20

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from deskmate.workspaces.paths import plain
-from deskmate.workspaces.private import read_regular
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.paths import plain
 
 MAX_BYTES = 256_000_000
 # No file has a longer name. In version 4 an entry repeats the name before it, so that a small file can mean very much.

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import TypedDict
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.git_entries import Entries, Entry, scan
-from deskmate.workspaces.git_watch import refuse_outward, remove_left
-from deskmate.workspaces.guards import Guard
-from deskmate.workspaces.paths import FOLDER, shown
-from deskmate.workspaces.private import replace_file
-from deskmate.workspaces.processes import is_living, start_of
+from deskmate.workspace.blob_folders import replace_file
+from deskmate.workspace.git.git_entries import Entries, Entry, scan
+from deskmate.workspace.git.git_watch import refuse_outward, remove_left
+from deskmate.workspace.paths import FOLDER, shown
+from deskmate.workspace.processes import is_living, start_of
+from deskmate.workspace.sandbox.protected_paths import Guard
 
 log = logging.getLogger(__name__)
 

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from deskmate.workspaces.confined import Cage, NotBegun, Start
-from deskmate.workspaces.filters import ALLOW_ALL, call_filter
-from deskmate.workspaces.gate import GATE, OPEN
-from deskmate.workspaces.git_watch import Watch
-from deskmate.workspaces.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
-from deskmate.workspaces.processes import Mark, Toll, end, mark_of, start_of
-from deskmate.workspaces.repositories import repository
-from deskmate.workspaces.sandbox import Way
+from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.repositories import repository
+from deskmate.workspace.processes import Mark, Toll, end, mark_of, start_of
+from deskmate.workspace.sandbox.bubblewrap import Cage, NotBegun, Start
+from deskmate.workspace.sandbox.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
+from deskmate.workspace.sandbox.mounts import Way
+from deskmate.workspace.sandbox.seccomp import ALLOW_ALL, call_filter
+from deskmate.workspace.start_gate import GATE, OPEN
 
 _SCRATCH = "deskmate-fenced-"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")

@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.paths import resolved
-from deskmate.workspaces.private import TEAMS, private_folder, read_regular, replace_file
-from deskmate.workspaces.processes import Mark, end, start_of
+from deskmate.workspace.blob_folders import TEAMS, private_folder, read_regular, replace_file
+from deskmate.workspace.paths import resolved
+from deskmate.workspace.processes import Mark, end, start_of
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from itertools import islice
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.git_entries import (
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.git.git_entries import (
     MAX_ENTRIES,
     MAX_LOCKS,
     Entries,
@@ -32,10 +33,8 @@ from deskmate.workspaces.git_entries import (
     together,
     told,
 )
-from deskmate.workspaces.git_lists import Lists, linked
-from deskmate.workspaces.paths import shown
-from deskmate.workspaces.private import read_regular
-from deskmate.workspaces.repositories import (
+from deskmate.workspace.git.git_lists import Lists, linked
+from deskmate.workspace.git.repositories import (
     GIT,
     HEAD,
     GitFolder,
@@ -44,6 +43,7 @@ from deskmate.workspaces.repositories import (
     repositories_at_top,
     submodules,
 )
+from deskmate.workspace.paths import shown
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from deskmate.workspaces.git_index import Contents, contents, hash_size, read_index
-from deskmate.workspaces.paths import OURS
-from deskmate.workspaces.private import read_regular
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.git.git_index import Contents, contents, hash_size, read_index
+from deskmate.workspace.paths import OURS
 
 GIT, HEAD, COMMON = ".git", "HEAD", "commondir"
 # Without one of these, git does not take a folder for its own.

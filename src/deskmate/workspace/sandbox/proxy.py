@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deskmate.workspaces.hosts import Allowed, Endpoint, endpoint, may_reach
+from deskmate.workspace.sandbox.allowed_hosts import Allowed, Endpoint, endpoint, may_reach
 
 PORT = 3128
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

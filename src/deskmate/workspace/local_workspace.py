@@ -25,20 +25,20 @@ from deskmate.core.prompt.live_output import Printed
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
-from deskmate.workspaces.command import End, Order, Sink, Why, execute
-from deskmate.workspaces.confined import Cage
-from deskmate.workspaces.descriptors import room_to_run, room_to_search
-from deskmate.workspaces.files import content, opened, put
-from deskmate.workspaces.guards import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
-from deskmate.workspaces.outputs import MAX_BLOB, Output, clean
-from deskmate.workspaces.paths import Outside, Place, resolved, telling
-from deskmate.workspaces.placeholders import Placeholders
-from deskmate.workspaces.private import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
-from deskmate.workspaces.revisions import head_commit, status_words
-from deskmate.workspaces.sandbox import Level, Sandbox
-from deskmate.workspaces.script import NAMED_PATTERN, file_named, handed_over, shell_words
-from deskmate.workspaces.searching import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
-from deskmate.workspaces.sweep import Groups, Unfinished
+from deskmate.workspace.blob_folders import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
+from deskmate.workspace.command import End, Order, Sink, Why, execute
+from deskmate.workspace.command_output import MAX_BLOB, Output, clean
+from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words
+from deskmate.workspace.descriptors import room_to_run, room_to_search
+from deskmate.workspace.git.revisions import head_commit, status_words
+from deskmate.workspace.paths import Outside, Place, resolved, telling
+from deskmate.workspace.sandbox.bubblewrap import Cage
+from deskmate.workspace.sandbox.mount_placeholders import Placeholders
+from deskmate.workspace.sandbox.mounts import Level, Sandbox
+from deskmate.workspace.sandbox.protected_paths import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
+from deskmate.workspace.search import MAX_FOUND, Found, hits_by_file, listing_words, searching_words, shown_name
+from deskmate.workspace.sweep import Groups, Unfinished
+from deskmate.workspace.workspace_files import content, opened, put
 
 SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 30_000

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.errors import ToolError
-from deskmate.workspaces.paths import Place
+from deskmate.workspace.paths import Place
 
 MAX_READ = 16_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.errors import ToolError
-from deskmate.workspaces.git_config import Named, named_paths
-from deskmate.workspaces.paths import OURS, Identity, Place, plain, shown
-from deskmate.workspaces.repositories import (
+from deskmate.workspace.git.git_config import Named, named_paths
+from deskmate.workspace.git.repositories import (
     COMMON,
     GIT,
     HEAD,
@@ -28,7 +27,8 @@ from deskmate.workspaces.repositories import (
     submodules,
     worktree_of,
 )
-from deskmate.workspaces.sandbox import Mount, Way
+from deskmate.workspace.paths import OURS, Identity, Place, plain, shown
+from deskmate.workspace.sandbox.mounts import Mount, Way
 
 # Read by Deskmate or by other agents' tools when they start here, and then run. No agent may write these.
 DEFINITIONS = (".deskmate", ".mcp.json")

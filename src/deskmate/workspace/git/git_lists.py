@@ -16,10 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from deskmate.workspaces.git_index import Contents, contents, hash_size, is_unsafe, read_index
-from deskmate.workspaces.paths import FOLDER, is_ours, shown
-from deskmate.workspaces.private import read_regular
-from deskmate.workspaces.repositories import GIT, GitFolder, submodules
+from deskmate.workspace.blob_folders import read_regular
+from deskmate.workspace.git.git_index import Contents, contents, hash_size, is_unsafe, read_index
+from deskmate.workspace.git.repositories import GIT, GitFolder, submodules
+from deskmate.workspace.paths import FOLDER, is_ours, shown
 
 INDEX, CONFLICTS, ASIDE = "index", "MERGE_RR", "deskmate-removed"
 _MAX_INDEX, _MAX_SMALL, _MAX_WORKTREES, _MAX_CACHED = 100_000_000, 1_000_000, 100, 200
