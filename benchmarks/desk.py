@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.furnishing import Furniture, connected, furnished
+from deskmate.app.build import Furniture, connected, furnished
 from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode

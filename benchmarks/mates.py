@@ -12,8 +12,7 @@ from pathlib import Path
 
 from benchmarks.desk import TEAM, desk
 from benchmarks.stub import TALKS, Stub
-from deskmate.app.playing import in_processes
-from deskmate.app.signing import Signing
+from deskmate.app.teammate_process import in_processes
 from deskmate.config import state_folder
 from deskmate.core.log.names import ROSTER, USER
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Usage
@@ -25,6 +24,7 @@ from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
 from deskmate.runtime.team_state import Office
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
+from deskmate.trust.team_signature import Signing
 
 PROMPT = "You are one of many. Wait until somebody writes to you, then answer in a word."
 COUNTED = Usage(input=100, output=10)

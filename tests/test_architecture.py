@@ -18,22 +18,29 @@ MAX_FUNCTION_LINES = 50
 # The package itself: its own `__init__` as an importer, its public names as what is imported.
 TOP = "deskmate"
 
-ADAPTERS = ("stores", "models", "tools", "workspaces", "launchers")
+ADAPTERS = ("stores", "models", "tools", "workspace", "launchers")
 
 # Layer → what it may import of ours. Third-party packages are free outside core.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     "errors": frozenset(),
+    "fs": frozenset({"fs", "core", "errors"}),
     "texts": frozenset(),
     "core": frozenset({"core", "errors", "texts"}),
     "ports": frozenset({"core", "errors"}),
     "config": frozenset({"config", "core", "errors"}),
     "runtime": frozenset({"runtime", "core", "ports", "errors", "texts"}),
-    **{adapter: frozenset({adapter, "core", "ports", "errors"}) for adapter in ADAPTERS if adapter != "tools"},
+    **{adapter: frozenset({adapter, "core", "ports", "errors", "fs"}) for adapter in ADAPTERS if adapter != "tools"},
     "tools": frozenset({"tools", "core", "ports", "errors", "texts"}),
-    "testing": frozenset({"testing", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),
+    "testing": frozenset({"testing", "fs", "core", "ports", "runtime", "stores", "models.scripted", "errors"}),
     "demo": frozenset({"demo", "core", "ports", "models.scripted", "errors"}),
-    "app": frozenset({"app", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}),
-    "faces": frozenset({"faces", "app", TOP}),
+    "trust": frozenset({"trust", "fs", "core", "ports", "stores", "workspace", "errors", "config"}),
+    "queries": frozenset(
+        {"queries", "fs", "trust", "core", "ports", "runtime", "stores", "workspace", "errors", "config"}
+    ),
+    "app": frozenset(
+        {"app", "fs", "queries", "trust", "core", "ports", "runtime", *ADAPTERS, "errors", "config", "demo"}
+    ),
+    "faces": frozenset({"faces", "app", "queries", "trust", TOP}),
     "__main__": frozenset({"faces"}),
     TOP: frozenset({"core", "ports", "runtime", *ADAPTERS, "errors", "config", "app"}),
 }

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.config import Permission, Settings
-from deskmate.config.narrowing import Project, ProjectRules, narrowed, read_project
+from deskmate.config.project_settings import Project, ProjectRules, narrowed, read_project
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from deskmate.config import choose_fallback, loading
-from deskmate.config import tables as settings
+from deskmate.config import choose_fallback, load_settings
+from deskmate.config import settings as settings
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
 from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
@@ -50,13 +50,13 @@ def test_the_settings_page_has_every_setting_and_an_example_that_loads(tmp_path:
     assert {name: names_in(section(text, name)) for name in tables} == {n: [*t.model_fields] for n, t in tables.items()}
     assert names_in(section(text, "Providers"))[:2] == [*settings.Provider.model_fields]
     assert names_in(section(text, "Models")) == [*settings.DEFAULT_MODELS, *settings.ModelSettings.model_fields]
-    assert names_in(section(text, "The environment")) == [*loading._VARIABLES]
+    assert names_in(section(text, "The environment")) == [*load_settings._VARIABLES]
     assert [ticked(row[1])[0] for row in rows(section(text, "Models"))[:2]] == [*settings.DEFAULT_MODELS.values()]
     (example,) = (snippet for snippet in snippets(text) if snippet.language == "toml")
     file = settings.config_folder({"HOME": str(tmp_path)}) / "settings.toml"
     file.parent.mkdir(parents=True)
     file.write_text(example.text, encoding="utf-8")
-    assert choose_fallback(loading.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
+    assert choose_fallback(load_settings.load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"})) == "openai:gpt-5.5"
 
 
 def test_the_pages_about_outputs_and_permissions_have_the_exit_codes_and_the_modes() -> None:

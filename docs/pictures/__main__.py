@@ -19,7 +19,7 @@ from rich.text import Text
 from textual.pilot import Pilot
 
 from deskmate.app import Feed
-from deskmate.app.rehearsing import prepare, rehearsal
+from deskmate.app.demo_team import prepare, rehearsal
 from deskmate.app.session import Answer, Question, Session
 from deskmate.faces.tui.app import DeskmateApp
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import Feed, Wanted
-from deskmate.app.confining import sandbox_of
 from deskmate.app.session import attended
 from deskmate.config import Settings, load
 from deskmate.core.log.names import ROSTER
 from deskmate.errors import BadSettings
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.workspace.sandbox.mounts import Level
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import Room

@@ -6,18 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.definitions import (
-    MOST_BYTES,
-    MOST_SKILLS,
-    branch_of,
-    definitions_at,
-    definitions_in,
-    notes_of,
-    seen_in,
-    skills_of,
-)
-from deskmate.app.furnishing import connected, furnished
-from deskmate.app.trusting import Consent
+from deskmate.app.build import connected, furnished
 from deskmate.config import load
 from deskmate.core.policy.trusted_files import Definition
 from deskmate.core.prompt.skills import Skill
@@ -31,6 +20,17 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team_state import Office
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
+from deskmate.trust.approvals import Consent
+from deskmate.trust.project_files import (
+    MOST_BYTES,
+    MOST_SKILLS,
+    branch_of,
+    definitions_at,
+    definitions_in,
+    notes_of,
+    seen_in,
+    skills_of,
+)
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from tests.app.test_places import made
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.discretion import redaction_of
 from deskmate.config import load
+from deskmate.trust.known_secrets import redaction_of
 
 pytestmark = pytest.mark.behaviour("secrets")
 KEYS = ("Zk3vQ9tRw7Lx2MbN", "Qw8rT2yUi5Pa3SdF", "Hj6kL9zXc1VbN4mA")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.furnishing import _secure, check_model
+from deskmate.app.build import _secure, check_model
 from deskmate.config import load
 from deskmate.core.team.members import Joined
 from deskmate.errors import BadSettings, Refused

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.places import free_team, known_team, latest_team, workspace_of
 from deskmate.errors import Refused, UnsafeFolder
 from deskmate.stores.archive import teams_in
+from deskmate.trust.folders import free_team, known_team, latest_team, workspace_of
 
 
 def made(root: Path, *paths: str) -> Path:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.post import Post
+from deskmate.app.mail_feed import Post
 from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
 from deskmate.core.team.members import Joined

@@ -7,11 +7,11 @@ from types import FrameType
 
 import pytest
 
-from deskmate.app.listening import look_at_inbox, look_at_transcript
-from deskmate.app.looking import look_at_board, look_at_cost, look_at_teams
-from deskmate.app.losses import check_teams
-from deskmate.app.reading import Reading
 from deskmate.core.log.records import encode
+from deskmate.queries.damage import check_teams
+from deskmate.queries.member_view import look_at_inbox, look_at_transcript
+from deskmate.queries.stream_reader import Reading
+from deskmate.queries.team_view import look_at_board, look_at_cost, look_at_teams
 from deskmate.stores.line_format import seal
 
 FILES = {

@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from deskmate.app import Feed, Wanted
-from deskmate.app.rehearsing import Rehearsal, Rehearsed
-from deskmate.app.running import founded
+from deskmate.app.demo_team import Rehearsal, Rehearsed
+from deskmate.app.runner import founded
 from deskmate.app.session import Answer, Question, session_with
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use

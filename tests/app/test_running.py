@@ -5,7 +5,6 @@ from contextlib import closing
 import pytest
 
 from deskmate.app import Feed, Wanted, resume, run
-from deskmate.app.trusting import Consent
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.trusted_files import SETTINGS, Definition
@@ -17,6 +16,7 @@ from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
+from deskmate.trust.approvals import Consent
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import TEAM, Room
 

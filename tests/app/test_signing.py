@@ -10,12 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.app import acting
-from deskmate.app.places import free_team
-from deskmate.app.playing import Part, play
-from deskmate.app.running import Wanted, run
+from deskmate.app import user_actions
+from deskmate.app.runner import Wanted, run
 from deskmate.app.session import attended
-from deskmate.app.signing import KEY, Signing
+from deskmate.app.teammate_process import Part, play
 from deskmate.core.log.names import LEAD
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.runtime.events import Feed
@@ -25,6 +23,8 @@ from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
+from deskmate.trust.folders import free_team
+from deskmate.trust.team_signature import KEY, Signing
 from tests.hostile import forged
 from tests.scenarios.conftest import room
 from tests.scenarios.playing import TEAM, Room
@@ -72,11 +72,11 @@ async def plays_a_teammate(room: Room, provider: FakeProvider) -> None:
 
 
 async def sends(room: Room, provider: FakeProvider) -> None:
-    await acting.send(room.place, None, LEAD, "go on")
+    await user_actions.send(room.place, None, LEAD, "go on")
 
 
 async def has_it_verified(room: Room, provider: FakeProvider) -> None:
-    await acting.complete_task(room.place, None, "1", lambda _: None)
+    await user_actions.complete_task(room.place, None, "1", lambda _: None)
 
 
 @pytest.mark.parametrize(

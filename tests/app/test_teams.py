@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.furnishing import office_in
-from deskmate.app.places import home_of, latest_team, open_store, spent_elsewhere
-from deskmate.app.signing import Signing
+from deskmate.app.build import office_in
 from deskmate.app.teams import Teams
 from deskmate.config import Settings
 from deskmate.core.log.names import LEAD, USER, mail
@@ -29,6 +27,8 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, teams_in
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import JsonlStore
+from deskmate.trust.folders import home_of, latest_team, open_store, spent_elsewhere
+from deskmate.trust.team_signature import Signing
 
 pytestmark = pytest.mark.anyio
 

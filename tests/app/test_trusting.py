@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deskmate.app.trusting import NO_CONSENT, Consent, Trust, consent_to, survey
 from deskmate.core.policy.trusted_files import Definition, Standing, digests
 from deskmate.errors import BadRecord, BadSettings, Refused, StoreUnavailable
+from deskmate.trust.approvals import NO_CONSENT, Consent, Trust, consent_to, survey
 from tests.app.test_places import made
 from tests.test_config_project import of_user
 

@@ -13,13 +13,13 @@ from anyio.from_thread import start_blocking_portal
 
 from deskmate import Board, Envelope, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
 from deskmate.app import state_folder
-from deskmate.app.signing import Signing
 from deskmate.core.agent.entries import Began, Call, Did, Said, Started
 from deskmate.core.log.names import mail
 from deskmate.core.log.records import Record
 from deskmate.core.team.members import Joined, Waiting
 from deskmate.core.team.messages import read_envelope
 from deskmate.core.team.spending import Spent
+from deskmate.trust.team_signature import Signing
 from tests.faces import Ended, Env, typed
 
 T = TypeVar("T")

@@ -15,10 +15,10 @@ import anyio
 import pytest
 
 from deskmate import Plain
-from deskmate.app.acting import GO_ON_CUT, accept
-from deskmate.app.losses import lost_of
+from deskmate.app.user_actions import GO_ON_CUT, accept
 from deskmate.core.team.members import Joined, Parked
 from deskmate.errors import Refused
+from deskmate.queries.damage import lost_of
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, Env, environment
 from tests.faces.teams import Hands, at, files, first_mail, founded, in_team, obeyed, played, sign, spoil

@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.app import GOAL_CAP, acting
-from deskmate.app.acting import Stopped
+from deskmate.app import GOAL_CAP, user_actions
+from deskmate.app.user_actions import Stopped
 from deskmate.core.team.messages import Plain, ShutdownRequest, ShutdownResponse
 from deskmate.core.team.tasks import Receipt, Status, Task
 from deskmate.errors import Refused
@@ -261,7 +261,7 @@ def test_who_does_not_answer_is_not_waited_for_for_ever(place: Path) -> None:
     told: list[str] = []
 
     async def stop() -> Stopped:
-        return await acting.stop(place, None, "alice", told.append, patience_seconds=0.05)
+        return await user_actions.stop(place, None, "alice", told.append, patience_seconds=0.05)
 
     with played(place):
         stopped = anyio.run(stop)
@@ -274,7 +274,7 @@ def test_a_team_that_nobody_plays_any_more_is_not_waited_for(place: Path) -> Non
         playing.__exit__(None, None, None)
 
     async def stop() -> Stopped:
-        return await acting.stop(place, None, "alice", end)
+        return await user_actions.stop(place, None, "alice", end)
 
     playing = played(place)
     playing.__enter__()
@@ -285,7 +285,7 @@ def test_a_team_that_nobody_plays_any_more_is_not_waited_for(place: Path) -> Non
 
 def test_who_is_asked_by_the_library_is_refused_alike(place: Path) -> None:
     with pytest.raises(Refused):
-        anyio.run(acting.stop, place, None, "alice", print)
+        anyio.run(user_actions.stop, place, None, "alice", print)
 
 
 # -- folders that are not as they should be ---------------------------------------------------------

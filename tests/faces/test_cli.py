@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import GOAL_CAP, Outcome, Wanted
-from deskmate.app.looking import SeenTask, see_task
 from deskmate.config import load
 from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode
@@ -19,6 +18,7 @@ from deskmate.core.team.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.commands import MODES
 from deskmate.faces.cli.run import LEFT
+from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.events import Changed, Founded, Recorded, Streamed
 from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 

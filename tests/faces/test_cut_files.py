@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from deskmate import JsonlStore, Pen, Roster, SystemClock
-from deskmate.app.reading import Reading
 from deskmate.core.team.members import Waiting
+from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.streams.board import Board
 from tests.faces import Env
 from tests.faces.teams import Hands, at, files, in_team, worked

@@ -17,7 +17,7 @@ import anyio
 import pytest
 
 from deskmate.app import Feed
-from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
+from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
 from deskmate.core.prompt.prompts import (
     CallBlock,

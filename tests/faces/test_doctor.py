@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.checking import Check, check_notices, check_space, check_workspace
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import Folder
+from deskmate.queries.health import Check, check_notices, check_space, check_workspace
 from deskmate.stores.file_watch import Changed
 from tests.faces import Ended, Env, environment
 from tests.faces.teams import Hands, at, files, founded, in_team, played, put_aside, spoil

@@ -8,12 +8,12 @@ import termios
 import pytest
 
 from deskmate.app import Sum
-from deskmate.app.looking import SeenCost, SeenTeam
 from deskmate.core.prompt.prompts import Usage
 from deskmate.faces.cli.listings import cost_lines
 from deskmate.faces.cli.looking import team_lines
 from deskmate.faces.cli.tables import Cell, Sheet, ago, sheet_for
 from deskmate.faces.cli.texts import width
+from deskmate.queries.team_view import SeenCost, SeenTeam
 from tests.faces import paper
 
 SPENT = Sum(1234, Usage(1_234_567, 89_012, 0, 0), 12.3456)

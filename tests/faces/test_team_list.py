@@ -151,7 +151,7 @@ def test_a_team_in_which_nothing_was_ever_said_is_listed_for_programs_alone(plac
 
 @pytest.mark.parametrize("cells", range(10, 60))
 def test_the_table_fits_any_window_and_keeps_name_and_state(place: Path, cells: int) -> None:
-    from deskmate.app.looking import look_at_teams
+    from deskmate.queries.team_view import look_at_teams
 
     lines = teams_lines(look_at_teams(told(place, "tidy up the parser")), Sheet(cells, colour=False), time.time())
     texts = ["".join(cell.text for cell in line) for line in lines]

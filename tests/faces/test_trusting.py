@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from deskmate.app import state_folder
-from deskmate.app.trusting import Trust
+from deskmate.trust.approvals import Trust
 from tests.faces import HEAD, Env, ScriptedApp, typed
 from tests.faces.conversations import Place, held
 from tests.faces.screens import Terminal, at_terminal

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.app.furnishing import connected, furnished, office_in
-from deskmate.app.playing import in_processes
+from deskmate.app.build import connected, furnished, office_in
+from deskmate.app.teammate_process import in_processes
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told

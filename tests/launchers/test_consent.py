@@ -4,9 +4,9 @@ import anyio
 import pytest
 
 from deskmate.app import Feed, Wanted, run
-from deskmate.app.trusting import survey
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
+from deskmate.trust.approvals import survey
 from tests.launchers import SOON, builds, lead, story
 from tests.scenarios.playing import Room
 from tests.scenarios.team.parts import who

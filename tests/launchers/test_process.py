@@ -14,7 +14,7 @@ import anyio.lowlevel
 import pytest
 
 from deskmate.app import Feed, resume
-from deskmate.app.playing import Order
+from deskmate.app.teammate_process import Order
 from deskmate.core.agent.entries import Said
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.prompt.prompts import TextDelta

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from deskmate.app.furnishing import Furniture
+from deskmate.app.build import Furniture
 from deskmate.config import ModelSettings, Prices, Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, read_entry

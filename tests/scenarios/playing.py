@@ -11,8 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.app import Feed, Outcome, Settings, Wanted, load, resume, run, state_folder
-from deskmate.app.furnishing import connected, furnished
-from deskmate.app.signing import Signing
+from deskmate.app.build import connected, furnished
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, Said, read_entry
 from deskmate.core.log.facts import Foreign
@@ -35,6 +34,7 @@ from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Format, Say, Use
+from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "main"

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
-from deskmate.app.furnishing import Furniture
+from deskmate.app.build import Furniture
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt

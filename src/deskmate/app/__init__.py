@@ -36,9 +36,8 @@ from deskmate.core.log.names import ALL, LEAD, USER
 from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
-    from deskmate.app.discretion import redaction_of, seclude
-    from deskmate.app.playing import Part, play
-    from deskmate.app.running import Outcome, Wanted, resume, run
+    from deskmate.app.runner import Outcome, Wanted, resume, run
+    from deskmate.app.teammate_process import Part, play
     from deskmate.config import Settings, choose_model, load, state_folder
     from deskmate.core.agent.entries import Entry
     from deskmate.core.agent.tool_results import Result
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from deskmate.runtime.event_lines import to_line
     from deskmate.runtime.events import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
     from deskmate.tools.tool_base import Arguments, Described
+    from deskmate.trust.known_secrets import redaction_of, seclude
     from deskmate.workspace.blob_folders import read_regular
     from deskmate.workspace.descriptors import raise_open_files
 
@@ -106,14 +106,14 @@ __all__ = [
 ]
 
 _WHERE = {
-    "redaction_of": "app.discretion",
-    "seclude": "app.discretion",
-    "Part": "app.playing",
-    "play": "app.playing",
-    "Outcome": "app.running",
-    "Wanted": "app.running",
-    "resume": "app.running",
-    "run": "app.running",
+    "redaction_of": "trust.known_secrets",
+    "seclude": "trust.known_secrets",
+    "Part": "app.teammate_process",
+    "play": "app.teammate_process",
+    "Outcome": "app.runner",
+    "Wanted": "app.runner",
+    "resume": "app.runner",
+    "run": "app.runner",
     "Settings": "config",
     "choose_model": "config",
     "load": "config",

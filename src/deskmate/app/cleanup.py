@@ -11,16 +11,16 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.looking import SeenTeam, look_at_teams
-from deskmate.app.places import known_team
-from deskmate.app.reading import Reading, telling, title_at, workspace_at
-from deskmate.app.signing import Signing
 from deskmate.config import state_folder
 from deskmate.core.log.names import LEAD
 from deskmate.errors import Held, Refused
+from deskmate.queries.stream_reader import Reading, telling, title_at, workspace_at
+from deskmate.queries.team_view import SeenTeam, look_at_teams
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.stores.removal import remove_team
+from deskmate.trust.folders import known_team
+from deskmate.trust.team_signature import Signing
 
 _DAY_SECONDS = 86400
 

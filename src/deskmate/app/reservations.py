@@ -8,14 +8,14 @@ from contextlib import closing, suppress
 
 from anyio import to_thread
 
-from deskmate.app.places import has_begun
-from deskmate.app.signing import Signing
 from deskmate.core.log.names import LEAD, ROSTER
 from deskmate.core.team import members, roster_fold
 from deskmate.errors import Held, StoreError
 from deskmate.stores.archive import archived_from, teams_from, teams_in
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.removal import remove_team
+from deskmate.trust.folders import has_begun
+from deskmate.trust.team_signature import Signing
 
 
 async def give_up_abandoned(signing: Signing, keep: str | None = None) -> None:

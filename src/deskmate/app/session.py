@@ -12,14 +12,11 @@ from typing import Any, NoReturn
 
 import anyio
 
-from deskmate.app.answers import Answer, answer_to, broadcast
-from deskmate.app.furnishing import Furniture, check_model
-from deskmate.app.listening import Letter, entries_in
-from deskmate.app.looking import SeenMember, SeenTask, see_member, see_tasks
-from deskmate.app.post import Post
-from deskmate.app.reading import title_at
-from deskmate.app.running import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
+from deskmate.app.build import Furniture, check_model
+from deskmate.app.mail_feed import Post
+from deskmate.app.runner import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
+from deskmate.app.user_answers import Answer, answer_to, broadcast
 from deskmate.core.agent.entries import Entry
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, log
 from deskmate.core.policy.permissions import Mode
@@ -30,6 +27,9 @@ from deskmate.core.team.messages import Interrupt, Plain, ShutdownRequest
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.spending import OVER, Sum
 from deskmate.errors import Refused, UnknownRecipient
+from deskmate.queries.member_view import Letter, entries_in
+from deskmate.queries.stream_reader import title_at
+from deskmate.queries.team_view import SeenMember, SeenTask, see_member, see_tasks
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.mailbox import Mailbox

@@ -13,7 +13,6 @@ from typing import Self
 import anyio
 from anyio import to_thread
 
-from deskmate.app.signing import Signing
 from deskmate.core.log.names import LEAD, mail, new_name
 from deskmate.core.team.members import PolicySet, Working
 from deskmate.core.team.members import Roster as Members
@@ -28,6 +27,7 @@ from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.removal import remove_team
+from deskmate.trust.team_signature import Signing
 
 
 class Teams:

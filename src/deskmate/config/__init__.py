@@ -4,9 +4,9 @@ Nothing else reads the environment or a settings file, and nothing here reads th
 decide where keys go. What a trusted one says is `narrowing`'s. `app` and, through it, the faces stand above.
 """
 
-from deskmate.config.choosing import choose_fallback, choose_model
-from deskmate.config.loading import load
-from deskmate.config.tables import (
+from deskmate.config.load_settings import load
+from deskmate.config.model_choice import choose_fallback, choose_model
+from deskmate.config.settings import (
     DEFAULT_MODELS,
     MOST_CALLS,
     ModelSettings,

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from deskmate import Board, JsonlStore, Pen, Roster, Transcript
 from deskmate.app import Feed, Wanted, load
-from deskmate.app.running import reopened
+from deskmate.app.runner import reopened
 from deskmate.app.session import Session
 from deskmate.core.agent.entries import Call, Said, Started
 from deskmate.core.team.members import Joined

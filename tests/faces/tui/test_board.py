@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.strip import Strip
 
-from deskmate.app.looking import SeenTask, see_task
 from deskmate.core.team.tasks import EMPTY, Receipt, Task
 from deskmate.faces.tui.board import BoardPanel
 from deskmate.faces.tui.lines import Line, plain, width
 from deskmate.faces.tui.outline import Look, below, head, outline
+from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands, obeyed

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deskmate.app.acting import send
-from deskmate.app.listening import look_at_inbox, look_at_transcript
+from deskmate.app.user_actions import send
 from deskmate.core.log.names import LEAD
 from deskmate.errors import UnknownRecipient
+from deskmate.queries.member_view import look_at_inbox, look_at_transcript
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import hears, in_turn, mail, spawn, task, task_told, update
 from tests.scenarios.team.stage import Stage

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.acting import accept
-from deskmate.app.losses import lost_of
+from deskmate.app.user_actions import accept
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
+from deskmate.queries.damage import lost_of
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.faults import Fault, Status
 from deskmate.testing.scripts import Asked, Say, Use

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 import anyio
 
-from deskmate.app import Question, acting
-from deskmate.app.acting import TaskChanged
-from deskmate.app.answers import Answer
-from deskmate.app.open_questions import answer as give_answer
-from deskmate.app.open_questions import look_at_questions
+from deskmate.app import Question, user_actions
+from deskmate.app.question_answers import answer as give_answer
+from deskmate.app.question_answers import look_at_questions
+from deskmate.app.user_actions import TaskChanged
+from deskmate.app.user_answers import Answer
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.listings import numbers, state_of
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 def send(folder: Path | None, team: str | None, name: str, text: str) -> int:
     """Send a member the user's words."""
-    sent = _wait_for(partial(acting.send, folder, team, name, text))
+    sent = _wait_for(partial(user_actions.send, folder, team, name, text))
     return put([f"sent to {sent.recipient}@{sent.team}{_later(sent.team, live=sent.live)}"])
 
 
@@ -74,7 +74,7 @@ def _later(team: str, *, live: bool) -> str:
 
 def stop(folder: Path | None, team: str | None, name: str) -> int:
     """Ask a teammate to leave, and wait for what comes of it."""
-    stopped = _wait_for(partial(acting.stop, folder, team, name, note))
+    stopped = _wait_for(partial(user_actions.stop, folder, team, name, note))
     said = f": {one_line(stopped.words)}" if stopped.words else ""
     word = {"left": "left", "refused": "refused to stop", "waiting": "has not stopped"}[stopped.end]
     return put([f"{stopped.member}@{stopped.team} {word}{said}"]) or EXIT_CODES[stopped.end]
@@ -82,22 +82,22 @@ def stop(folder: Path | None, team: str | None, name: str) -> int:
 
 def add(folder: Path | None, team: str | None, subject: str, **fields: Any) -> int:
     """Put a task on the board."""
-    return _put_task("added", _wait_for(partial(acting.add_task, folder, team, subject, **fields)))
+    return _put_task("added", _wait_for(partial(user_actions.add_task, folder, team, subject, **fields)))
 
 
 def assign(folder: Path | None, team: str | None, task: str, name: str) -> int:
     """Give a task to a member."""
-    return _put_task(f"given to {name}", _wait_for(partial(acting.assign_task, folder, team, task, name)))
+    return _put_task(f"given to {name}", _wait_for(partial(user_actions.assign_task, folder, team, task, name)))
 
 
 def done(folder: Path | None, team: str | None, task: str) -> int:
     """Mark a task as done, once what verifies it succeeds."""
-    return _put_task("done", _wait_for(partial(acting.complete_task, folder, team, task, note)))
+    return _put_task("done", _wait_for(partial(user_actions.complete_task, folder, team, task, note)))
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:
     """Take a task off the board."""
-    return _put_task("dropped", _wait_for(partial(acting.drop_task, folder, team, task)))
+    return _put_task("dropped", _wait_for(partial(user_actions.drop_task, folder, team, task)))
 
 
 def _wait_for(deed: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -18,7 +18,7 @@ from deskmate.faces.cli.texts import one_line
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from deskmate.app.looking import SeenTask
+    from deskmate.queries.team_view import SeenTask
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -62,7 +62,7 @@ def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
 
 
 def _teams(folder: Path | None, team: str | None) -> Offered:
-    from deskmate.app.reading import teams_at, title_at, workspace_at
+    from deskmate.queries.stream_reader import teams_at, title_at, workspace_at
 
     return [(name, title_at(workspace_at(folder), name)) for name in teams_at(folder)]
 
@@ -71,7 +71,7 @@ def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
     """Return what offers the members of a team, with or without the lead and those who have left."""
 
     def find(folder: Path | None, team: str | None) -> Offered:
-        from deskmate.app.reading import reading_of
+        from deskmate.queries.stream_reader import reading_of
 
         roster = reading_of(folder, team).roster()
         fit = [one for one in (roster.members.values() if lead else roster.teammates) if gone or one.here]
@@ -82,7 +82,7 @@ def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
 
 def _tasks(suits: "Callable[[SeenTask], bool]") -> Offer:
     def find(folder: Path | None, team: str | None) -> Offered:
-        from deskmate.app.looking import look_at_board
+        from deskmate.queries.team_view import look_at_board
 
         return [(str(task.id), task.subject) for task in look_at_board(folder, team).tasks if suits(task)]
 

@@ -1,6 +1,6 @@
 """The demo: a rehearsed team, watched. What it does is told as in a run; what it came to, at the end, on stdout.
 
-`commands` stands above; `deskmate.app.rehearsing` plays.
+`commands` stands above; `deskmate.app.demo_team` plays.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 
 from deskmate.app import Feed, Question
-from deskmate.app.rehearsing import Rehearsed, prepare, rehearsal
+from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to

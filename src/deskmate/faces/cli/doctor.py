@@ -14,13 +14,13 @@ import anyio
 import click
 
 from deskmate import Refused
-from deskmate.app.checking import Check, check_machine, check_settings, check_trust, check_workspace
-from deskmate.app.losses import CheckedTeam, Lost, check_teams, lost_of
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.main import UNUSABLE
 from deskmate.faces.cli.tables import Cell, Sheet, note, put, sheet_for
 from deskmate.faces.cli.texts import one_line, width
+from deskmate.queries.damage import CheckedTeam, Lost, check_teams, lost_of
+from deskmate.queries.health import Check, check_machine, check_settings, check_trust, check_workspace
 
 BAD = 1
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
@@ -87,7 +87,7 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
 
 def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:
     # Only now: who only looks does not wait for what acting needs.
-    from deskmate.app import acting
+    from deskmate.app import user_actions
 
     def tell(words: str) -> None:
         # What was just shown is not told again.
@@ -95,4 +95,4 @@ def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:
             note(words)
 
     with logging_to(tell):
-        anyio.run(partial(acting.accept, folder, team, [(one.stream, one.number) for one in lost]))
+        anyio.run(partial(user_actions.accept, folder, team, [(one.stream, one.number) for one in lost]))

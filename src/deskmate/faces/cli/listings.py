@@ -6,10 +6,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from deskmate.app import LEAD, USER, Outcome, Sum
-from deskmate.app.listening import Letter, SeenInbox
-from deskmate.app.looking import SeenBoard, SeenCost, SeenMember, SeenTask, SeenTeam
 from deskmate.faces.cli.tables import Cell, CleanLine, Sheet, ago, named
 from deskmate.faces.cli.texts import clean, cut, one_line
+from deskmate.queries.member_view import Letter, SeenInbox
+from deskmate.queries.team_view import SeenBoard, SeenCost, SeenMember, SeenTask, SeenTeam
 
 _OPEN_NAMED, _SUBJECT_CELLS, _COMMAND_CELLS = 5, 40, 80
 _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}

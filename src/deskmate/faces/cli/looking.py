@@ -9,8 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from deskmate.app import Sum
-from deskmate.app.listening import SeenInbox, look_at_inbox
-from deskmate.app.looking import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.listings import (
     board_lines,
@@ -24,6 +22,8 @@ from deskmate.faces.cli.listings import (
 )
 from deskmate.faces.cli.tables import Cell, Sheet, ago, put, sheet_for
 from deskmate.faces.cli.texts import one_line, width
+from deskmate.queries.member_view import SeenInbox, look_at_inbox
+from deskmate.queries.team_view import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
 
 Fields = outputs.Fields
 

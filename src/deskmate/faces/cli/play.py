@@ -15,7 +15,7 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, Happening, Part, Streamed
-from deskmate.app.playing import CORRUPT_EXIT, CORRUPTIONS
+from deskmate.app.teammate_process import CORRUPT_EXIT, CORRUPTIONS
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import discreet, logging_to
 from deskmate.faces.cli.main import INTERRUPTED

@@ -15,7 +15,6 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Feed, Founded, Happening, Mode, Outcome, Settings, Wanted
-from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli import outputs
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.cli.error_log import logging_to
@@ -27,6 +26,7 @@ from deskmate.faces.cli.sitting import NEVER_ANSWERED
 from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.cli.trusting import consent_of
 from deskmate.faces.talk.budget import flag_in
+from deskmate.trust.approvals import NO_CONSENT, Consent
 
 # Answered, but something was left behind that nobody finished.
 LEFT = 4

@@ -12,12 +12,12 @@ from pathlib import Path
 from deskmate import app
 from deskmate.app import Settings, Wanted
 from deskmate.app.session import Session
-from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.faces.cli.listings import dollars, open_line
 from deskmate.faces.cli.starting import at_terminal
 from deskmate.faces.cli.tables import note
 from deskmate.faces.cli.texts import one_line
 from deskmate.faces.cli.trusting import consent_of
+from deskmate.trust.approvals import NO_CONSENT, Consent
 
 NOTHING_SAID = "Nothing was said, so no team was kept."
 NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then try again."

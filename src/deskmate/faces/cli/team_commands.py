@@ -16,7 +16,7 @@ from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importi
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from deskmate.app.answers import Answer
+    from deskmate.app.user_answers import Answer
 
 ANSWERS: "dict[str, Answer]" = {"yes": "yes", "always": "always", "no": "no"}
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable
 
 from deskmate.app import LEAD, USER, Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
-from deskmate.app.listening import Letter
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import colours_of, letter_lines
 from deskmate.faces.cli.printing import Progress
@@ -15,6 +14,7 @@ from deskmate.faces.cli.tables import Cell, CleanLine
 from deskmate.faces.cli.texts import clean
 from deskmate.faces.talk.budget import with_way_on
 from deskmate.faces.talk.talk import Talk
+from deskmate.queries.member_view import Letter
 
 _QUESTIONS = ("permission_request", "plan_approval_request")
 SUMMARY = "(that was the summary which the lead keeps of what came before)"

@@ -13,11 +13,11 @@ import anyio
 
 from deskmate import app
 from deskmate.app import Entry, Recorded
-from deskmate.app.listening import SeenTranscript, follow, look_at_transcript
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.outlet import Outlet
 from deskmate.faces.cli.tables import Sheet, note, put, sheet_for, warn
 from deskmate.faces.cli.texts import clean, cut, one_line
+from deskmate.queries.member_view import SeenTranscript, follow, look_at_transcript
 
 _RESULT_LINES = 12
 _CALL_CELLS = 400

@@ -11,14 +11,14 @@ from pathlib import Path
 import click
 
 from deskmate import Refused, app
-from deskmate.app.looking import SeenPolicy, look_at_policy
-from deskmate.app.reading import workspace_at
-from deskmate.app.signing import Signing
-from deskmate.app.trusting import Survey, Trust, survey
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.tables import note, put, warn
 from deskmate.faces.cli.texts import exact
 from deskmate.faces.cli.trusting import ask, keep, shown
+from deskmate.queries.stream_reader import workspace_at
+from deskmate.queries.team_view import SeenPolicy, look_at_policy
+from deskmate.trust.approvals import Survey, Trust, survey
+from deskmate.trust.team_signature import Signing
 
 NOT_TRUSTED = 1
 _NO_TERMINAL = "nothing was trusted, as there is no terminal to ask at; to trust what was shown: add --yes"

@@ -13,10 +13,10 @@ from typing import Literal, TypeAlias
 
 from deskmate import DeskmateError, Refused
 from deskmate.app import Settings
-from deskmate.app.trusting import Consent, Survey, Trust, survey
 from deskmate.faces.cli.error_log import logging_to
 from deskmate.faces.cli.tables import note
 from deskmate.faces.cli.texts import exact, one_line
+from deskmate.trust.approvals import Consent, Survey, Trust, survey
 
 Answer: TypeAlias = Literal["trust", "without", "leave"]
 

@@ -14,8 +14,6 @@ import anyio.to_thread
 
 from deskmate import DeskmateError, Refused
 from deskmate.app import ALL, LEAD, USER, Mode
-from deskmate.app.listening import look_at_inbox
-from deskmate.app.looking import SeenBoard, look_at_cost
 from deskmate.faces.cli.listings import (
     board_lines,
     colours_of,
@@ -30,6 +28,8 @@ from deskmate.faces.cli.texts import clean, one_line
 from deskmate.faces.talk.asking import NUMBERS, answered_line, asker, content_of, question_lines, short_answer
 from deskmate.faces.talk.budget import budget_lines, parked_line, set_cap
 from deskmate.faces.talk.commands import COMMANDS, Command, nearest
+from deskmate.queries.member_view import look_at_inbox
+from deskmate.queries.team_view import SeenBoard, look_at_cost
 
 if TYPE_CHECKING:
     from deskmate.app import Question

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from deskmate.app import Question
-from deskmate.app.looking import SeenMember, SeenTask
 from deskmate.faces.cli.listings import colours_of, role_of, sender_of
 from deskmate.faces.cli.reasons import TELLING
 from deskmate.faces.cli.tables import ago
@@ -20,6 +19,7 @@ from deskmate.faces.tui.lines import Line, Span, cut, exact, exact_line, folded,
 from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.standing import Standing
+from deskmate.queries.team_view import SeenMember, SeenTask
 
 Group: TypeAlias = tuple[Question, ...]
 

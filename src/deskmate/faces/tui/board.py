@@ -5,12 +5,12 @@
 
 from collections.abc import Sequence
 
-from deskmate.app.looking import SeenTask
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import colours_of
 from deskmate.faces.tui.lines import Line
 from deskmate.faces.tui.outline import Look, below, head, outline
 from deskmate.faces.tui.rows import Rows
+from deskmate.queries.team_view import SeenTask
 
 _DONE = "done"
 

@@ -6,11 +6,11 @@ from rich.text import Text
 from textual.widget import Widget
 
 from deskmate.app import LEAD, Sum
-from deskmate.app.looking import SeenMember
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import sandbox_of
 from deskmate.faces.cli.texts import cut
 from deskmate.faces.tui.lines import words
+from deskmate.queries.team_view import SeenMember
 
 _REASON_CELLS = 40
 

@@ -16,13 +16,13 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from deskmate.app import LEAD
-from deskmate.app.looking import SeenMember
 from deskmate.faces.cli.listings import role_of
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.cli.texts import cut
 from deskmate.faces.tui.lines import words
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.titles import entitle
+from deskmate.queries.team_view import SeenMember
 
 _MARKS = {
     "working": ("●", "green"),

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from deskmate.app.looking import SeenTask
 from deskmate.faces.cli.listings import numbers, state_of
 from deskmate.faces.cli.tables import ago
 from deskmate.faces.tui.lines import Line, Span, folded, paragraphs, plain, spread, words
 from deskmate.faces.tui.painting import style_of
+from deskmate.queries.team_view import SeenTask
 
 _MOST_DEPTH = 4
 _OUTPUT_LINES = 10

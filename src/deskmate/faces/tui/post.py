@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from deskmate.app.listening import Letter
 from deskmate.app.session import Session
 from deskmate.faces.cli.listings import colours_of, sender_of
 from deskmate.faces.tui.lines import Line, cut, folded, paragraphs, words
@@ -17,6 +16,7 @@ from deskmate.faces.tui.naming import called
 from deskmate.faces.tui.painting import style_of
 from deskmate.faces.tui.rows import Rows
 from deskmate.faces.tui.titles import entitle
+from deskmate.queries.member_view import Letter
 
 _KINDS = {
     "plan_approval_request": "plan?",

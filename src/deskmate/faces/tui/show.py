@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 
 from deskmate.app import Feed, Question
-from deskmate.app.rehearsing import Rehearsal, Rehearsed, rehearsal
+from deskmate.app.demo_team import Rehearsal, Rehearsed, rehearsal
 from deskmate.app.session import Answer
 from deskmate.faces.cli.brake import Brake
 from deskmate.faces.tui.app import DeskmateApp

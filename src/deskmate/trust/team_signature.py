@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.places import home_of
-from deskmate.app.trusting import locked, own_folder
 from deskmate.core.policy.trusted_files import signature
 from deskmate.errors import Refused, StoreUnavailable
 from deskmate.stores.archive import BARE, SIGNATURE, small_file, teams_from
 from deskmate.stores.jsonl_store import TASKS, TEAMS
+from deskmate.trust.approvals import locked, own_folder
+from deskmate.trust.folders import home_of
 from deskmate.workspace.blob_folders import private_folder, replace_file
 from deskmate.workspace.git.git_index import hash_size, names, read_index
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.checking import Check
-from deskmate.app.cuts import ENDS
-from deskmate.app.reading import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, log, mail
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.quiet import has_word
 from deskmate.errors import Refused, StoreError
+from deskmate.queries.health import Check
+from deskmate.queries.stream_reader import CUT, MORE, MOST_TOLD, Reading, reading_of, team_at, telling
+from deskmate.queries.truncation import ENDS
 from deskmate.stores.archive import strays_in, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TEAMS
 

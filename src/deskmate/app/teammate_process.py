@@ -12,19 +12,19 @@ from typing import Any
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deskmate.app.confining import sandbox_of
-from deskmate.app.furnishing import Furniture, connected, furniture_of, office_in
-from deskmate.app.places import known_team, open_store, spent_elsewhere, workspace_of
-from deskmate.app.signing import Signing
-from deskmate.app.trusting import consent_to
+from deskmate.app.build import Furniture, connected, furniture_of, office_in
 from deskmate.config import DEFAULT_MODELS, Settings, load
-from deskmate.config.tables import Written
+from deskmate.config.settings import Written
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
 from deskmate.launchers.process import CORRUPT_EXIT, ProcessLauncher
 from deskmate.ports import Clock
 from deskmate.runtime.event_lines import from_line
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
+from deskmate.trust.approvals import consent_to
+from deskmate.trust.folders import known_team, open_store, spent_elsewhere, workspace_of
+from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.team_signature import Signing
 
 # A sixth of the silence after which a process is ended.
 BEAT_SECONDS = 10.0

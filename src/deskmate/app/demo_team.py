@@ -18,8 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from deskmate.app.furnishing import Furniture, environment_of
-from deskmate.app.running import Outcome, Wanted, new_home, tell
+from deskmate.app.build import Furniture, environment_of
+from deskmate.app.runner import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import ModelSettings, Permission, Prices, Settings
 from deskmate.core.log.names import LEAD

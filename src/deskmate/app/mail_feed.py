@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from deskmate.app.listening import Letter, letter
 from deskmate.core.log.names import USER, mail
 from deskmate.core.team.messages import envelope_in
+from deskmate.queries.member_view import Letter, letter
 from deskmate.runtime.streams.read_positions import Bookmarks
 from deskmate.runtime.team_state import Office
 

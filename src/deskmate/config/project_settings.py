@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError
 
-from deskmate.config.tables import MOST_CALLS, Above, Rules, Settings, Table, Tokens
+from deskmate.config.settings import MOST_CALLS, Above, Rules, Settings, Table, Tokens
 from deskmate.core.policy.permissions import Mode
 from deskmate.errors import BadSettings
 

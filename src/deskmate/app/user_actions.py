@@ -17,13 +17,7 @@ from typing import Literal
 import anyio
 from anyio import to_thread
 
-from deskmate.app.answers import broadcast
-from deskmate.app.confining import sandbox_of
-from deskmate.app.discretion import redaction_of
-from deskmate.app.looking import SeenTask, see_task
-from deskmate.app.places import current_folder, open_store
-from deskmate.app.reading import Reading, reading_of, telling
-from deskmate.app.signing import Signing
+from deskmate.app.user_answers import broadcast
 from deskmate.config import load, state_folder
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
@@ -33,6 +27,8 @@ from deskmate.core.team.quiet import has_word
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import Completed, Receipt, Task, freed_by, parse_id
 from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
+from deskmate.queries.stream_reader import Reading, reading_of, telling
+from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -40,6 +36,10 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.tools.team.task_update import VERIFY_SECONDS, at_commit, failure, tail
+from deskmate.trust.folders import current_folder, open_store
+from deskmate.trust.known_secrets import redaction_of
+from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.team_signature import Signing
 from deskmate.workspace.local_workspace import LocalWorkspace
 
 # A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.

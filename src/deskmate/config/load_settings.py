@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
-from deskmate.config.tables import (
+from deskmate.config.settings import (
     DEFAULT_MODELS,
     ModelSettings,
     Permission,

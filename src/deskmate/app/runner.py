@@ -15,15 +15,10 @@ from typing import Literal
 import httpx2
 from anyio import CancelScope, to_thread
 
-from deskmate.app.confining import refuse_unconfined, sandbox_of
-from deskmate.app.furnishing import Furniture, check_model, connected, furnished, office_in
-from deskmate.app.looking import SeenTask, see_tasks
-from deskmate.app.places import free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
-from deskmate.app.playing import in_processes
+from deskmate.app.build import Furniture, check_model, connected, furnished, office_in
 from deskmate.app.reservations import give_up_abandoned
-from deskmate.app.signing import Signing
+from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
-from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.turn_results import open_plan
@@ -36,6 +31,7 @@ from deskmate.core.team.messages import Plain
 from deskmate.core.team.spending import Sum
 from deskmate.errors import BadInput, Held, Refused
 from deskmate.ports import Launcher, Tool
+from deskmate.queries.team_view import SeenTask, see_tasks
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed, Founded
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -45,6 +41,10 @@ from deskmate.runtime.team_state import Office
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
+from deskmate.trust.approvals import NO_CONSENT, Consent
+from deskmate.trust.folders import free_team, home_of, known_team, latest_team, teams_beyond, workspace_of
+from deskmate.trust.sandbox_choice import refuse_unconfined, sandbox_of
+from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Sandbox
 
 GO_ON = "Continue where you stopped."

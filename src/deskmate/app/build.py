@@ -12,10 +12,6 @@ from pathlib import Path
 import httpx2
 from anyio import to_thread
 
-from deskmate.app.definitions import branch_of, notes_of, skills_of
-from deskmate.app.discretion import redaction_of
-from deskmate.app.reading import Reading
-from deskmate.app.trusting import NO_CONSENT, Consent
 from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
@@ -36,6 +32,7 @@ from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
 from deskmate.models.wires.http_client import new_client
 from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
+from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.agent_parts import Kit, Teams
 from deskmate.runtime.events import Feed
@@ -46,6 +43,9 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.runtime.team_state import Office
 from deskmate.tools import spec, tools_for
+from deskmate.trust.approvals import NO_CONSENT, Consent
+from deskmate.trust.known_secrets import redaction_of
+from deskmate.trust.project_files import branch_of, notes_of, skills_of
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 

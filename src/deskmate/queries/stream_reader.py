@@ -11,8 +11,6 @@ from contextlib import closing, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 
-from deskmate.app.cuts import Evidence, cut_of, evidence_of, missing_end
-from deskmate.app.places import known_team, latest_team, workspace_of
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record, decode
@@ -23,10 +21,12 @@ from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import Folder, try_lock
+from deskmate.queries.truncation import Evidence, cut_of, evidence_of, missing_end
 from deskmate.stores.archive import founding, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
+from deskmate.trust.folders import known_team, latest_team, workspace_of
 
 CUT = "its last line is cut off and left out"
 MORE = "more records of it cannot be read"

@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.reading import Reading, colours_of, reading_of, telling
 from deskmate.core.agent.entries import Entry, read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, box, known_name, log, mail
@@ -18,6 +17,7 @@ from deskmate.core.log.records import Item, Json, Record
 from deskmate.core.team.members import Roster, who_is_here
 from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
 from deskmate.errors import Refused, StoreCorrupt
+from deskmate.queries.stream_reader import Reading, colours_of, reading_of, telling
 from deskmate.stores.jsonl_store import JsonlStore
 
 HEARD_SHOWN = 20

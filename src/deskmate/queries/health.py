@@ -16,18 +16,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from deskmate.app.confining import sandbox_of
-from deskmate.app.places import holds_home, teams_beyond
-from deskmate.app.reading import telling, workspace_at
-from deskmate.app.signing import Signing
-from deskmate.app.trusting import survey
 from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
 from deskmate.errors import BadSettings, DeskmateError, StoreError
 from deskmate.fs.disk_calls import Files
 from deskmate.fs.private_folder import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
+from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.stores.archive import teams_in
 from deskmate.stores.file_watch import Watch, best_watch
 from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
+from deskmate.trust.approvals import survey
+from deskmate.trust.folders import holds_home, teams_beyond
+from deskmate.trust.sandbox_choice import sandbox_of
+from deskmate.trust.team_signature import Signing
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 State: TypeAlias = Literal["ok", "warn", "bad"]

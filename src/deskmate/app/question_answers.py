@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.acting import Desk, open_desk
-from deskmate.app.answers import Answer, answer_to
-from deskmate.app.reading import colours_of
 from deskmate.app.teams import permit
+from deskmate.app.user_actions import Desk, open_desk
+from deskmate.app.user_answers import Answer, answer_to
 from deskmate.core.log.names import USER
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import PolicySet
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
+from deskmate.queries.stream_reader import colours_of
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.budget import Purse
 from deskmate.runtime.streams.question_list import Questions

@@ -1,6 +1,6 @@
 """Choosing: which model is asked, by what is wanted, set, or has a key."""
 
-from deskmate.config.tables import DEFAULT_MODELS, Settings, full_name
+from deskmate.config.settings import DEFAULT_MODELS, Settings, full_name
 from deskmate.errors import BadSettings
 
 

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate.app.definitions import definitions_at, definitions_in, seen_in
-from deskmate.app.places import current_folder, workspace_of
 from deskmate.config import Settings
 from deskmate.core.policy.trusted_files import (
     SETTINGS,
@@ -27,6 +25,8 @@ from deskmate.core.policy.trusted_files import (
     write_trust,
 )
 from deskmate.errors import BadRecord, Refused, StoreUnavailable
+from deskmate.trust.folders import current_folder, workspace_of
+from deskmate.trust.project_files import definitions_at, definitions_in, seen_in
 from deskmate.workspace.blob_folders import private_folder, replace_file
 
 FILE = "trust.json"
@@ -52,7 +52,7 @@ class Consent:
         for one in self.definitions:
             if one.path == SETTINGS:
                 # Only who has such a file waits for it.
-                from deskmate.config.narrowing import narrowed, read_project
+                from deskmate.config.project_settings import narrowed, read_project
 
                 return narrowed(settings, read_project(one.data, one.path))
         return settings

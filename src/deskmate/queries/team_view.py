@@ -7,8 +7,6 @@ Nobody's process is needed and nothing is consumed. Faces above print it, `liste
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from deskmate.app.places import has_begun, written
-from deskmate.app.reading import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND
 from deskmate.core.log.records import Record
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
@@ -16,7 +14,9 @@ from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
 from deskmate.core.team.tasks import Receipt, Status
 from deskmate.errors import StoreError
+from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
 from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
+from deskmate.trust.folders import has_begun, written
 
 _COLOURING = frozenset({"team_founded", "member_joined"})
 
