@@ -46,7 +46,7 @@ demo: setup ## watch a rehearsed team at work, without a key or a network
 	@$(PY) -m deskmate demo
 
 reference: setup ## make docs/reference/commands.md again from the help of the commands
-	$(PY) -m deskmate.faces.cli.reference > docs/reference/commands.md
+	$(PY) -m deskmate.faces.cli.reference_page > docs/reference/commands.md
 
 pictures: setup ## make the pictures of the documentation again, from the running product
 	$(PY) -m docs.pictures

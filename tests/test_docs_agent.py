@@ -8,7 +8,7 @@ from deskmate.config import settings as settings
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
 from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
 from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
-from deskmate.faces.cli.run import EXIT_CODES, LEFT
+from deskmate.faces.cli.run_command import EXIT_CODES, LEFT
 from deskmate.tools import tools_for
 from tests.test_docs import page, rows, section, snippets, ticked
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from deskmate.faces.cli.commands import deskmate
-from deskmate.faces.cli.reference import reference
+from deskmate.faces.cli.reference_page import reference
+from deskmate.faces.cli.root_commands import deskmate
 from tests.test_docs import page
 
 Found = tuple[str, click.Command]

@@ -21,7 +21,7 @@ from textual.pilot import Pilot
 from deskmate.app import Feed
 from deskmate.app.demo_team import prepare, rehearsal
 from deskmate.app.session import Answer, Question, Session
-from deskmate.faces.tui.app import DeskmateApp
+from deskmate.faces.tui.screen_app import DeskmateApp
 
 HERE = Path(__file__).parent
 WIDE, SMALL = (140, 42), (80, 24)

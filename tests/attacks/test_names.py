@@ -9,7 +9,7 @@ import click
 import pytest
 
 from deskmate import JsonlStore
-from deskmate.faces.cli.commands import deskmate
+from deskmate.faces.cli.root_commands import deskmate
 from tests.attacks.naughty import STRINGS
 from tests.faces.teams import at, founded, obeyed
 from tests.tools.asking import Asking

@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from deskmate.faces.cli.texts import clean, exact, gist, one_line
+from deskmate.faces.common.terminal_text import clean, exact, gist, one_line
 from tests.attacks.naughty import STRINGS, break_outs
 
 # By name, not by number: whatever Unicode calls a control of a terminal or of direction.

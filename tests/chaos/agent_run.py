@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Self
 
 WARM = (
-    "deskmate.faces.cli.commands",
-    "deskmate.faces.cli.run",
+    "deskmate.faces.cli.root_commands",
+    "deskmate.faces.cli.run_command",
     "deskmate.models.wires.anthropic",
     "anyio._backends._asyncio",
 )

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from deskmate.faces.cli.texts import width
+from deskmate.faces.common.terminal_text import width
 
 SECONDS = 30
 _CONTROL = re.compile(r"\x1b\[([?0-9;]*)([@-~])|\x1b([78DM=>])|([\r\n\b\x07])|([^\x1b])")

@@ -16,8 +16,8 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
 from deskmate.core.team.tasks import EMPTY, Status, Task
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
-from deskmate.faces.cli.commands import MODES
-from deskmate.faces.cli.run import LEFT
+from deskmate.faces.cli.root_commands import MODES
+from deskmate.faces.cli.run_command import LEFT
 from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.events import Changed, Founded, Recorded, Streamed
 from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.shell_completion import get_completion_class
 
-from deskmate.faces.cli.commands import deskmate
-from deskmate.faces.cli.completing import SHELLS
+from deskmate.faces.cli.root_commands import deskmate
+from deskmate.faces.cli.shell_completion import SHELLS
 from tests.faces import Ended, Env, environment, typed
 from tests.faces.teams import SECRET, Hands, founded, in_team, obeyed, spoil, worked
 

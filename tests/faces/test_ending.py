@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.faces.cli.brake import Brake
+from deskmate.faces.common.stop_signals import Brake
 from tests.faces import HEAD, SUM, Ended, Env, ScriptedApp, child, ended, environment, typed
 
 STOPPING = "deskmate: stopping; once more ends it at once\n"

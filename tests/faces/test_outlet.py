@@ -8,7 +8,7 @@ from typing import TextIO
 
 import pytest
 
-from deskmate.faces.cli.outlet import CAP_BYTES, Outlet
+from deskmate.faces.common.output_stream import CAP_BYTES, Outlet
 
 MORE_THAN_A_PIPE_HOLDS = 300_000
 

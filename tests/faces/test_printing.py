@@ -12,9 +12,9 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.faces.cli.outlet import Outlet
-from deskmate.faces.cli.printing import Progress, progress_on
-from deskmate.faces.cli.texts import clean, cut, gist
+from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.terminal_text import clean, cut, gist
 from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
 from tests.faces import paper, written
 

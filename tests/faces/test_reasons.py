@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.faces.cli.reasons import reason
+from deskmate.faces.common.call_summaries import reason
 
 CHAINED = """
 def read():

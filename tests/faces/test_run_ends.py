@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from deskmate.core.agent.open_calls import TIME_IS_UP
-from deskmate.faces.cli.run import LEFT
+from deskmate.faces.cli.run_command import LEFT
 from deskmate.testing.faults import Stall, Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import SECONDS, Place, held

@@ -9,10 +9,10 @@ import pytest
 
 from deskmate.app import Sum
 from deskmate.core.prompt.prompts import Usage
-from deskmate.faces.cli.listings import cost_lines
-from deskmate.faces.cli.looking import team_lines
-from deskmate.faces.cli.tables import Cell, Sheet, ago, sheet_for
-from deskmate.faces.cli.texts import width
+from deskmate.faces.cli.output.team_output import team_lines
+from deskmate.faces.common.listings import cost_lines
+from deskmate.faces.common.terminal_text import width
+from deskmate.faces.common.text_tables import Cell, Sheet, ago, sheet_for
 from deskmate.queries.team_view import SeenCost, SeenTeam
 from tests.faces import paper
 

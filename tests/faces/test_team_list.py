@@ -11,8 +11,8 @@ import pytest
 
 from deskmate import Plain
 from deskmate.core.team.members import Idle, Waiting, Working
-from deskmate.faces.cli.listings import teams_lines
-from deskmate.faces.cli.tables import Sheet
+from deskmate.faces.common.listings import teams_lines
+from deskmate.faces.common.text_tables import Sheet
 from deskmate.stores.archive import archive
 from tests.faces import Ended, Env, typed
 from tests.faces.teams import Hands, at, founded, in_team, played, spoil, worked

@@ -8,8 +8,8 @@ import anyio
 
 from deskmate.app import Feed
 from deskmate.app.session import Session, attended
-from deskmate.faces.cli.tables import Sheet
-from deskmate.faces.talk.talk import Feedback, Talk
+from deskmate.faces.common.chat.chat_lines import Feedback, Talk
+from deskmate.faces.common.text_tables import Sheet
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.playing import SOON, Room

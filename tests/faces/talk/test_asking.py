@@ -4,7 +4,7 @@ import pytest
 
 from deskmate.app import Question
 from deskmate.app.session import Shake
-from deskmate.faces.talk.asking import question_lines, subject
+from deskmate.faces.common.chat.question_text import question_lines, subject
 
 
 def asked(shake: Shake = Shake.PERMISSION, **fields: object) -> Question:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.talk.history import KEPT, History
+from deskmate.faces.common.chat.input_history import KEPT, History
 
 pytestmark = pytest.mark.behaviour("repl")
 

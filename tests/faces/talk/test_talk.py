@@ -7,9 +7,9 @@ import pytest
 from deskmate.app import Mode
 from deskmate.app.session import Permitted
 from deskmate.core.log.names import LEAD
-from deskmate.faces.cli.tables import Cell
-from deskmate.faces.talk.commands import COMMANDS
-from deskmate.faces.talk.talk import Feedback
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.chat.chat_lines import Feedback
+from deskmate.faces.common.text_tables import Cell
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.talk.sessions import Typist, play, texts, typing

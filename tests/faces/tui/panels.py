@@ -8,8 +8,8 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from deskmate.app.session import Session
-from deskmate.faces.tui.board import BoardPanel
-from deskmate.faces.tui.post import PostPanel
+from deskmate.faces.tui.panels.board_panel import BoardPanel
+from deskmate.faces.tui.panels.mail_panel import PostPanel
 from tests.faces.tui.sessions import NOW, Deed, Host, made, session_at
 from tests.faces.tui.snapshots import text
 

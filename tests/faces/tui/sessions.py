@@ -18,7 +18,7 @@ from deskmate.app.session import Session
 from deskmate.core.agent.entries import Call, Said, Started
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, PlanRequest
-from deskmate.faces.tui.questions import QuestionsPanel
+from deskmate.faces.tui.panels.question_panel import QuestionsPanel
 from deskmate.runtime.agent import Agent
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands, sign

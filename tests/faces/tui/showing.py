@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from deskmate.app import Feed, Wanted, load
 from deskmate.app.session import Session, attended
-from deskmate.faces.tui.app import DeskmateApp
+from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.testing.fake_provider import FakeProvider
 from tests.faces.tui.sessions import NOW, session_at
 from tests.faces.tui.snapshots import text

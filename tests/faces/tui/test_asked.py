@@ -10,10 +10,10 @@ import pytest
 from deskmate.app import Feed, Question
 from deskmate.app.session import attended
 from deskmate.core.team.handshakes import Shake
-from deskmate.faces.tui.asked import Key, People, body, gist, groups_of, head, keys_of, set_out
-from deskmate.faces.tui.lines import Line, plain, width
-from deskmate.faces.tui.sheet import Parts, sheet
-from deskmate.faces.tui.standing import Standing, standing_at
+from deskmate.faces.tui.drawing.file_preview import Standing, standing_at
+from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
+from deskmate.faces.tui.panels.question_details import Key, People, body, gist, groups_of, head, keys_of, set_out
+from deskmate.faces.tui.panels.question_sheet import Parts, sheet
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Say, Use

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from deskmate.core.team.tasks import EMPTY, Receipt, Task
-from deskmate.faces.tui.board import BoardPanel
-from deskmate.faces.tui.lines import Line, plain, width
-from deskmate.faces.tui.outline import Look, below, head, outline
+from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
+from deskmate.faces.tui.panels.board_outline import Look, below, head, outline
+from deskmate.faces.tui.panels.board_panel import BoardPanel
 from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY

@@ -8,8 +8,8 @@ from textual.strip import Strip
 from deskmate import Transcript
 from deskmate.app import CallDelta, Entry, Recorded, RetryDelta, Streamed, TextDelta, ThinkingDelta
 from deskmate.core.agent.entries import Call, Did, Said, Started
-from deskmate.faces.tui.conversation import Conversation
-from deskmate.faces.tui.pieces import Kind, Piece
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+from deskmate.faces.tui.panels.conversation_panel import Conversation
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands, obeyed

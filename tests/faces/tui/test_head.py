@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.faces.tui.head import head_of
+from deskmate.faces.tui.panels.head_line import head_of
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.talk.sessions import typing
 from tests.scenarios.conftest import room

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from deskmate.faces.tui.lines import (
+from deskmate.faces.tui.drawing.styled_lines import (
     ESCAPED,
     Line,
     cut,

@@ -4,7 +4,7 @@ import pytest
 
 from deskmate.app import CallDelta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.agent.entries import Compacted, Said
-from deskmate.faces.tui.live import Live
+from deskmate.faces.tui.drawing.live_text import Live
 
 pytestmark = pytest.mark.behaviour("tui")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.strip import Strip
 
 from deskmate.core.team.members import Idle, Working
-from deskmate.faces.tui.members import Members, window
+from deskmate.faces.tui.panels.members_panel import Members, window
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands, obeyed

@@ -18,7 +18,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from deskmate.faces.tui.opening import noting
+from deskmate.faces.tui.tui_start import noting
 from tests.faces.conversations import Place, held
 from tests.faces.screens import SECONDS, Screen, Terminal
 from tests.faces.tui.showing import shown

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.text import Text
 
 from deskmate.core.agent.entries import Call, Did, Said
-from deskmate.faces.cli.tables import Cell
-from deskmate.faces.tui.layout import Layout
-from deskmate.faces.tui.painting import lines_of, style_of
-from deskmate.faces.tui.pieces import Kind, Piece, Pieces, State, words_piece
+from deskmate.faces.common.text_tables import Cell
+from deskmate.faces.tui.drawing.line_layout import Layout
+from deskmate.faces.tui.drawing.piece_painter import lines_of, style_of
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, State, words_piece
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import obeyed
 

@@ -21,8 +21,8 @@ from deskmate.core.agent.entries import (
     Started,
     Took,
 )
-from deskmate.faces.cli.tables import Cell
-from deskmate.faces.tui.pieces import Kind, Piece, Pieces, State
+from deskmate.faces.common.text_tables import Cell
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, State
 
 pytestmark = pytest.mark.behaviour("tui")
 BASH = Call(tool="bash", arguments={"command": "make test"})

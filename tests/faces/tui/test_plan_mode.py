@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.app import Mode
-from deskmate.faces.tui.guard import QUIET_SECONDS
+from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.tui.sessions import SIZES

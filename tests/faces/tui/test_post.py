@@ -13,7 +13,7 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.faces.tui.post import PostPanel
+from deskmate.faces.tui.panels.mail_panel import PostPanel
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import Hands, hands

@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input
 
 from deskmate.core.team.messages import PermissionResponse, PlanResponse
-from deskmate.faces.tui.guard import QUIET_SECONDS, UNSEEN_SECONDS
+from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS, UNSEEN_SECONDS
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands, hands
 from tests.faces.tui.sessions import NOW, Asking, ask, asking, hand_in

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.tui.guard import UNSEEN_SECONDS
+from deskmate.faces.tui.panels.answer_guard import UNSEEN_SECONDS
 from tests.faces import environment
 
 SECONDS = 60

@@ -8,8 +8,8 @@ from textual import events
 
 from deskmate.app import Founded, Happening
 from deskmate.core.prompt.prompts import Spoke
-from deskmate.faces.tui.app import addressed
-from deskmate.faces.tui.draft import Draft
+from deskmate.faces.tui.panels.draft_input import Draft
+from deskmate.faces.tui.screen_app import addressed
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.faults import Plan, Stall
 from deskmate.testing.scripts import Asked, Say, Use

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from deskmate.errors import StoreCorrupt
-from deskmate.faces.tui.watching import Watching
+from deskmate.faces.tui.watched_member import Watching
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.tui.sessions import session_at

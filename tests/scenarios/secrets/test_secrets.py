@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.cli.error_log import keep
-from deskmate.faces.talk.history import History
+from deskmate.faces.common.chat.input_history import History
+from deskmate.faces.common.error_log import keep
 from deskmate.testing.scripts import Asked
 from tests.scenarios.secrets.canaries import CANARIES, SHAPED, found_in, written
 from tests.scenarios.secrets.play import KEYS, Stand, perform, stand

@@ -9,7 +9,7 @@ import pytest
 
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.messages import ShutdownRequest
-from deskmate.faces.cli.run import LEFT
+from deskmate.faces.cli.run_command import LEFT
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say
 from deskmate.texts import text

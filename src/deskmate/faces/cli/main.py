@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.faces.cli.run import Runner
+    from deskmate.faces.cli.run_command import Runner
 
 USAGE, UNUSABLE, INTERRUPTED = 2, 3, 130
 # What else can be done with a lead that another process plays.
@@ -66,8 +66,8 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
     import click
 
     from deskmate import DeskmateError, Held, StoreError
-    from deskmate.faces.cli.commands import deskmate
-    from deskmate.faces.cli.texts import clean
+    from deskmate.faces.cli.root_commands import deskmate
+    from deskmate.faces.common.terminal_text import clean
 
     try:
         return int(deskmate.main(typed, prog_name="deskmate", standalone_mode=False, obj=runner) or 0)
@@ -91,7 +91,7 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
 
 def _discreet(words: str) -> str:
     # Only now: it takes its time, and most commands have nothing to complain of.
-    from deskmate.faces.cli.error_log import discreet
+    from deskmate.faces.common.error_log import discreet
 
     return discreet(words)
 
@@ -100,8 +100,8 @@ def _tell_own(error: Exception) -> None:
     """Tell an error that is nobody's but ours: a line for people, the rest for who mends it."""
     import traceback
 
-    from deskmate.faces.cli.error_log import keep
-    from deskmate.faces.cli.texts import clean, one_line
+    from deskmate.faces.common.error_log import keep
+    from deskmate.faces.common.terminal_text import clean, one_line
 
     words = f"deskmate: an error in Deskmate itself: {type(error).__name__}: {one_line(str(error))}"
     trace = "".join(traceback.format_exception(error))

@@ -9,8 +9,8 @@ import click
 
 from deskmate import Refused
 from deskmate.app.cleanup import Removable, has_teams, prunable, removable, remove
-from deskmate.faces.cli.tables import note, put, warn
-from deskmate.faces.cli.texts import one_line
+from deskmate.faces.common.terminal_text import one_line
+from deskmate.faces.common.text_tables import note, put, warn
 
 NOT_REMOVED = 1
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from deskmate.faces.cli import completing
-from deskmate.faces.cli.starting import Suggesting, bounded, from_stdin, importing
+from deskmate.faces.cli import shell_completion
+from deskmate.faces.common.command_start import Suggesting, bounded, from_stdin, importing
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -26,13 +26,13 @@ def _team_option(command: Command) -> Command:
     return click.option(
         "--team",
         metavar="NAME",
-        shell_complete=completing.teams,
+        shell_complete=shell_completion.teams,
         help="The team. Default: the last one with a message.",
     )(command)
 
 
 def _team_argument(command: Command) -> Command:
-    return click.argument("team", required=False, shell_complete=completing.teams)(command)
+    return click.argument("team", required=False, shell_complete=shell_completion.teams)(command)
 
 
 def _json_option(command: Command) -> Command:
@@ -53,13 +53,13 @@ def teams(ctx: click.Context, /, verbose: bool, as_json: bool) -> int:
             raise click.UsageError(f"-v and --json do not go with {ctx.invoked_subcommand}.", ctx)
         return 0
     with importing():
-        from deskmate.faces.cli import looking
+        from deskmate.faces.cli.output import team_output
 
-    return looking.teams(ctx.meta["workspace"], members=verbose, as_json=as_json)
+    return team_output.teams(ctx.meta["workspace"], members=verbose, as_json=as_json)
 
 
 @teams.command()
-@click.argument("name", nargs=-1, required=True, shell_complete=completing.teams)
+@click.argument("name", nargs=-1, required=True, shell_complete=shell_completion.teams)
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.pass_context
 def rm(ctx: click.Context, /, name: tuple[str, ...], yes: bool) -> int:
@@ -134,9 +134,9 @@ def board() -> None:
 def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     """Show the tasks of a TEAM. Default: the last team with a message."""
     with importing():
-        from deskmate.faces.cli import looking
+        from deskmate.faces.cli.output import team_output
 
-    return looking.board(ctx.meta["workspace"], team, as_json=as_json)
+    return team_output.board(ctx.meta["workspace"], team, as_json=as_json)
 
 
 @board.command()
@@ -146,61 +146,63 @@ def show(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     "--blocked-by",
     metavar="ID",
     multiple=True,
-    shell_complete=completing.open_tasks,
+    shell_complete=shell_completion.open_tasks,
     help="Wait for this task. May be repeated.",
 )
 @click.option("--role", help="Let only members with this role or name take it.")
-@click.option("--owner", metavar="NAME", shell_complete=completing.members_here, help="Give the task to this member.")
+@click.option(
+    "--owner", metavar="NAME", shell_complete=shell_completion.members_here, help="Give the task to this member."
+)
 @click.option("--verify", metavar="COMMAND", help="Require this command to succeed before the task is done.")
 @_team_option
 @click.pass_context
 def add(ctx: click.Context, /, subject: str, team: str | None, **fields: object) -> int:
     """Put a task on the board. SUBJECT is one line."""
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.add(ctx.meta["workspace"], team, subject, **fields)
+    return action_output.add(ctx.meta["workspace"], team, subject, **fields)
 
 
 @board.command()
-@click.argument("id_", metavar="ID", shell_complete=completing.open_tasks)
-@click.argument("name", shell_complete=completing.members_here)
+@click.argument("id_", metavar="ID", shell_complete=shell_completion.open_tasks)
+@click.argument("name", shell_complete=shell_completion.members_here)
 @_team_option
 @click.pass_context
 def assign(ctx: click.Context, /, id_: str, name: str, team: str | None) -> int:
     """Give the task ID to the member NAME."""
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.assign(ctx.meta["workspace"], team, id_, name)
+    return action_output.assign(ctx.meta["workspace"], team, id_, name)
 
 
 @board.command()
-@click.argument("id_", metavar="ID", shell_complete=completing.open_tasks)
+@click.argument("id_", metavar="ID", shell_complete=shell_completion.open_tasks)
 @_team_option
 @click.pass_context
 def done(ctx: click.Context, /, id_: str, team: str | None) -> int:
     """Mark the task ID as done. If it has a verify command, that runs here first and must succeed."""
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.done(ctx.meta["workspace"], team, id_)
+    return action_output.done(ctx.meta["workspace"], team, id_)
 
 
 @board.command()
-@click.argument("id_", metavar="ID", shell_complete=completing.tasks)
+@click.argument("id_", metavar="ID", shell_complete=shell_completion.tasks)
 @_team_option
 @click.pass_context
 def drop(ctx: click.Context, /, id_: str, team: str | None) -> int:
     """Remove the task ID from the board. Tasks that it blocked no longer wait for it."""
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.drop(ctx.meta["workspace"], team, id_)
+    return action_output.drop(ctx.meta["workspace"], team, id_)
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=completing.mailboxes)
+@click.argument("name", required=False, shell_complete=shell_completion.mailboxes)
 @_team_argument
 @_json_option
 @click.pass_context
@@ -211,13 +213,13 @@ def inbox(ctx: click.Context, /, name: str | None, team: str | None, as_json: bo
     with a message. Looking changes nothing. In your own mail, nothing is marked as read.
     """
     with importing():
-        from deskmate.faces.cli import looking
+        from deskmate.faces.cli.output import team_output
 
-    return looking.inbox(ctx.meta["workspace"], team, name, as_json=as_json)
+    return team_output.inbox(ctx.meta["workspace"], team, name, as_json=as_json)
 
 
 @click.command()
-@click.argument("name", default="lead", shell_complete=completing.members)
+@click.argument("name", default="lead", shell_complete=shell_completion.members)
 @_team_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow what is added, until Ctrl-C.")
 @click.option(
@@ -231,13 +233,13 @@ def tail(ctx: click.Context, /, name: str, team: str | None, follow: bool, last:
     TEAM defaults to the last team with a message.
     """
     with importing():
-        from deskmate.faces.cli import transcripts
+        from deskmate.faces.cli.output import tail_output
 
-    return transcripts.tail(ctx.meta["workspace"], team, name, last=last, follows=follow, as_json=as_json)
+    return tail_output.tail(ctx.meta["workspace"], team, name, last=last, follows=follow, as_json=as_json)
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.members_here)
+@click.argument("name", shell_complete=shell_completion.members_here)
 @click.argument("text")
 @_team_option
 @click.pass_context
@@ -250,9 +252,9 @@ def send(ctx: click.Context, /, name: str, text: str, team: str | None) -> int:
     if not words or not words.strip():
         raise click.UsageError("There is no text to send.", ctx)
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.send(ctx.meta["workspace"], team, name, bounded(words))
+    return action_output.send(ctx.meta["workspace"], team, name, bounded(words))
 
 
 @click.command()
@@ -275,11 +277,11 @@ def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_j
     if word and as_json:
         raise click.UsageError("--json lists questions. Leave it out to answer one.", ctx)
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
     if word is None:
-        return acting.questions(ctx.meta["workspace"], team, as_json=as_json)
-    return acting.answer(ctx.meta["workspace"], team, id_, word, bounded(rest))
+        return action_output.questions(ctx.meta["workspace"], team, as_json=as_json)
+    return action_output.answer(ctx.meta["workspace"], team, id_, word, bounded(rest))
 
 
 def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
@@ -299,21 +301,21 @@ def cost(ctx: click.Context, /, team: str | None, as_json: bool) -> int:
     TEAM defaults to the last team with a message.
     """
     with importing():
-        from deskmate.faces.cli import looking
+        from deskmate.faces.cli.output import team_output
 
-    return looking.cost(ctx.meta["workspace"], team, as_json=as_json)
+    return team_output.cost(ctx.meta["workspace"], team, as_json=as_json)
 
 
 @click.command()
-@click.argument("name", shell_complete=completing.teammates_here)
+@click.argument("name", shell_complete=shell_completion.teammates_here)
 @_team_option
 @click.pass_context
 def stop(ctx: click.Context, /, name: str, team: str | None) -> int:
     """Ask the teammate NAME to leave, and wait until it has left or refused."""
     with importing():
-        from deskmate.faces.cli import acting
+        from deskmate.faces.cli.output import action_output
 
-    return acting.stop(ctx.meta["workspace"], team, name)
+    return action_output.stop(ctx.meta["workspace"], team, name)
 
 
 @click.command()
@@ -338,7 +340,7 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
     if yes and not accept:
         raise click.UsageError("--yes goes with --accept.", ctx)
     with importing():
-        from deskmate.faces.cli import doctor as face
+        from deskmate.faces.cli.output import doctor_output as face
 
     if accept:
         return face.accept(ctx.meta["workspace"], team, asks=not yes)
@@ -346,9 +348,12 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
 
 @click.command()
-@click.argument("path", required=False, type=completing.Folder(exists=True, file_okay=False, path_type=Path))
+@click.argument("path", required=False, type=shell_completion.Folder(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--team", metavar="NAME", shell_complete=completing.teams, help="Trust this team, which somebody else started."
+    "--team",
+    metavar="NAME",
+    shell_complete=shell_completion.teams,
+    help="Trust this team, which somebody else started.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask first.")
 @click.option("--list", "lists", is_flag=True, help="List what is trusted, with the start of each SHA-256.")

@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 
 from deskmate import Refused, app
-from deskmate.faces.cli.error_log import logging_to
-from deskmate.faces.cli.tables import note, put, warn
-from deskmate.faces.cli.texts import exact
-from deskmate.faces.cli.trusting import ask, keep, shown
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.terminal_text import exact
+from deskmate.faces.common.text_tables import note, put, warn
+from deskmate.faces.common.trust_prompt import ask, keep, shown
 from deskmate.queries.stream_reader import workspace_at
 from deskmate.queries.team_view import SeenPolicy, look_at_policy
 from deskmate.trust.approvals import Survey, Trust, survey

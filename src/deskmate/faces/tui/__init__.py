@@ -20,11 +20,11 @@ lines         texts in cells of a terminal; naming, titles and theme beside it
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.faces.cli.sitting import Sitting
+    from deskmate.faces.common.conversation_start import Sitting
 
 
 def carry_out(sitting: "Sitting") -> int:
     """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
-    from deskmate.faces.tui.opening import open_screen
+    from deskmate.faces.tui.tui_start import open_screen
 
     return open_screen(sitting)

@@ -18,19 +18,19 @@ from textual.widgets import Input
 from deskmate import DeskmateError
 from deskmate.app import LEAD, Feed
 from deskmate.app.session import Session
-from deskmate.faces.cli.listings import colours_of
-from deskmate.faces.talk.commands import COMMANDS
-from deskmate.faces.tui.board import BoardPanel
-from deskmate.faces.tui.conversation import Conversation
-from deskmate.faces.tui.draft import Draft
-from deskmate.faces.tui.head import Head
-from deskmate.faces.tui.help import HelpScreen
-from deskmate.faces.tui.keys import KeyLine
-from deskmate.faces.tui.members import MemberChosen, Members, MemberStrip, in_order
-from deskmate.faces.tui.post import PostPanel
-from deskmate.faces.tui.questions import QuestionsPanel
-from deskmate.faces.tui.titles import entitle
-from deskmate.faces.tui.watching import Watching
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.listings import colours_of
+from deskmate.faces.tui.drawing.panel_titles import entitle
+from deskmate.faces.tui.help_screen import HelpScreen
+from deskmate.faces.tui.panels.board_panel import BoardPanel
+from deskmate.faces.tui.panels.conversation_panel import Conversation
+from deskmate.faces.tui.panels.draft_input import Draft
+from deskmate.faces.tui.panels.head_line import Head
+from deskmate.faces.tui.panels.key_line import KeyLine
+from deskmate.faces.tui.panels.mail_panel import PostPanel
+from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, MemberStrip, in_order
+from deskmate.faces.tui.panels.question_panel import QuestionsPanel
+from deskmate.faces.tui.watched_member import Watching
 
 # What happens within this is drawn together.
 _FRAME_SECONDS = 0.1

@@ -1,0 +1,140 @@
+"""The demo: a rehearsed team, watched. What it does is told as in a run; what it came to, at the end, on stdout.
+
+`commands` stands above; `deskmate.app.demo_team` plays.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+
+from deskmate.app import Feed, Question
+from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
+from deskmate.app.session import Answer
+from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS as READER_SECONDS
+from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.terminal_text import clean, exact, one_line
+
+RED = 1
+PATIENCE_SECONDS = 3.0
+INTRODUCTION = """\
+A small library is served by REST, and a team will move it to GraphQL. What the models say is rehearsed: no key, no
+network. All else is real: files, tests, tasks, mail, plans, questions. It works in {folder}
+"""
+_ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
+
+
+def carry_out(*, fast: bool, on_screen: bool) -> int:
+    """Play the demo; return the exit code: 0 only where the application's own tests pass. Raises DeskmateError."""
+    folder = prepare()
+    if on_screen:
+        from deskmate.faces.tui.demo_screen import open_show
+
+        rehearsed = open_show(folder, INTRODUCTION.format(folder=folder), fast=fast)
+        with Outlet(sys.stderr) as stderr, Outlet(sys.stdout) as stdout:
+            return _end(rehearsed, folder, progress_on(stderr, colour=False), stdout)
+    with Outlet(sys.stderr) as stderr:
+        progress = progress_on(stderr, colour=not os.environ.get("NO_COLOR"))
+        brake = Brake(progress.note)
+        with Outlet(sys.stdout, alarm=brake.pull) as stdout, brake.signals(), logging_to(progress.note):
+            progress.note(INTRODUCTION.format(folder=folder))
+            try:
+                rehearsed = anyio.run(_play, folder, progress, brake, fast)
+            finally:
+                progress.close()
+                # On a terminal, both write to one place.
+                stderr.drain(READER_SECONDS)
+            return _end(rehearsed, folder, progress, stdout)
+
+
+async def _play(folder: Path, progress: Progress, brake: Brake, fast: bool) -> Rehearsed | None:
+    """Return what it came to, or none where the brake was pulled first."""
+    feed = Feed()
+    feed.listen(progress.hear)
+    with anyio.CancelScope() as scope, brake.stops(scope):
+        async with rehearsal(folder, feed, fast=fast) as show:
+            return await show.play(_Onlooker(progress, fast=fast))
+    return None
+
+
+class _Onlooker:
+    """Who sits at the terminal, if anybody does: is shown every question, and may answer with a key and Enter."""
+
+    def __init__(self, progress: Progress, *, fast: bool) -> None:
+        self._progress, self._fast = progress, fast
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long to wait for an answer: where nobody can type and time matters, not at all."""
+        return 0.0 if self._fast and not self._there else PATIENCE_SECONDS
+
+    @property
+    def _there(self) -> bool:
+        """Whether something can be typed: who reads a terminal from the background is stopped."""
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+
+    async def ask(self, question: Question) -> Answer:
+        """Show a question; return the answer that is typed, if one ever is."""
+        details = "\n".join(f"    {name}: {exact(str(value))}" for name, value in question.arguments.items())
+        self._progress.note(f"\n{question.member} asks: may I use {question.tool}?\n{details}")
+        if not self._there:
+            await anyio.sleep_forever()
+        self._progress.note(
+            f"y yes, a always, n no, then Enter; after {PATIENCE_SECONDS:.0f} seconds the script answers"
+        )
+        return await self._typed()
+
+    def told(self, question: Question, answer: Answer, by_person: bool) -> None:
+        """Show the answer."""
+        who = "you say" if by_person else "nobody answered, so the script says as the user:"
+        self._progress.note(f"{who} {answer}\n")
+
+    async def _typed(self) -> Answer:
+        number = sys.stdin.fileno()
+        while True:
+            await anyio.wait_readable(number)
+            typed = os.read(number, 1024).decode(errors="replace")
+            if not typed:
+                # The end of it: nobody will ever answer.
+                await anyio.sleep_forever()
+            if answer := _ANSWERS.get(typed.strip().lower()):
+                return answer
+
+
+def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: Outlet) -> int:
+    """Tell how it ended; return the exit code."""
+    if rehearsed is None:
+        # Who closed the output knows that it was cut short.
+        if stdout.trouble is None:
+            progress.note(f"deskmate: interrupted; what there is, is in {folder}")
+        return INTERRUPTED
+    stdout.put("\n".join(_summary(rehearsed, folder)) + "\n")
+    stdout.drain(None)
+    if stdout.failure:
+        progress.note(f"deskmate: cannot write to stdout: {stdout.failure}; what there is, is in {folder}")
+        return UNUSABLE
+    return 0 if rehearsed.passed else RED
+
+
+def _summary(rehearsed: Rehearsed, folder: Path) -> Iterator[str]:
+    outcome, here = rehearsed.outcome, shlex.quote(str(folder))
+    yield one_line(outcome.text or f"{outcome.end}: {outcome.reason}")
+    yield ""
+    for task in rehearsed.tasks:
+        yield f"  #{task.id} {task.status.replace('_', ' '):<11} {task.owner or '-':<9} {one_line(task.subject)}"
+    yield ""
+    verdict = "pass" if rehearsed.passed else "fail"
+    yield f"The application's own tests, run once more, {verdict}:"
+    yield from (f"  {line}" for line in clean(rehearsed.output).strip().splitlines()[-20:] if line.strip("- "))
+    yield ""
+    yield f"the folder         {here}"
+    yield f"the transcripts    {here}/.teams/*/*_transcript.jsonl"
+    yield f"what they changed  git -C {here} diff --stat rest"
+    yield f"the tasks          deskmate -C {here} board {rehearsed.team}"

@@ -1,0 +1,98 @@
+"""What `deskmate doctor` prints: a line for each thing that was checked, what to do about it, and losses accepted.
+
+`team_commands` stands above; `deskmate.app` looks and accepts.
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import anyio
+import click
+
+from deskmate import Refused
+from deskmate.faces.cli.main import UNUSABLE
+from deskmate.faces.cli.output import json_output
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.terminal_text import one_line, width
+from deskmate.faces.common.text_tables import Cell, Sheet, note, put, sheet_for
+from deskmate.queries.damage import CheckedTeam, Lost, check_teams, lost_of
+from deskmate.queries.health import Check, check_machine, check_settings, check_trust, check_workspace
+
+BAD = 1
+_COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
+# Narrower than this, words are hard to read beside what they are about.
+_LEAST_CELLS = 24
+
+
+def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
+    """Print how all is and what to do; return 1 where something is bad, 3 where the workspace cannot be used."""
+    workspace = check_workspace(folder)
+    found = check_teams(workspace.place, team) if workspace.place else ()
+    trust = check_trust(workspace.place, os.environ) if workspace.place else ()
+    settings = check_settings(os.environ, workspace.place)
+    checks = (*check_machine(os.environ), *settings, *workspace.checks, *trust)
+    rows = (*checks, *(check for one in found for check in one.checks))
+    if as_json:
+        fields = {"checks": [asdict(check) for check in checks], "teams": [_team_fields(one) for one in found]}
+        written = put([json_output.line(fields)])
+    else:
+        written = put(list(_lines(rows, sheet_for(sys.stdout))))
+    if written or not workspace.usable:
+        return UNUSABLE
+    return BAD if any(check.state == "bad" for check in rows) else 0
+
+
+def _team_fields(team: CheckedTeam) -> json_output.Fields:
+    return {**asdict(team), "checks": [asdict(check) for check in team.checks]}
+
+
+def _lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:
+    column = max(len(check.what) for check in checks)
+    for check in checks:
+        words = one_line(f"{check.words}; {check.next}" if check.next else check.words)
+        first, *rest = _filled(f"{check.state:<4}  {check.what:<{column}} ", words, sheet.cells)
+        yield sheet.paint(Cell(check.state, _COLOURS[check.state])) + first.removeprefix(check.state)
+        yield from rest
+
+
+def _filled(head: str, words: str, cells: int | None) -> Iterator[str]:
+    """Yield lines of at most so many cells, each below the words of the first; a longer word is left whole."""
+    hang = " " * (len(head) if cells is None or cells - len(head) > _LEAST_CELLS else 1)
+    line = head
+    for word in words.split():
+        if cells is not None and width(line) + 1 + width(word) > cells and line.strip():
+            yield line.rstrip()
+            line = hang
+        line += f" {word}"
+    yield line
+
+
+def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
+    """Accept what is lost of a team's roster, board and transcripts, once the user has seen it and said yes."""
+    name, lost = lost_of(folder, team)
+    if code := put([f"team {name}: {len(lost)} lost", *(f"  {one_line(str(one))}" for one in lost)]):
+        return code
+    if asks and not sys.stdin.isatty():
+        raise Refused("nothing was accepted, as there is no terminal to ask at; to accept it all: add --yes")
+    if asks and not click.confirm("accept?", err=True):
+        note("nothing was accepted")
+        return BAD
+    _accept(folder, name, lost)
+    return put([f"Accepted. Team {name} can continue."])
+
+
+def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:
+    # Only now: who only looks does not wait for what acting needs.
+    from deskmate.app import user_actions
+
+    def tell(words: str) -> None:
+        # What was just shown is not told again.
+        if not any(one.where in words for one in lost):
+            note(words)
+
+    with logging_to(tell):
+        anyio.run(partial(user_actions.accept, folder, team, [(one.stream, one.number) for one in lost]))

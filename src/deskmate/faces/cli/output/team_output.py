@@ -1,0 +1,152 @@
+"""What commands that look print: teams, board, inbox, cost. Live or dead, from any shell; nothing is changed.
+
+`team_commands` stands above, `deskmate.app` reads, `listings` sets it out; `transcripts` prints what a member did.
+"""
+
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from deskmate.app import Sum
+from deskmate.faces.cli.output import json_output
+from deskmate.faces.common.listings import (
+    board_lines,
+    cost_lines,
+    dollars,
+    inbox_lines,
+    role_of,
+    sandbox_of,
+    status_of,
+    teams_lines,
+)
+from deskmate.faces.common.terminal_text import one_line, width
+from deskmate.faces.common.text_tables import Cell, Sheet, ago, put, sheet_for
+from deskmate.queries.member_view import SeenInbox, look_at_inbox
+from deskmate.queries.team_view import SeenMember, SeenTask, SeenTeam, look_at_board, look_at_cost, look_at_teams
+
+Fields = json_output.Fields
+
+
+def teams(folder: Path | None, *, members: bool, as_json: bool) -> int:
+    """Print the teams of a workspace, with `members` also who is on them."""
+    found = look_at_teams(folder)
+    damage = [f"team {team.name}: {words}" for team in found for words in team.damage]
+    if as_json:
+        return put([json_output.line({"teams": [_team_fields(team) for team in found]})], damage)
+    sheet, now = sheet_for(sys.stdout), time.time()
+    if members:
+        return put([line for team in found for line in team_lines(team, sheet, now)], damage)
+    return put(list(map(sheet.painted, teams_lines(found, sheet, now))), damage)
+
+
+def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
+    """Return a team at a glance, and a line for each member."""
+    home = f" (from {team.home})" if team.home else ""
+    playing = f"{team.state} ({team.holder})" if team.live else team.state
+    done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
+    written = f"written {ago(now - team.written)} ago" if team.written else "never written"
+    confined = sandbox_of(team.sandbox)
+    head = _fitting(f"{team.name}{home}", [playing, confined, done, dollars(team.spent), written], sheet.cells)
+    rows = [_member_row(team, member, now) for member in team.members]
+    return [*sheet.table([[head]], gives=0), *sheet.table(rows, gives=2, indent="  ")]
+
+
+def _fitting(name: str, parts: list[str], cells: int | None) -> str:
+    """Return the head of a team, without what matters least where the window is too narrow for it."""
+    playing, confined, done, cost, _ = parts
+    short = playing.partition(" (")[0]
+    heads = (parts, [playing, confined, done, cost], [short, confined, done, cost], [short, done, cost], [short, cost])
+    words = [one_line(f"{name}: {', '.join(filter(None, head))}") for head in (*heads, [cost])]
+    return next((one for one in words if cells is None or width(one) <= cells), words[-1])
+
+
+def _member_row(team: SeenTeam, member: SeenMember, now: float) -> list[Cell | str]:
+    status = status_of(member) if team.is_current(member) else f"was {status_of(member)}"
+    if team.away and member.name == "lead":
+        status = f"away, in {team.away}"
+    return [Cell(member.name, member.colour or None), role_of(member), status, ago(now - member.since)]
+
+
+def _team_fields(team: SeenTeam) -> Fields:
+    members = [
+        {"name": one.name, "kind": one.kind, "role": one.role, "colour": one.colour}
+        | {"status": one.word, "detail": one.detail, "since": one.since, "current": team.is_current(one)}
+        for one in team.members
+    ]
+    return {
+        "name": team.name,
+        "title": team.title,
+        "description": team.description,
+        "home": team.home,
+        "away": team.away,
+        "state": team.state,
+        "live": team.live,
+        "holder": team.holder,
+        "pid": team.pid,
+        "sandbox": team.sandbox or None,
+        "members": members,
+        "tasks": {"open": team.open_tasks, "done": team.done_tasks},
+        **_sum_fields(team.spent),
+        "written": team.written,
+        "damage": list(team.damage),
+    }
+
+
+def board(folder: Path | None, team: str | None, *, as_json: bool) -> int:
+    """Print a team's tasks, and what holds each up."""
+    seen = look_at_board(folder, team)
+    if as_json:
+        tasks = [task_fields(task) for task in seen.tasks]
+        return put([json_output.line({"team": seen.team, "tasks": tasks, "damage": list(seen.damage)})], seen.damage)
+    sheet = sheet_for(sys.stdout)
+    return put(list(map(sheet.painted, board_lines(seen, sheet))), seen.damage)
+
+
+def task_fields(task: SeenTask) -> Fields:
+    """Return a task for programs."""
+    # Not by asdict: that copies deep, which is felt on a board of thousands.
+    fields: Fields = {name: getattr(task, name) for name in SeenTask.__dataclass_fields__}
+    return {**fields, "receipt": task.receipt.model_dump(mode="json") if task.receipt else None}
+
+
+def inbox(folder: Path | None, team: str | None, name: str | None, *, as_json: bool) -> int:
+    """Print a member's mail; that of the lead and of the user if nobody is named."""
+    seen = [look_at_inbox(folder, team, one) for one in ([name] if name else ("lead", "user"))]
+    damage = list(dict.fromkeys(words for one in seen for words in one.damage))
+    if as_json:
+        fields = [_inbox_fields(one) for one in seen]
+        return put([json_output.line(fields[0] if name else {"team": seen[0].team, "inboxes": fields})], damage)
+    lines = [line for one in seen for line in inbox_lines(one, time.time())]
+    return put(list(map(sheet_for(sys.stdout).painted, lines)), damage)
+
+
+def _inbox_fields(seen: SeenInbox) -> Fields:
+    letters = [{**letter.fields, "number": letter.number, "heard": letter.heard} for letter in seen.letters]
+    fields = {"team": seen.team, "member": seen.member, "before": seen.before, "mail": letters}
+    return {**fields, "damage": list(seen.damage)}
+
+
+def cost(folder: Path | None, team: str | None, *, as_json: bool) -> int:
+    """Print what a team came to."""
+    seen = look_at_cost(folder, team)
+    if as_json:
+        rows = [{"member": member, "model": model, **_sum_fields(one)} for member, model, one in seen.rows]
+        fields = {"team": seen.team, "rows": rows, "total": _sum_fields(seen.total)}
+        return put(
+            [json_output.line({**fields, "put_away": _sum_fields(seen.put_away), "damage": list(seen.damage)})],
+            seen.damage,
+        )
+    sheet = sheet_for(sys.stdout)
+    return put(list(map(sheet.painted, cost_lines(seen, sheet))), seen.damage)
+
+
+def _sum_fields(one: Sum) -> Fields:
+    return {
+        "calls": one.calls,
+        "usage": asdict(one.usage),
+        "cost_usd": None if one.unpriced else round(one.cost, 9),
+        # Of what calls of a known price came to, and how many are not in it.
+        "priced_usd": round(one.cost, 9),
+        "unpriced_calls": one.unpriced,
+    }

@@ -1,0 +1,133 @@
+"""Telling: a conversation as it is printed. The lead's words whole, all else a line each, mail and questions whole.
+
+`plain` lets it listen to feed and session; `printing` below prints what the team does.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+
+from deskmate.app import LEAD, USER, Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
+from deskmate.app.session import Session
+from deskmate.faces.common.chat.budget_command import with_way_on
+from deskmate.faces.common.chat.chat_lines import Talk
+from deskmate.faces.common.listings import colours_of, letter_lines
+from deskmate.faces.common.progress_lines import Progress
+from deskmate.faces.common.terminal_text import clean
+from deskmate.faces.common.text_tables import Cell, CleanLine
+from deskmate.queries.member_view import Letter
+
+_QUESTIONS = ("permission_request", "plan_approval_request")
+SUMMARY = "(that was the summary which the lead keeps of what came before)"
+
+
+class Teller:
+    """Print what happens. `words`: prints words of the lead; `streams`: line by line, as they come."""
+
+    def __init__(self, progress: Progress, words: Callable[[str], None], *, streams: bool) -> None:
+        self._progress, self._words, self._streams = progress, words, streams
+        self._line, self._shown = "", ""
+
+    def hear(self, happening: Happening) -> None:
+        """Print what happened, where it is worth a line."""
+        match happening:
+            case Streamed(member, TextDelta(text)) if member == LEAD:
+                self._stream(text)
+                # What ended with its line is not alive any more.
+                if self._line.strip():
+                    self._progress.hear(happening)
+            case Streamed(member, delta) if member == LEAD:
+                self._flush()
+                if isinstance(delta, RetryDelta):
+                    self._shown = ""
+                self._progress.hear(happening)
+            case Changed(member, word, detail):
+                if member == LEAD and word != "working":
+                    # What was cut short is not said.
+                    self._flush()
+                    self._shown = ""
+                # The question itself tells of that.
+                if (word, detail) != ("waiting", "permission"):
+                    self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else happening)
+            case Recorded(member, number, entry) if member == LEAD:
+                self._record(number, entry)
+            case _:
+                self._progress.hear(happening)
+
+    def put(self, lines: Iterable[CleanLine]) -> None:
+        """Print lines that are the program's own."""
+        self._progress.put(lines)
+
+    def _record(self, number: int, entry: Entry) -> None:
+        if entry.type == "said":
+            self._say(entry.text)
+            # The words are printed; the rest of it is progress.
+            entry = entry.model_copy(update={"text": ""})
+        elif entry.type == "compacted":
+            self._flush()
+            if self._shown:
+                self._progress.note(SUMMARY)
+            self._shown = ""
+        self._progress.hear(Recorded(LEAD, number, entry))
+
+    def _stream(self, text: str) -> None:
+        self._line += text
+        if self._streams and "\n" in self._line:
+            whole, _, self._line = self._line.rpartition("\n")
+            self._print(whole)
+
+    def _flush(self) -> None:
+        """Print what of a line has come: something else comes behind it."""
+        line, self._line = self._line, ""
+        if self._streams and line:
+            self._print(line)
+
+    def _print(self, whole: str) -> None:
+        self._shown += whole
+        self._words(clean(whole))
+
+    def _say(self, text: str) -> None:
+        """Print what was said, but for what was printed as it came."""
+        rest = clean(_behind(self._shown, text)).strip("\n").rstrip()
+        self._line, self._shown = "", ""
+        if rest:
+            self._words(rest)
+
+
+def _behind(shown: str, text: str) -> str:
+    """Return what of a text was not shown yet, all of it where that was another; white space does not count."""
+    place = 0
+    for character in "".join(shown.split()):
+        while text[place : place + 1].isspace():
+            place += 1
+        if text[place : place + 1] != character:
+            return text
+        place += 1
+    return text[place:]
+
+
+class Letters:
+    """Print mail to the user, and questions, as they come."""
+
+    def __init__(self, session: Session, talk: Talk, teller: Teller) -> None:
+        self._session, self._talk, self._teller = session, talk, teller
+        self._asked: set[tuple[str, str]] = set()
+        # The user has one mailbox, whatever team the lead goes to.
+        self._read = max((letter.number for letter in self._mail()), default=0)
+
+    def look(self) -> None:
+        """Print what is new."""
+        session = self._session
+        colours = colours_of(session.members)
+        for letter in self._mail():
+            if letter.number > self._read:
+                self._read = letter.number
+                self._teller.put([(Cell("mail to you:"),), *letter_lines(letter, session.team, colours, time.time())])
+        for question in session.questions:
+            if question.key not in self._asked:
+                self._asked.add(question.key)
+                self._teller.put(self._talk.question(question))
+
+    def _mail(self) -> list[Letter]:
+        """Return what was written to the user, but for questions."""
+        mail = (letter for letter in self._session.letters if letter.recipient == USER)
+        return [letter for letter in mail if letter.kind not in _QUESTIONS]

@@ -1,0 +1,227 @@
+"""The plain conversation: lines typed at a terminal or piped in, and what the team says and does, printed.
+
+`commands` stands above; `faces.talk` carries out what is typed, `telling` prints, `typed` reads, `turns` waits.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol
+
+import anyio
+
+from deskmate import app
+from deskmate.app import LEAD, Feed, Settings
+from deskmate.app.session import Session, attended
+from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
+from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
+from deskmate.faces.cli.plain.line_input import Keyboard, Typed, first_piped, piped
+from deskmate.faces.cli.plain.turn_state import Turns
+from deskmate.faces.common.chat.chat_commands import COMMANDS
+from deskmate.faces.common.chat.chat_lines import Feedback, Talk
+from deskmate.faces.common.chat.input_history import History
+from deskmate.faces.common.chat.question_text import asker, subject
+from deskmate.faces.common.command_start import at_terminal
+from deskmate.faces.common.conversation_start import Sitting
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.interrupt_key import TWICE_SECONDS, Reins
+from deskmate.faces.common.listings import sandbox_of
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS, Outlet
+from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.terminal_text import one_line
+
+UNFINISHED = 1
+_ANSWERS = ("/yes", "/always", "/no")
+
+
+def carry_out(sitting: Sitting) -> int:
+    """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
+    app.seclude()
+    app.raise_open_files()
+    settings = sitting.settings()
+    if at_terminal():
+        return _at_keyboard(sitting, settings)
+    return _in_a_pipe(sitting, settings)
+
+
+def _at_keyboard(sitting: Sitting, settings: Settings) -> int:
+    with Keyboard(sys.stdout, COMMANDS) as keyboard:
+
+        def cells() -> int:
+            return keyboard.size[0]
+
+        progress = Progress(keyboard, terminal=False, colour=settings.colour, cells=cells)
+        teller = Teller(progress, progress.note, streams=True)
+        reins = Reins(progress.note, keyboard.restore)
+        conversation = _Conversation(sitting, progress, teller, reins)
+        return conversation.carry_out(settings, partial(conversation.type, keyboard), cells)
+
+
+def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
+    with Outlet(sys.stderr) as stderr:
+        progress = progress_on(stderr, colour=settings.colour)
+        if sys.stdin.isatty():
+            progress.note("type what to say, a line each; /help, and /quit to leave")
+        # Nothing is begun where nothing is to be said.
+        first = None if sitting.words else first_piped()
+        reins = Reins(progress.note)
+        with Outlet(sys.stdout, alarm=reins.pull) as stdout:
+            # On a terminal both write to one place: one of them does.
+            one_place = os.isatty(stdout.number) and os.isatty(stderr.number)
+            words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
+            teller = Teller(progress, words, streams=one_place)
+            conversation = _Conversation(sitting, progress, teller, reins)
+            code = conversation.carry_out(settings, partial(conversation.read, first), lambda: None)
+            stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
+            if stdout.failure:
+                progress.note(f"deskmate: cannot write to stdout: {stdout.failure}")
+                return UNUSABLE
+            return code
+
+
+class _Conversation:
+    """One conversation, from its opening to what is said on leaving."""
+
+    def __init__(self, sitting: Sitting, progress: Progress, teller: Teller, reins: Reins) -> None:
+        self._sitting, self._progress, self._teller, self._reins = sitting, progress, teller, reins
+        self._parting = ""
+        self._pressed = -TWICE_SECONDS
+        self._interrupting: asyncio.Task[None] | None = None
+
+    def carry_out(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
+        """Open the team that is wanted, let it be talked to, and tell what was left; return the exit code."""
+        for warning in settings.warnings:
+            self._progress.note(f"deskmate: warning: {warning}")
+        with self._reins.signals(), logging_to(self._progress.note):
+            try:
+                return anyio.run(self._open, settings, body, cells)
+            finally:
+                self._progress.close()
+                if self._parting:
+                    self._progress.note(self._parting)
+
+    async def _open(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
+        feed = Feed()
+        feed.listen(self._teller.hear)
+        opened = attended(self._sitting.wanted(settings), feed, continues=self._sitting.continues)
+        session: Session | None = None
+        try:
+            with anyio.CancelScope() as scope, self._reins.stops(scope):
+                async with opened as session:
+                    talk = Talk(session, cells)
+                    self._reins.pressed = partial(self._press, session, talk)
+                    return await body(session, talk, feed)
+        finally:
+            # Only now is it known whether the team is kept.
+            self._parting = self._sitting.parting(session) if session else ""
+        return INTERRUPTED
+
+    # -- at a keyboard ----------------------------------------------------------------------------
+
+    async def type(self, keyboard: Keyboard, session: Session, talk: Talk, feed: Feed) -> int:
+        """Carry out what is typed until somebody leaves."""
+        mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
+        words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
+        self._progress.note(f"{words}; /help, /quit")
+        self._watch(session, talk)
+        history = History.of_user(os.environ)
+        with keyboard.open(self._past(history), partial(_here, session)) as typed:
+            while (text := await typed.next()) is not None:
+                if text.strip():
+                    keyboard.remember(text)
+                    self._keep(history, text)
+                if (await self._do(talk, text)).leaves:
+                    break
+        return 0
+
+    def _past(self, history: History) -> list[str]:
+        try:
+            return history.read()
+        except OSError as error:
+            self._progress.note(f"deskmate: what was typed before cannot be read: {error.strerror}")
+            return []
+
+    def _keep(self, history: History, text: str) -> None:
+        try:
+            history.add(text)
+        except OSError as error:
+            self._progress.note(f"deskmate: what is typed cannot be kept: {error.strerror}")
+
+    # -- in a pipe --------------------------------------------------------------------------------
+
+    async def read(self, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
+        """Carry out what is piped in, each line once the one before it is answered, and wait for the end of it all.
+
+        `first`: what was read of it already.
+        """
+        turns, typed = Turns(session), Typed(piped)
+        feed.listen(turns.hear)
+        session.listen(turns.look)
+        letters = self._watch(session, talk)
+        text, refused = first or await typed.next(), False
+        while text is not None:
+            await (turns.asked() if text.partition(" ")[0] in _ANSWERS else turns.answered())
+            # Nothing is answered that was not shown.
+            letters.look()
+            feedback = await self._do(talk, text)
+            refused |= feedback.refused
+            if feedback.leaves:
+                return UNFINISHED if refused else 0
+            text = await typed.next()
+        await turns.over()
+        letters.look()
+        return self._end(session) or (UNFINISHED if refused else 0)
+
+    def _end(self, session: Session) -> int:
+        """Tell what could not be brought to an end, now that nobody can say anything any more."""
+        for question in session.questions:
+            does = "hands in" if question.shake == "plan" else "asks for"
+            what = one_line(f"{asker(question)} {does} {subject(question)}")
+            self._progress.note(f"deskmate: {what}; nobody is here to answer")
+        lead = next(member for member in session.members if member.name == LEAD)
+        if lead.word == "parked":
+            self._progress.note(f"deskmate: the lead is parked: {one_line(lead.detail)}")
+        return UNFINISHED if session.questions or lead.word == "parked" else 0
+
+    # -- both -------------------------------------------------------------------------------------
+
+    def _watch(self, session: Session, talk: Talk) -> Letters:
+        """Have mail and questions printed as they come."""
+        letters = Letters(session, talk, self._teller)
+        session.listen(letters.look)
+        letters.look()
+        return letters
+
+    async def _do(self, talk: Talk, text: str) -> Feedback:
+        """Carry out a text, and print what comes of it."""
+        feedback = await talk.carry_out(text)
+        self._teller.put(feedback.lines)
+        return feedback
+
+    def _press(self, session: Session, talk: Talk) -> None:
+        """Interrupt the lead, or leave where Ctrl-C was pressed just before."""
+        before, self._pressed = self._pressed, time.monotonic()
+        if self._pressed - before < TWICE_SECONDS:
+            self._reins.pull()
+        elif LEAD in session.busy:
+            self._progress.note("Ctrl-C interrupts the lead; once more leaves")
+            self._interrupting = asyncio.ensure_future(self._interrupt(talk))
+        else:
+            self._progress.note("Ctrl-C once more leaves")
+
+    async def _interrupt(self, talk: Talk) -> None:
+        await self._do(talk, "/interrupt")
+
+
+def _here(session: Session) -> list[str]:
+    return [member.name for member in session.members if member.word != "left"]
+
+
+class _Body(Protocol):
+    """What is done with a session once it is open."""
+
+    def __call__(self, session: Session, talk: Talk, feed: Feed) -> Awaitable[int]:
+        """Return the exit code."""

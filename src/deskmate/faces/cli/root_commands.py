@@ -1,0 +1,305 @@
+"""Commands: what can be typed, and the help that teaches it. Only click is imported before a command runs.
+
+`main` stands above; each command hands what was typed to the module that carries it out.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from deskmate.faces.cli import shell_completion
+from deskmate.faces.cli.team_commands import TEAM_COMMANDS
+from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
+
+if TYPE_CHECKING:
+    from deskmate.faces.common.conversation_start import Sitting
+
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
+OUTPUTS = ("text", "json", "stream-json")
+LAUNCHERS = ("inline", "process")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+EPILOG = """
+\b
+Examples:
+  deskmate
+  deskmate "where are retries handled?"
+  deskmate --continue --plain
+  echo "list the endpoints" | deskmate > endpoints.txt
+  deskmate run "explain how retries work here"
+  deskmate run "make the tests pass" --permission-mode dontAsk --max-cost 2
+  deskmate run - --output json < goal.txt
+  deskmate -C ../api run "list the endpoints" --model openai:gpt-5.5
+  deskmate resume
+  deskmate teams
+  deskmate board
+  deskmate tail -f
+  deskmate answer
+
+\b
+Environment (it overrides ~/.config/deskmate/settings.toml):
+  ANTHROPIC_API_KEY, OPENAI_API_KEY    the key of a provider
+  OPENAI_BASE_URL, ANTHROPIC_BASE_URL  your own server, such as Ollama
+  DESKMATE_MODEL                       the model, as provider:model
+  NO_COLOR                             set to anything: no colours
+"""
+
+EXIT_CODES_EPILOG = """
+\b
+Exit codes:
+  0    answered, or handed in a plan in plan mode
+  1    the agent could not continue; stderr says why, and how to resume
+  2    wrong usage or settings
+  3    the store, workspace or output cannot be used, or Deskmate failed
+  4    answered, but work is left; stderr says what
+  130  interrupted; stderr says how to resume
+"""
+
+COMPLETION_EPILOG = """
+\b
+Run this once to have it in every new shell:
+  bash  echo 'eval "$(deskmate completion bash)"' >> ~/.bashrc
+  zsh   echo 'eval "$(deskmate completion zsh)"' >> ~/.zshrc      # below compinit
+  fish  echo 'deskmate completion fish | source' >> ~/.config/fish/config.fish
+"""
+
+
+def _options(command: Command) -> Command:
+    for option in (
+        click.option(
+            "--delegate/--no-delegate",
+            default=None,
+            help="Make the lead leave files and commands to its teammates.",
+        ),
+        click.option(
+            "--sandbox/--no-sandbox",
+            default=None,
+            help="Run commands in a sandbox limited to the workspace (default).",
+        ),
+        click.option(
+            "--launcher",
+            type=click.Choice(LAUNCHERS),
+            help="Run new teammates inline, in this process, or each in its own process.",
+        ),
+        click.option("--max-steps", type=click.IntRange(min=1), help="Stop a turn after this many steps."),
+        click.option("--max-calls", type=click.IntRange(min=1), help="Have at most this many model calls at once."),
+        click.option("--max-members", type=click.IntRange(min=0), help="Have at most this many teammates."),
+        click.option(
+            "--max-time", metavar="SECONDS", type=float, help="End the run after this time, with all that runs."
+        ),
+        click.option("--max-tokens", type=click.IntRange(min=1), help="Stop when this many tokens are used."),
+        click.option("--max-cost", metavar="DOLLARS", type=float, help="Stop when this much is spent."),
+        click.option("--model", metavar="PROVIDER:MODEL", help="The model to ask."),
+        click.option(
+            "--trust",
+            "trusts",
+            is_flag=True,
+            help="Trust the notes, settings and skills of this folder as they are now, for this run only.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _mode_option(words: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--permission-mode", type=click.Choice(MODES), help=f"Decide calls that no rule settles. {words}"
+    )
+
+
+def _headless_options(command: Command) -> Command:
+    output = click.option(
+        "--output", type=click.Choice(OUTPUTS), default="text", show_default=True, help="What to print."
+    )
+    return _options(_mode_option("Nobody is asked: a call that would ask is denied.")(output(command)))
+
+
+@click.group(
+    cls=Speaking,
+    epilog=EPILOG + EXIT_CODES_EPILOG,
+    invoke_without_command=True,
+    subcommand_metavar='["WORDS" | COMMAND [ARGS]...]',
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="deskmate", message="deskmate %(version)s")
+@click.option(
+    "-C",
+    "workspace",
+    metavar="PATH",
+    type=shell_completion.Folder(exists=True, file_okay=False, path_type=Path),
+    help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
+)
+@click.option("--plain", is_flag=True, help="Talk line by line. The default if there is no terminal.")
+@click.option("--team", metavar="NAME", shell_complete=shell_completion.teams, help="Continue this team.")
+@click.option("--new-team", metavar="NAME", help="Start a team with this name. Default: main, main-2, ...")
+@click.option("-c", "--continue", "latest", is_flag=True, help="Continue the last team with a message.")
+@_mode_option("You may be asked.")
+@_options
+@click.pass_context
+def deskmate(
+    ctx: click.Context,
+    /,
+    workspace: Path | None,
+    plain: bool,
+    team: str | None,
+    new_team: str | None,
+    latest: bool,
+    trusts: bool,
+    **flags: object,
+) -> int:
+    """Talk to a team of coding agents, or give it a goal. The agents work in your folder.
+
+    Without a command, you talk to the lead of a new team in the terminal UI. WORDS are your first message: one text in
+    quotes, or everything after --. All options except -C apply to this conversation. Commands have their own.
+    """
+    ctx.meta["workspace"] = workspace
+    if ctx.invoked_subcommand is not None:
+        _refuse_options(ctx)
+        return 0
+    if sum(map(bool, (team, new_team, latest))) > 1:
+        raise click.UsageError("Choose one of --team, --new-team and --continue.", ctx)
+    words = ctx.meta["words"]
+    if words is not None and not words.strip():
+        raise click.UsageError('There are no words. Write some, as in: deskmate "where are retries handled?"', ctx)
+    with importing():
+        from deskmate.faces.common.conversation_start import Sitting
+
+    continues = latest or team is not None
+    sitting = Sitting(workspace, words and bounded(words), team or new_team, continues, flags, trusts)
+    return _converse(sitting, plain=plain or not at_terminal())
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Raise UsageError for an option of the conversation before a command: it would change nothing."""
+    typed = [
+        param.opts[-1]
+        for param in ctx.command.params
+        if param.name != "workspace" and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if typed:
+        name = ctx.invoked_subcommand
+        raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
+
+
+def _converse(sitting: "Sitting", *, plain: bool) -> int:
+    with importing():
+        if plain:
+            from deskmate.faces.cli.plain.plain_chat import carry_out
+        else:
+            from deskmate.faces.tui import carry_out
+
+    # Here, where the terminal is still as anybody else leaves it.
+    agreed = sitting.agreed(asks=at_terminal())
+    return carry_out(agreed) if agreed else 0
+
+
+@deskmate.command(epilog=EXIT_CODES_EPILOG)
+@click.argument("goal", nargs=-1)
+@click.option(
+    "--team", metavar="NAME", shell_complete=shell_completion.teams, help="Give the goal to this team instead."
+)
+@click.option("--new-team", metavar="NAME", help="The name of the new team. Default: main, main-2, ...")
+@_headless_options
+@click.pass_context
+def run(
+    ctx: click.Context,
+    /,
+    goal: tuple[str, ...],
+    team: str | None,
+    new_team: str | None,
+    output: str,
+    trusts: bool,
+    **flags: object,
+) -> int:
+    """Give a new team a GOAL, wait for its answer and print it.
+
+    Without GOAL, or with -, the goal is read from stdin. Progress goes to stderr, and only the answer goes to stdout.
+    --output json prints one object, stream-json one for everything that happens and then the result.
+    """
+    words = from_stdin() if goal in ((), ("-",)) else " ".join(goal)
+    if not words or not words.strip():
+        raise click.UsageError('There is no goal. Write one, as in: deskmate run "make the tests pass"', ctx)
+    if team and new_team:
+        raise click.UsageError("Choose one of --team and --new-team.", ctx)
+    with importing():
+        from deskmate.faces.cli.run_command import Errand, carry_out
+
+    deed: Literal["run", "resume"] = "resume" if team else "run"
+    errand = Errand(deed, ctx.meta["workspace"], bounded(words), team or new_team, output, flags, trusts)
+    return carry_out(errand, ctx.obj)
+
+
+@deskmate.command(epilog=EXIT_CODES_EPILOG)
+@click.argument("team", required=False, shell_complete=shell_completion.teams)
+@click.argument("text", required=False)
+@_headless_options
+@click.pass_context
+def resume(
+    ctx: click.Context, /, team: str | None, text: str | None, output: str, trusts: bool, **flags: object
+) -> int:
+    """Continue the work of a TEAM, and print the answer.
+
+    TEAM defaults to the last team with a message. TEXT is said to it first. With -, TEXT is read from stdin.
+    """
+    words = from_stdin() if text == "-" else text
+    with importing():
+        from deskmate.faces.cli.run_command import Errand, carry_out
+
+    errand = Errand("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags, trusts)
+    return carry_out(errand, ctx.obj)
+
+
+@deskmate.command()
+@click.option("--fast", is_flag=True, help="Leave out the pauses for reading.")
+@click.option("--tui", is_flag=True, help="Show the demo in the terminal UI. You can look around and answer questions.")
+@click.pass_context
+def demo(ctx: click.Context, /, fast: bool, tui: bool) -> int:
+    """Watch a scripted team at work, without a key or a network.
+
+    It moves a small application from REST to GraphQL in a new folder. Only the models' words are scripted. Tools,
+    files, tests, tasks, mail and questions are real. Exits with 0 if the application's own tests pass at the end.
+    """
+    with importing():
+        from deskmate.faces.cli.demo_command import carry_out
+
+    if tui and not at_terminal():
+        raise click.UsageError("--tui needs a terminal. Without it, the demo tells what happens line by line.", ctx)
+    return carry_out(fast=fast, on_screen=tui)
+
+
+@deskmate.command(epilog=COMPLETION_EPILOG)
+@click.argument("shell", required=False, type=click.Choice(shell_completion.SHELLS))
+@click.pass_context
+def completion(ctx: click.Context, /, shell: str | None) -> int:
+    """Print the script that completes commands, options, teams, members and tasks in a SHELL.
+
+    SHELL defaults to the one that the variable SHELL names.
+    """
+    name = shell or Path(os.environ.get("SHELL", "")).name
+    if name not in shell_completion.SHELLS:
+        raise click.UsageError(f"Which shell is not known. Name one of {', '.join(shell_completion.SHELLS)}.", ctx)
+    with importing():
+        from deskmate.faces.common.text_tables import put
+
+    return put([shell_completion.script(deskmate, name).rstrip("\n")])
+
+
+@deskmate.command(hidden=True)
+@click.argument("name")
+@click.option("--team", required=True, metavar="NAME", help="The team of the teammate.")
+@click.pass_context
+def play(ctx: click.Context, /, name: str, team: str) -> int:
+    """Play the teammate NAME until it leaves, for the process that started this one."""
+    with importing():
+        from deskmate.faces.cli.play_command import carry_out
+
+    return carry_out(ctx.meta["workspace"], team, name)
+
+
+for command in TEAM_COMMANDS:
+    deskmate.add_command(command)

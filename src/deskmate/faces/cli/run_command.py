@@ -1,0 +1,175 @@
+"""One run, carried out: from what was typed to an exit code.
+
+`commands` stands above. `deskmate.app` does the work, or whoever plays it in a test; feed, outlets and brake meet here.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import anyio
+
+from deskmate import app
+from deskmate.app import Feed, Founded, Happening, Mode, Outcome, Settings, Wanted
+from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
+from deskmate.faces.cli.output import json_output
+from deskmate.faces.common.chat.budget_command import flag_in
+from deskmate.faces.common.conversation_start import NEVER_ANSWERED
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.listings import left_lines
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS, Outlet
+from deskmate.faces.common.progress_lines import Progress, progress_on
+from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.terminal_text import clean, one_line
+from deskmate.faces.common.trust_prompt import consent_of
+from deskmate.trust.approvals import NO_CONSENT, Consent
+
+# Answered, but something was left behind that nobody finished.
+LEFT = 4
+EXIT_CODES = {"answered": 0, "planned": 0, "parked": 1, "interrupted": INTERRUPTED}
+
+
+class Runner(Protocol):
+    """Who runs teams: `deskmate.app`."""
+
+    async def run(self, wanted: Wanted, feed: Feed) -> Outcome:
+        """Found a team and bring it to the end of its turn."""
+
+    async def resume(self, wanted: Wanted, feed: Feed) -> Outcome:
+        """Go on with what a team left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What was typed. `trusts`: all of the folder is, in this run."""
+
+    deed: Literal["run", "resume"]
+    workspace: Path | None
+    words: str | None
+    team: str | None
+    output: str
+    flags: Mapping[str, object]
+    trusts: bool = False
+
+    def resumed(self, team: str) -> str:
+        """Return what to type to go on with it."""
+        where = [] if self.workspace is None else ["-C", str(self.workspace)]
+        return shlex.join(["deskmate", *where, "resume", team])
+
+
+def carry_out(errand: Errand, runner: Runner | None) -> int:
+    """Do what was typed; return the exit code. Raises DeskmateError."""
+    app.seclude()
+    app.raise_open_files()
+    settings = app.load(os.environ, {name: value for name, value in errand.flags.items() if value is not None})
+    model = app.choose_model(settings)
+    with Outlet(sys.stderr) as stderr:
+        progress = progress_on(stderr, colour=settings.colour)
+        for warning in settings.warnings:
+            progress.note(f"deskmate: warning: {warning}")
+        consent = consent_of(errand.workspace, settings, progress.note, trusts=errand.trusts, asks=False) or NO_CONSENT
+        settings = consent.narrowed(settings)
+        # A team that is resumed keeps its mode unless another is set.
+        own = Mode.DEFAULT if errand.deed == "run" else settings.permission_mode
+        mode = own and (settings.mode_over(own) or own)
+        progress.note(f"{model}, permission mode {mode}" if mode else model)
+        brake = Brake(progress.note)
+        with Outlet(sys.stdout, alarm=brake.pull) as stdout, brake.signals(), logging_to(progress.note):
+            run = _Run(errand, consent, progress, stdout)
+            try:
+                outcome = anyio.run(run.play, settings, runner or app, brake)
+            finally:
+                progress.close()
+                # On a terminal, both write to one place.
+                stderr.drain(PATIENCE_SECONDS)
+            return run.end(outcome, model)
+
+
+class _Run:
+    """What one errand comes to, told as it goes."""
+
+    def __init__(self, errand: Errand, consent: Consent, progress: Progress, stdout: Outlet) -> None:
+        self._errand, self._consent, self._progress, self._stdout = errand, consent, progress, stdout
+        self._team: str | None = None
+
+    async def play(self, settings: Settings, runner: Runner, brake: Brake) -> Outcome | None:
+        """Return the outcome, or none where the brake was pulled first."""
+        feed = Feed()
+        feed.listen(self._hear)
+        feed.listen(self._progress.hear)
+        errand = self._errand
+        with anyio.CancelScope() as scope, brake.stops(scope):
+            wanted = Wanted(errand.workspace, errand.words, errand.team, settings, consent=self._consent)
+            return await (runner.run if errand.deed == "run" else runner.resume)(wanted, feed)
+        return None
+
+    def end(self, outcome: Outcome | None, model: str) -> int:
+        """Tell how it ended; return the exit code."""
+        if outcome is not None:
+            self._team = outcome.team
+            _print(outcome, model, self._errand.output, self._stdout)
+        # An answer waits for its reader; what was interrupted does not, or who stopped reading could not be ended.
+        self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
+        if self._stdout.failure:
+            self._progress.note(f"deskmate: cannot write to stdout: {self._stdout.failure}{self._way_on()}")
+            return UNUSABLE
+        if outcome is not None:
+            self._tell(outcome)
+            return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
+        # Who closed the output knows that it was cut short.
+        if self._stdout.trouble is None:
+            self._progress.note(f"deskmate: interrupted{self._way_on()}")
+        return INTERRUPTED
+
+    def _hear(self, happening: Happening) -> None:
+        if isinstance(happening, Founded):
+            self._team = happening.team
+        if self._errand.output == "stream-json":
+            self._stdout.put(app.to_line(happening) + "\n")
+
+    def _tell(self, outcome: Outcome) -> None:
+        if outcome.kept:
+            self._progress.note(_sum(outcome))
+        for line in left_lines(outcome):
+            self._progress.note(line)
+        # An answer without a word needs one, too.
+        if outcome.end == "planned":
+            self._progress.note(f"deskmate: {outcome.reason}. To answer it, run: {self._opened(outcome.team)}")
+        elif outcome.end != "answered" or not outcome.text.strip():
+            what = ": ".join(filter(None, [outcome.end, one_line(outcome.reason)]))
+            way_on = self._way_on(outcome.reason) if outcome.kept else f"\n{NEVER_ANSWERED}"
+            self._progress.note(f"deskmate: {what}{way_on}")
+        elif outcome.leaves_work:
+            self._progress.note(f"deskmate: answered, but work is left{self._way_on()}")
+
+    def _opened(self, team: str) -> str:
+        where = [] if self._errand.workspace is None else ["-C", str(self._errand.workspace)]
+        return shlex.join(["deskmate", *where, "--team", team])
+
+    def _way_on(self, reason: str = "") -> str:
+        if self._team is None:
+            return " before anything was begun"
+        flag = flag_in(reason)
+        return f"; go on with: {self._errand.resumed(self._team)}" + (f" {flag} NUMBER" if flag else "")
+
+
+def _sum(outcome: Outcome) -> str:
+    if outcome.end == "answered" and not outcome.steps:
+        return f"team {outcome.team} had nothing left to do; this was its last answer"
+    cost = "cost unknown" if outcome.cost is None else f"${outcome.cost:.4f}"
+    steps = f"{outcome.steps} step{'' if outcome.steps == 1 else 's'}"
+    return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
+
+
+def _print(outcome: Outcome, model: str, output: str, stdout: Outlet) -> None:
+    result = json_output.of_outcome(outcome, model)
+    if output == "json":
+        stdout.put(json_output.line(result) + "\n")
+    elif output == "stream-json":
+        stdout.put(json_output.line({"type": "result", **result}) + "\n")
+    elif text := clean(outcome.text).rstrip():
+        stdout.put(text + "\n")

@@ -1,0 +1,98 @@
+"""Completing: what a shell offers while a command is typed. click knows commands and options, this names and ids.
+
+`commands` and `team_commands` above say what is offered where; `deskmate.app` below reads the files of the workspace.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import click
+
+from deskmate import DeskmateError
+from deskmate.faces.common.command_start import importing
+from deskmate.faces.common.terminal_text import one_line
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from deskmate.queries.team_view import SeenTask
+
+SHELLS = ("bash", "zsh", "fish")
+
+Offered: TypeAlias = Iterable[tuple[str, str]]
+Offer: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
+
+
+class Folder(click.Path):
+    """A folder that must be there; while somebody still types, any, with `~` as the shell will read it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if ctx is not None and ctx.resilient_parsing:
+            return Path(os.path.expanduser(value))
+        return super().convert(value, param, ctx)
+
+
+def script(command: click.Command, shell: str) -> str:
+    """Return what a shell has to run once to complete what is typed behind `deskmate`."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows the shells"
+    return kind(command, {}, "deskmate", "_DESKMATE_COMPLETE").source()
+
+
+def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
+    """Return what click asks for completions, given a way to find words of a team and what to say of each."""
+
+    def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
+        from click.shell_completion import CompletionItem
+
+        # What is wrong there would be told in the middle of the line that somebody types.
+        with suppress(DeskmateError, OSError), importing():
+            found = find(ctx.find_root().params["workspace"], ctx.params.get("team"))
+            begun = incomplete.casefold()
+            fit = [(word, told) for word, told in found if word.casefold().startswith(begun)]
+            return [CompletionItem(word, help=one_line(told)) for word, told in fit]
+        return []
+
+    return offer
+
+
+def _teams(folder: Path | None, team: str | None) -> Offered:
+    from deskmate.queries.stream_reader import teams_at, title_at, workspace_at
+
+    return [(name, title_at(workspace_at(folder), name)) for name in teams_at(folder)]
+
+
+def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
+    """Return what offers the members of a team, with or without the lead and those who have left."""
+
+    def find(folder: Path | None, team: str | None) -> Offered:
+        from deskmate.queries.stream_reader import reading_of
+
+        roster = reading_of(folder, team).roster()
+        fit = [one for one in (roster.members.values() if lead else roster.teammates) if gone or one.here]
+        return [*((one.name, f"{one.role}, {one.status.word}") for one in fit), *((name, "you") for name in more)]
+
+    return _offering(find)
+
+
+def _tasks(suits: "Callable[[SeenTask], bool]") -> Offer:
+    def find(folder: Path | None, team: str | None) -> Offered:
+        from deskmate.queries.team_view import look_at_board
+
+        return [(str(task.id), task.subject) for task in look_at_board(folder, team).tasks if suits(task)]
+
+    return _offering(find)
+
+
+teams = _offering(_teams)
+members = _members(gone=True)
+mailboxes = _members("user", gone=True)
+members_here = _members()
+teammates_here = _members(lead=False)
+tasks = _tasks(lambda task: True)
+open_tasks = _tasks(lambda task: task.status != "completed")

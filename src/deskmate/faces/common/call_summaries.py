@@ -1,0 +1,89 @@
+"""Reasons: what a call is about, how it goes, and of what a failed one printed, the line that says why.
+
+Every face tells of calls by these functions.
+"""
+
+import re
+from collections.abc import Mapping
+
+from deskmate.faces.common.terminal_text import clean, gist, one_line
+
+# The arguments that tell most of a call.
+TELLING = ("path", "file_path", "command", "pattern")
+_TRACEBACK = re.compile(r"\s*(?:[+|]\s*)*(?:Exception Group )?Traceback \(most recent call last\):")
+# Of a group of exceptions each line has a margin.
+_MARGIN = re.compile(r"^(?:\s*[|+](?=[ -]))*\s?")
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?")
+_STATUS = re.compile(r"exit status \d+")
+# `1 failed, 2 passed in 0.12s`, with or without the rule around it.
+_SUMMARY = re.compile(
+    r"=*\s*((?:\d+ (?:failed|passed|errors?|skipped|xfailed|xpassed|deselected|warnings?)(?:, )?)+ in [\d.]+s.*?)\s*=*"
+)
+_FAILED = re.compile(r"(?:FAILED|ERROR) (\S+.*)")
+_FAULTY = re.compile(
+    r"\b(?:error|fatal|fail(?:ed|ure)?|cannot|can't|no such|not found|denied|refused|undefined)\b", re.IGNORECASE
+)
+
+
+def reason(text: str) -> str:
+    """Return in one line why a call failed: a traceback's error, the summary of pytest, else the line that tells."""
+    lines = [line for line in clean(text).splitlines() if line.strip()]
+    status = one_line(lines.pop()) if len(lines) > 1 and _STATUS.fullmatch(lines[-1].strip()) else ""
+    why = one_line(_summary(lines) or _raised(lines) or _telling(lines))
+    return f"{why} ({status})" if status and why else why or status
+
+
+def _summary(lines: list[str]) -> str:
+    """Return how many tests failed, and the first of them."""
+    counts = [found[1] for line in lines if (found := _SUMMARY.fullmatch(line.strip()))]
+    if not counts or not re.search(r"failed|error", counts[-1]):
+        return ""
+    first = next((found[1] for line in lines if (found := _FAILED.match(line))), "")
+    return f"{counts[-1]}: {first}" if first else counts[-1]
+
+
+def _raised(lines: list[str]) -> str:
+    """Return the error at the end of the last traceback."""
+    starts = [index for index, line in enumerate(lines) if _TRACEBACK.match(line)]
+    if not starts:
+        return ""
+    rest = [_MARGIN.sub("", line, count=1) for line in lines[starts[-1] + 1 :]]
+    # Frames are set in; the first line that is not begins the error.
+    return next((line for line in rest if line[:1].strip() and _RAISED.fullmatch(line)), "")
+
+
+def _telling(lines: list[str]) -> str:
+    """Return the last line that speaks of an error; of a text without one, its gist."""
+    if len(lines) < 2:
+        return lines[0] if lines else ""
+    return next((line for line in reversed(lines) if _FAULTY.search(line)), "") or gist("\n".join(lines))
+
+
+def call_label(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return in a line what a call is about."""
+    if tool == "SendMessage":
+        kind = arguments.get("type", "message")
+        to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
+        return f"{tool} {to}: {arguments.get('summary') or arguments.get('content') or kind}"
+    if tool == "TaskUpdate":
+        return f"{tool} {_task(arguments)} {arguments.get('status', '')}"
+    telling = [arguments.get(name) for name in TELLING] + list(arguments.values())
+    first = next((value for value in telling if isinstance(value, str)), "")
+    about = arguments.get("description") if tool == "bash" else None
+    return f"{tool} {first}{f'  # {about}' if isinstance(about, str) and about else ''}"
+
+
+def begun(tool: str, arguments: Mapping[str, object]) -> str:
+    """Return the line of a call that was asked for or has begun: a task is not completed yet."""
+    return f"completing {_task(arguments)} …" if ends(tool, arguments) else call_label(tool, arguments)
+
+
+def ends(tool: str, arguments: Mapping[str, object]) -> tuple[str, str] | None:
+    """Return how a call is told of once it succeeded and once it failed; None if that is told by its first line."""
+    if tool != "TaskUpdate" or arguments.get("status") != "completed":
+        return None
+    return f"{_task(arguments)} completed", f"{_task(arguments)} not completed"
+
+
+def _task(arguments: Mapping[str, object]) -> str:
+    return f"#{str(arguments.get('taskId', '')).lstrip('#')}"

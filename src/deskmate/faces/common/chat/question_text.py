@@ -1,0 +1,133 @@
+"""Questions as they are shown: who asks, exactly what for, and what can be answered. `talk` and faces show them."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from deskmate.app import Question
+from deskmate.faces.common.listings import sender_of
+from deskmate.faces.common.terminal_text import TAB_CELLS, exact, one_line
+from deskmate.faces.common.text_tables import Cell, CleanLine
+
+if TYPE_CHECKING:
+    from deskmate.app.session import Answer
+
+NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
+
+
+def asker(question: Question) -> str:
+    """Return who asks in words: a subagent has no name, and is known by who sent it."""
+    sender = sender_of(question.member)
+    return one_line(sender if sender == question.member else f"{sender} (subagent)")
+
+
+def subject(question: Question) -> str:
+    """Return on one line what is asked for."""
+    if question.shake == "plan":
+        return f"a plan: {one_line(question.plan)}"
+    values = (exact(value_text(value)) for value in question.arguments.values())
+    return f"{exact(question.tool)} {'; '.join(values)}".rstrip()
+
+
+def content_of(question: Question) -> str:
+    """Return all of a question but who asks and when, to be compared."""
+    asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
+    return json.dumps(asked, sort_keys=True, default=str)
+
+
+def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLine]:
+    """Return a question whole, as it is answered from a shell: by its id."""
+    what = " hands in a plan" if question.shake == "plan" else f" asks: may I use {exact(question.tool)}?"
+    name = Cell(asker(question), colours.get(sender_of(question.member)))
+    id_ = exact(question.id)
+    always = f", always ({means})" if (means := _always(question)) else ""
+    return [
+        (Cell(f"{id_}: "), name, Cell(what)),
+        *((Cell(f"    {line}".rstrip()),) for line in _details(question)),
+        (Cell(f"answer with: deskmate answer {id_} yes{always} or no WORDS"),),
+    ]
+
+
+def question_lines(
+    number: int, question: Question, colours: Mapping[str, str], same: Sequence[int] = ()
+) -> list[CleanLine]:
+    """Return a question whole: every argument as it is, the reason, and what to answer with.
+
+    `same`: the numbers of others that ask for just this and were shown before; then it is told in two lines.
+    """
+    plan = question.shake == "plan"
+    if same:
+        what = f" {'hands in' if plan else 'asks'} the same as question {same[0]}: {subject(question)}"
+        details: Iterable[str] = ()
+    else:
+        what = " hands in a plan" if plan else f" asks: may I use {exact(question.tool)}?"
+        details = _details(question)
+    name = Cell(asker(question), colours.get(sender_of(question.member)))
+    return [
+        (Cell(f"question {number}: "), name, Cell(what)),
+        *((Cell(f"    {line}".rstrip()),) for line in details),
+        (Cell(_answers(",".join(map(str, (*same, number))), question)),),
+    ]
+
+
+def _details(question: Question) -> Iterator[str]:
+    if question.plan:
+        yield from _exact_lines(question.plan)
+    for name, value in question.arguments.items():
+        lines = _exact_lines(value_text(value))
+        if len(lines) == 1:
+            yield f"{exact(name)}: {lines[0]}"
+        else:
+            yield f"{exact(name)}:"
+            yield from (f"    {line}" for line in lines)
+    if question.reason:
+        yield f"because {one_line(question.reason)}"
+
+
+def _exact_lines(text: str) -> list[str]:
+    return [exact(line) for line in text.expandtabs(TAB_CELLS).split("\n")]
+
+
+def _answers(numbers: str, question: Question) -> str:
+    all_ = "answer all of them" if "," in numbers else "answer"
+    always = f", a {numbers} ({means})" if (means := _always(question)) else ""
+    return f"{all_} with y {numbers}{always} or n {numbers} WORDS"
+
+
+def _always(question: Question) -> str:
+    """Return what `always` does beyond a yes, or nothing if it is no answer to this question."""
+    if question.shake == "plan":
+        return "yes, and accept edits"
+    return f"adds the rule: {exact(question.rule)}" if question.rule is not None else ""
+
+
+def answered_line(question: Question, answer: "Answer", team: str = "") -> str:
+    """Return the line that confirms an answer."""
+    whom = f"{asker(question)}@{team}" if team else asker(question)
+    if question.shake == "plan":
+        word = "yes, and accept edits," if answer == "always" else answer
+        return f"{word} to {whom}: {subject(question)}"
+    rule = f"; from now on: {one_line(question.rule or '')}" if answer == "always" else ""
+    return f"{answer} to {whom}: {subject(question)}{rule}"
+
+
+# What a person types to answer, as they would in any shell.
+_SHORT: dict[str, "Answer"] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
+
+
+def short_answer(text: str) -> "tuple[Answer, str] | None":
+    """Return the answer that words are, and what follows it; None if they are no answer.
+
+    Only a no may have words after it: "yes, but use tabs" is more than a yes.
+    """
+    first, *rest = text.split(None, 1) or [""]
+    answer, words = _SHORT.get(first.lower().rstrip(",.:;!")), rest[0] if rest else ""
+    if answer is None or (words and answer != "no" and not NUMBERS.fullmatch(words)):
+        return None
+    return answer, words
+
+
+def value_text(value: Any, indent: int | None = None) -> str:
+    """Return what an argument is, as a text; what is none as JSON, on lines set in by `indent` where that is given."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)

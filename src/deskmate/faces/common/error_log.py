@@ -1,0 +1,69 @@
+"""The error log: errors of Deskmate itself, whole, in a private file of the user's. A terminal gets a line of each.
+
+Neither shows a secret that this process knows.
+
+`main` keeps there what nobody else caught, and `run` what was logged with a traceback.
+"""
+
+import logging
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deskmate.faces.common.terminal_text import one_line
+
+
+def keep(words: str, error: BaseException) -> Path:
+    """Append an error and its traceback; return the file. Raises OSError where it cannot be written."""
+    # Only now: it takes its time, and most commands have nothing to keep.
+    from deskmate.app import state_folder
+
+    file = state_folder(os.environ) / "error.log"
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    head = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} process {os.getpid()}: {words}\n"
+    text = head + "".join(traceback.format_exception(error)) + "\n"
+    opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(opened, "a", encoding="utf-8", errors="backslashreplace") as log:
+        log.write(discreet(text))
+    return file
+
+
+def discreet(text: str) -> str:
+    """Return a text without the secrets that this process knows."""
+    from deskmate.app import redaction_of
+
+    return redaction_of().text(text)
+
+
+@contextmanager
+def logging_to(note: Callable[[str], None]) -> Iterator[None]:
+    """Let all warnings and errors that are logged be told in one clean line each, their tracebacks kept."""
+    handler = _Notes(note)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+class _Notes(logging.Handler):
+    def __init__(self, note: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._note = note
+
+    def emit(self, record: logging.LogRecord) -> None:
+        words = record.getMessage()
+        if record.exc_info and (error := record.exc_info[1]):
+            words = f"{words}: {type(error).__name__}: {error}; {_where(words, error)}"
+        self._note(f"deskmate: {record.levelname.lower()}: {one_line(discreet(words))}")
+
+
+def _where(words: str, error: BaseException) -> str:
+    try:
+        return f"details in {keep(words, error)}"
+    except OSError as trouble:
+        return f"the details could not be kept: {trouble.strerror}"

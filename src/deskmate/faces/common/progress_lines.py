@@ -1,0 +1,182 @@
+"""Progress, for people: what a team does, a line each, on stderr.
+
+On a terminal one more line is alive: it shows what is being said or done this moment and is written over by the next.
+`run` and `demo` let it listen to the feed, `plain` by way of `telling`.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeAlias, assert_never
+
+import click
+
+from deskmate.app import (
+    Arrived,
+    CallDelta,
+    Changed,
+    Delta,
+    Entry,
+    Founded,
+    Happening,
+    Recorded,
+    RetryDelta,
+    Seated,
+    Streamed,
+    TextDelta,
+    ThinkingDelta,
+)
+from deskmate.faces.common.call_summaries import begun, call_label, ends, reason
+from deskmate.faces.common.command_start import can_draw
+from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
+from deskmate.faces.common.text_tables import CleanLine, Sheet
+
+PIPE_CELLS = 200
+# A status that every step passes through is only worth the live line.
+_PASSING = ("working", "idle")
+_Call: TypeAlias = tuple[str, Mapping[str, object]]
+_ERASE = "\r\x1b[K"
+
+
+class Progress:
+    """Print what happens, live lines only while the reader keeps up. It neither waits nor raises.
+
+    `cells`: how many cells a line has, asked before each, since people resize their windows.
+    """
+
+    def __init__(self, outlet: Outlet, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
+        self._outlet, self._terminal, self._colour, self._cells = outlet, terminal, colour, cells
+        self._calls: dict[str, _Call] = {}
+        self._colours: dict[str, str] = {}
+        self._team = ""
+        self._words: dict[str, str] = {}
+        self._live = False
+        # Threads log.
+        self._turn = threading.Lock()
+
+    def hear(self, happening: Happening) -> None:
+        """Print what happened, where it is worth a line."""
+        match happening:
+            case Streamed(member, delta):
+                self._hear_delta(member, delta)
+            case Recorded(member, number, entry):
+                self._hear_entry(member, number, entry)
+            case Changed(member, word, detail):
+                show = self._show_live if word in _PASSING else self._show
+                show(member, f"{word}: {detail}" if detail else word)
+            case Arrived(member, sender):
+                self._show_live(member, f"message from {sender} waiting")
+            case Seated(member, colour):
+                self._colours[member] = colour
+            case Founded(team):
+                self._team = f"@{team}"
+            case unreachable:
+                assert_never(unreachable)
+
+    def note(self, text: str) -> None:
+        """Print a text of the program's own, however long. Any thread may."""
+        self._write(f"{clean(text)}\n")
+
+    def put(self, lines: Iterable[CleanLine]) -> None:
+        """Print lines as they are, which are clean, names in their colours."""
+        sheet = Sheet(None, colour=self._colour)
+        self._write("".join(f"{sheet.painted(line)}\n" for line in lines))
+
+    def close(self) -> None:
+        """Leave no live line behind."""
+        self._write("")
+
+    def _hear_delta(self, member: str, delta: Delta) -> None:
+        match delta:
+            case TextDelta(text):
+                self._words[member] = (self._words.get(member, "") + text)[-4 * PIPE_CELLS :]
+                lines = filter(None, map(one_line, reversed(self._words[member].splitlines())))
+                self._show_live(member, next(lines, ""))
+            case ThinkingDelta():
+                self._show_live(member, "thinks")
+            case CallDelta(tool):
+                self._show_live(member, tool)
+            case RetryDelta(seconds, reason, model):
+                self._words.pop(member, None)
+                self._show(member, retry_line(seconds, reason, model))
+            case unreachable:
+                assert_never(unreachable)
+
+    def _hear_entry(self, member: str, number: int, entry: Entry) -> None:
+        # Most entries have nothing to show: the status or another entry tells of them.
+        if entry.type == "said":
+            self._words.pop(member, None)
+            for index, call in enumerate(entry.calls):
+                self._calls[f"{member}:{number}.{index}"] = (call.tool, call.arguments)
+            # A lead's words without calls are the answer, and that goes to stdout.
+            if (entry.calls or member != "lead") and entry.text.strip():
+                self._show(member, gist(entry.text))
+        elif entry.type == "began":
+            for id_ in entry.calls:
+                said = self._calls.get(id_)
+                self._show(member, begun(*said) if said else id_)
+        elif entry.type == "did":
+            self._hear_end(member, self._calls.pop(entry.call, None), entry.text, ok=entry.ok)
+        elif entry.type == "took":
+            self._show(member, gist(entry.shown))
+        elif entry.type == "nudged":
+            self._show(member, gist(entry.text))
+        elif entry.type == "ended":
+            self._show(member, f"{entry.background} ended: {entry.status}")
+        elif entry.type == "compacted":
+            self._show(member, "made room: what came before is now a summary")
+        elif entry.type == "heard":
+            for damage in entry.damage:
+                self._show(member, f"could not read mail: {damage}")
+
+    def _hear_end(self, member: str, call: _Call | None, text: str, *, ok: bool) -> None:
+        told = ends(*call) if call else None
+        if ok and told:
+            self._show(member, told[0])
+        elif not ok:
+            # Half of the line is for why: a long command must not push it out.
+            label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "a call from before"
+            self._show(member, f"{told[1] if told else f'{label} failed'}: {reason(text)}")
+
+    def _show(self, member: str, text: str) -> None:
+        self._write(f"{self._line(member, text)}\n")
+
+    def _show_live(self, member: str, text: str) -> None:
+        if self._terminal and text and not self._outlet.behind:
+            self._write(self._line(member, text), live=True)
+
+    def _line(self, member: str, text: str) -> str:
+        name = one_line(f"[{member}{self._team}]")
+        # One cell stays free: a cursor behind the last one has wrapped on some terminals, and the line is not erased.
+        rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
+        return f"{click.style(name, fg=self._colours.get(member)) if self._colour else name} {rest}"
+
+    def _write(self, text: str, *, live: bool = False) -> None:
+        with self._turn:
+            self._outlet.put(f"{_ERASE if self._live else ''}{text}")
+            self._live = live
+
+
+def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
+    """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
+    terminal = can_draw() and os.isatty(outlet.number)
+    return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, outlet.number))
+
+
+def cells_of(number: int) -> int:
+    """Return how many cells a line has there."""
+    try:
+        return os.get_terminal_size(number).columns or PIPE_CELLS
+    except OSError:
+        # No terminal, or one that was closed meanwhile.
+        return PIPE_CELLS
+
+
+def retry_line(seconds: float, reason: str, model: str) -> str:
+    """Return that a model is asked again, and when; its name once, though the reason may name it too."""
+    if not seconds:
+        return f"asks {model} now: {reason}"
+    when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"
+    return f"{reason}; asks again {when}" if model in reason else f"asks {model} again {when}: {reason}"

@@ -1,0 +1,153 @@
+"""Tables: rows of cells set out in columns, at any width, for people. `listings` sets them, other commands print them.
+
+On a terminal they fit its window and are coloured unless NO_COLOR is set; in a pipe nothing is cut or coloured.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TextIO, TypeAlias
+
+import click
+
+from deskmate.faces.cli.main import UNUSABLE
+from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.terminal_text import clean, cut, one_line, width
+
+_GAP = "  "
+_LEAST_CELLS = 8
+# Of each stream only the first are told anyway; this bounds many streams and teams.
+_MOST_TOLD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text in a table, in the colour of a member if it is about one."""
+
+    text: str
+    colour: str | None = None
+
+
+# Cells that stand side by side, all of them clean.
+CleanLine: TypeAlias = tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What is printed on. `cells`: how wide it is, None where that does not matter."""
+
+    cells: int | None
+    colour: bool
+
+    def table(self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "") -> list[str]:
+        """Return rows as lines, their columns below each other; the column `gives` becomes narrower where it must."""
+        return [self.painted(line) for line in self.lines(rows, gives=gives, indent=indent)]
+
+    def lines(
+        self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "", keeps: int | None = None
+    ) -> list[CleanLine]:
+        """Return rows as `table` does, not painted yet; the column `keeps` stays, whatever else has to go."""
+        cleaned = [[_cleaned(cell) for cell in row] for row in rows]
+        widths = [max(width(cell.text) for cell in column) for column in zip(*cleaned, strict=True)]
+        if self.cells is not None and widths:
+            _fit(widths, self.cells - len(indent), gives, keeps)
+        return [self._line(row, widths, indent) for row in cleaned]
+
+    def name(self, name: str, team: str, colours: Mapping[str, str]) -> str:
+        """Return how a member is named on every screen."""
+        return self.paint(named(name, team, colours))
+
+    def painted(self, line: CleanLine) -> str:
+        """Return the text of a line, coloured where that is wanted."""
+        return "".join(map(self.paint, line)).rstrip()
+
+    def paint(self, cell: Cell) -> str:
+        """Return a cell's text, coloured where that is wanted."""
+        return click.style(cell.text, fg=cell.colour) if self.colour and cell.colour else cell.text
+
+    def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> CleanLine:
+        shown, space = [Cell(indent)], 0
+        room = None if self.cells is None else self.cells - len(indent)
+        for cell, cells in zip(row, widths, strict=True):
+            # A column in which nobody has anything takes no place.
+            if not cells:
+                continue
+            if room is not None and room <= space:
+                break
+            text = cut(cell.text, cells if room is None else min(cells, room - space))
+            shown += [Cell(" " * space), Cell(text, cell.colour)]
+            room = None if room is None else room - space - width(text)
+            space = cells - width(text) + len(_GAP)
+        return tuple(cell for cell in shown if cell.text)
+
+
+def named(name: str, team: str, colours: Mapping[str, str]) -> Cell:
+    """Return how a member is named on every screen, in its colour."""
+    return Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name))
+
+
+def _fit(widths: list[int], cells: int, gives: int, keeps: int | None) -> None:
+    """Make columns narrower, so that a table fits so many cells."""
+    _narrow(widths, gives, cells)
+    if keeps is None:
+        return
+    # From the right, as where none is kept; the first names what a row is about.
+    for column in (gives, *reversed(range(1, len(widths)))):
+        if column != keeps and _excess(widths, cells):
+            widths[column] = 0
+    _narrow(widths, 0, cells)
+
+
+def _narrow(widths: list[int], column: int, cells: int) -> None:
+    widths[column] = max(min(widths[column], _LEAST_CELLS), widths[column] - _excess(widths, cells))
+
+
+def _excess(widths: Sequence[int], cells: int) -> int:
+    return max(0, sum(widths) + len(_GAP) * (sum(map(bool, widths)) - 1) - cells)
+
+
+def _cleaned(cell: Cell | str) -> Cell:
+    return Cell(one_line(cell)) if isinstance(cell, str) else Cell(one_line(cell.text), cell.colour)
+
+
+def sheet_for(stream: TextIO) -> Sheet:
+    """Return a sheet as it suits a stream."""
+    try:
+        cells = os.get_terminal_size(stream.fileno()).columns or None
+    except OSError:
+        return Sheet(None, colour=False)
+    return Sheet(cells, colour=not os.environ.get("NO_COLOR"))
+
+
+def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
+    """Print lines to stdout and what is damaged to stderr; return the exit code."""
+    for words in damage[:_MOST_TOLD]:
+        warn(f"damaged: {words}")
+    if len(damage) > _MOST_TOLD:
+        warn(f"damaged: {len(damage) - _MOST_TOLD:,} more; see them with: deskmate doctor")
+    with Outlet(sys.stdout) as outlet:
+        outlet.put("".join(f"{line}\n" for line in lines))
+        outlet.drain(None)
+    if outlet.failure:
+        warn(f"cannot write to stdout: {outlet.failure}")
+        return UNUSABLE
+    return UNUSABLE if damage else 0
+
+
+def warn(words: str) -> None:
+    """Print a line in the name of the program to stderr."""
+    note(f"deskmate: {one_line(words)}")
+
+
+def note(words: str) -> None:
+    """Print words to stderr as they stand, but for what a terminal would obey."""
+    print(clean(words), file=sys.stderr, flush=True)
+
+
+def ago(seconds: float) -> str:
+    """Return how long something is past, in the largest unit that it fills."""
+    for name, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{int(seconds // size)} {name}"
+    return f"{max(0, int(seconds))} s"

@@ -1,0 +1,126 @@
+"""Trust, as it is asked for and told: what a repository says of how to work in it is shown before it counts.
+
+A conversation at a terminal asks when it begins, before there is a screen; all else only tells what it does not use.
+`commands` and `run` stand above, and `trust_command`, which asks at any time; `deskmate.app` reads and keeps.
+"""
+
+import os
+import sys
+import termios
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from deskmate import DeskmateError, Refused
+from deskmate.app import Settings
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.terminal_text import exact, one_line
+from deskmate.faces.common.text_tables import note
+from deskmate.trust.approvals import Consent, Survey, Trust, survey
+
+Answer: TypeAlias = Literal["trust", "without", "leave"]
+
+# So much of each is shown at first; all of it on request.
+_SHOWN_LINES, _SHOWN_CHARACTERS = 12, 400
+_ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w": "without", "q": "leave"}
+
+
+def consent_of(
+    folder: Path | None, settings: Settings, tell: Callable[[str], None], *, trusts: bool, asks: bool
+) -> Consent | None:
+    """Return what of a workspace is used, None where the person leaves instead.
+
+    `trusts`: all of it, in this run alone. `asks`: a person is there to say. `tell` hears what is used or not.
+    """
+    with logging_to(tell):
+        found = survey(folder, settings.state, reads=trusts or asks)
+    if found.trouble:
+        tell(f"deskmate: {one_line(found.trouble)}")
+    if trusts:
+        paths = ", ".join(exact(one.path) for one in found.whole.definitions)
+        tell(f"trusted in this run: {paths or 'nothing is there to be trusted'}")
+        return found.whole
+    if not found.unused:
+        return found.consent
+    if asks:
+        return _asked(found, settings)
+    way = "look and decide with: deskmate trust, or add --trust; a team keeps the notes it was begun with"
+    tell(f"deskmate: not used, as you have not trusted it: {_unused(found)}; {way}")
+    return found.consent
+
+
+def _asked(found: Survey, settings: Settings) -> Consent | None:
+    answer = ask(found, settings)
+    if answer == "trust":
+        try:
+            keep(found, settings)
+        except Refused as error:
+            note(f"deskmate: {one_line(str(error))}")
+        return found.whole
+    return None if answer == "leave" else found.consent
+
+
+def keep(found: Survey, settings: Settings) -> None:
+    """Keep that all of it is trusted; raise BadSettings for what could not be used, Refused where it cannot be kept."""
+    found.whole.narrowed(settings)
+    Trust(settings.state).approve(found.workspace, found.whole)
+
+
+def _unused(found: Survey) -> str:
+    return ", ".join(exact(path) if how is None else f"{exact(path)} ({how})" for path, how in found.unused.items())
+
+
+# -- the question ---------------------------------------------------------------------------------
+
+
+def ask(found: Survey, settings: Settings) -> Answer:
+    """Show what is new or changed, and ask the person at the terminal once; what was typed before does not count."""
+    note(f"{exact(str(found.workspace))} has files that tell agents what to do, and you have not trusted these:")
+    for line in shown(found, settings, whole=False):
+        note(line)
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    while True:
+        print("t: trust them; s: show them whole; Enter: go on without them; q: leave > ", end="", file=sys.stderr)
+        sys.stderr.flush()
+        typed = _typed()
+        if typed is None:
+            note("")
+            return "leave"
+        if typed == "s":
+            _page(list(shown(found, settings, whole=True)))
+        elif typed in _ANSWERS:
+            return _ANSWERS[typed]
+
+
+def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
+    """Yield the lines that show what is new or changed, with all that could not be seen written out."""
+    for one in found.fresh:
+        lines = one.text.removesuffix("\n").split("\n")
+        yield f"{exact(one.path)}, {found.unused[one.path]}, {len(lines):,} line{'' if len(lines) == 1 else 's'}"
+        for line in lines if whole else lines[:_SHOWN_LINES]:
+            cut = not whole and len(line) > _SHOWN_CHARACTERS
+            yield f"  | {exact(line[:_SHOWN_CHARACTERS] if cut else line)}{' … (cut)' if cut else ''}"
+        if not whole and len(lines) > _SHOWN_LINES:
+            yield f"  … {len(lines) - _SHOWN_LINES:,} more"
+    try:
+        found.whole.narrowed(settings)
+    except DeskmateError as error:
+        yield f"this cannot be used: {one_line(str(error))}"
+
+
+def _page(lines: list[str]) -> None:
+    """Show lines, as many at a time as the window holds."""
+    rows = max(4, os.get_terminal_size(sys.stderr.fileno()).lines - 2)
+    for start in range(0, len(lines), rows):
+        note("\n".join(lines[start : start + rows]))
+        if start + rows < len(lines):
+            print(f"{len(lines) - start - rows:,} more; Enter: go on; q: enough > ", end="", file=sys.stderr)
+            sys.stderr.flush()
+            if _typed() in (None, "q"):
+                return
+
+
+def _typed() -> str | None:
+    """Return the line that is typed next, None at the end of all; by the descriptor, to take no more than it."""
+    line = os.read(sys.stdin.fileno(), 4096)
+    return line.decode(errors="replace").strip().lower() if line else None

@@ -1,0 +1,74 @@
+"""The demo on a screen: a rehearsed team, watched and spoken to as any other. `faces.cli.demo` above tells the end."""
+
+from pathlib import Path
+
+import anyio
+
+from deskmate.app import Feed, Question
+from deskmate.app.demo_team import Rehearsal, Rehearsed, rehearsal
+from deskmate.app.session import Answer
+from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.tui.screen_app import DeskmateApp
+from deskmate.faces.tui.tui_start import noting, run_screen
+
+# Longer than without a screen: a question is to be found and read before a key is pressed.
+PATIENCE_SECONDS = 10.0
+
+
+def open_show(folder: Path, introduction: str, *, fast: bool) -> Rehearsed | None:
+    """Play the demo on a screen until the person leaves; return what it came to, none where it was not over yet."""
+    show = _Show(introduction)
+    brake = Brake(show.note)
+    with brake.signals():
+        anyio.run(show.play, folder, fast, brake)
+    return show.rehearsed
+
+
+class _Show:
+    """What is watched. `rehearsed`: what it came to, once it is over."""
+
+    def __init__(self, introduction: str) -> None:
+        self._introduction = introduction
+        self._screen: DeskmateApp | None = None
+        self.rehearsed: Rehearsed | None = None
+
+    async def play(self, folder: Path, fast: bool, brake: Brake) -> None:
+        """Show the team until the person leaves or the brake is pulled."""
+        feed = Feed()
+        with anyio.CancelScope() as scope, brake.stops(scope):
+            async with rehearsal(folder, feed, fast=fast) as rehearsed, anyio.create_task_group() as tasks:
+                self._screen = screen = DeskmateApp(rehearsed.session, feed)
+                self.note(self._introduction)
+                tasks.start_soon(self._perform, rehearsed, screen)
+                with noting(screen.note):
+                    await run_screen(screen, brake)
+                tasks.cancel_scope.cancel()
+
+    async def _perform(self, rehearsal: Rehearsal, screen: DeskmateApp) -> None:
+        self.rehearsed = await rehearsal.play(_Onlooker(screen))
+        verdict = "pass" if self.rehearsed.passed else "fail"
+        screen.end_show(f"The show is over; the application's own tests, run once more, {verdict}.")
+
+    def note(self, words: str) -> None:
+        """Show words of the program, where there is a screen."""
+        if self._screen is not None:
+            self._screen.note(words)
+
+
+class _Onlooker:
+    """Who sits at the screen and answers there, or not."""
+
+    patience_seconds = PATIENCE_SECONDS
+
+    def __init__(self, screen: DeskmateApp) -> None:
+        self._screen = screen
+
+    async def ask(self, question: Question) -> Answer:
+        """Say how long there is; the answer is given on the screen, past this."""
+        self._screen.note(f"{question.member} asks; after {PATIENCE_SECONDS:.0f} seconds the script answers")
+        while True:
+            await anyio.sleep_forever()
+
+    def told(self, question: Question, answer: Answer, by_person: bool) -> None:
+        """Show the answer of the script."""
+        self._screen.note(f"nobody answered, so the script says as the user: {answer}")

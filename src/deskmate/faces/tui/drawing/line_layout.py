@@ -1,0 +1,85 @@
+"""The layout of a conversation: which line of it belongs to which piece. `conversation` above draws what is in sight.
+
+What did not change is not laid out anew: appending to a long conversation costs what is appended.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from rich.text import Text
+
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+
+_SMALL = (Kind.CALL, Kind.TOLD, Kind.THOUGHT)
+
+
+def _is_small(piece: Piece) -> bool:
+    """Tell whether a piece needs no space between itself and another such one."""
+    return piece.kind in _SMALL or (piece.kind is Kind.MAIL and not piece.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A piece as it was laid out."""
+
+    piece: Piece
+    folded: bool
+    spaced: bool
+    lines: list[Text]
+
+
+class Layout:
+    """Pieces below one another. `paint`: makes the lines of a piece, folded or not."""
+
+    def __init__(self, paint: Callable[[Piece, bool], list[Text]]) -> None:
+        self._paint = paint
+        self._laid: list[Laid] = []
+        self._starts: list[int] = []
+        self.height = 0
+
+    def lay(self, pieces: Sequence[Piece], is_folded: Callable[[Piece], bool]) -> None:
+        """Lay pieces out; those that are as they were keep their lines."""
+        before = {one.piece.key: one for one in self._laid}
+        laid: list[Laid] = []
+        for piece in pieces:
+            spaced = bool(laid) and not (_is_small(piece) and _is_small(laid[-1].piece))
+            laid.append(self._kept(before.get(piece.key), piece, is_folded(piece), spaced))
+        self._laid = laid
+        ends = list(accumulate(len(one.lines) for one in laid))
+        self._starts = [0, *ends[:-1]] if ends else []
+        self.height = ends[-1] if ends else 0
+
+    def forget(self) -> None:
+        """Lay all out anew the next time: the width or a colour is another."""
+        self._laid = []
+
+    def _kept(self, before: Laid | None, piece: Piece, folded: bool, spaced: bool) -> Laid:
+        if before and before.piece == piece and (before.folded, before.spaced) == (folded, spaced):
+            return before
+        lines = self._paint(piece, folded)
+        return Laid(piece, folded, spaced, [Text(), *lines] if spaced else lines)
+
+    def at(self, line: int) -> Laid | None:
+        """Return what stands at a line."""
+        return self._laid[bisect_right(self._starts, line) - 1] if 0 <= line < self.height else None
+
+    def line(self, line: int) -> Text | None:
+        """Return a line, None below the last."""
+        if not 0 <= line < self.height:
+            return None
+        index = bisect_right(self._starts, line) - 1
+        return self._laid[index].lines[line - self._starts[index]]
+
+    def span(self, key: str) -> tuple[int, int] | None:
+        """Return the first line of a piece, the space above left out, and the one below its last."""
+        for one, start in zip(self._laid, self._starts, strict=True):
+            if one.piece.key == key:
+                return start + one.spaced, start + len(one.lines)
+        return None
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """What is laid out."""
+        return [one.piece for one in self._laid]

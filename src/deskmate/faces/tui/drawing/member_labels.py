@@ -1,0 +1,10 @@
+"""Naming: how a member, or a subagent that a member sent, is called on a screen. Pure."""
+
+from deskmate.faces.common.listings import sender_of
+from deskmate.faces.tui.drawing.styled_lines import words
+
+
+def called(name: str) -> str:
+    """Return what somebody is called; a subagent bears the id of the call that sent it."""
+    sender = words(sender_of(name))
+    return sender if sender_of(name) == name else f"{sender} (subagent)"

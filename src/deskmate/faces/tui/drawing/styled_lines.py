@@ -1,0 +1,153 @@
+"""Lines: spans of text with a style each, cut, folded and set out by cells. Pure; the panels above show them.
+
+What others wrote becomes a line by `words` or, where every character counts, by `exact`: nothing in it moves the
+cursor, changes a colour or takes more or fewer cells than are counted here.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from rich.cells import cell_len, split_text
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from deskmate.faces.common.terminal_text import TAB_CELLS, clean, is_selector, one_line, written_out
+
+Span: TypeAlias = tuple[str, str]
+Line: TypeAlias = tuple[Span, ...]
+
+ESCAPED = "reverse"
+_TOKENS = re.compile(r"\S+|\s+")
+
+
+def words(text: str) -> str:
+    """Return words of others on one line, of a width that all terminals agree on."""
+    return _countable(one_line(text))
+
+
+def paragraphs(text: str) -> list[str]:
+    """Return words of others, a string for each line, of a width that all terminals agree on."""
+    return [_countable(line).expandtabs(TAB_CELLS).rstrip() for line in clean(text).splitlines()]
+
+
+def _countable(text: str) -> str:
+    """Leave out what joins or widens characters on some terminals only."""
+    return text if text.isascii() else "".join(one for one in text if not _is_counted_otherwise(one))
+
+
+def _is_counted_otherwise(character: str) -> bool:
+    return unicodedata.category(character) == "Cf" or is_selector(character)
+
+
+def exact(text: str, style: str = "") -> list[Line]:
+    """Return the lines of a text with each character that could not be seen written out, as `\\x1b`.
+
+    For what a person is asked to allow: there nothing may be left out.
+    """
+    return [tuple(_exact(line, style)) for line in text.split("\n")]
+
+
+def exact_line(text: str, style: str = "") -> Line:
+    """Return a text on one line, what could not be seen written out, ends of lines too."""
+    lines = exact(text, style)
+    return tuple(span for n, line in enumerate(lines) for span in ((("\\x0a", ESCAPED),) * bool(n) + line))
+
+
+def _exact(text: str, style: str) -> Iterator[Span]:
+    for part, hidden in written_out(text.expandtabs(TAB_CELLS)):
+        yield part, ESCAPED if hidden else style
+
+
+def width(line: Line) -> int:
+    """Return how many cells a line takes."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def cut(line: Line, cells: int) -> Line:
+    """Return as much of a line as fits into so many cells, with `…` where something is missing."""
+    if width(line) <= cells:
+        return line
+    kept: list[Span] = []
+    room = cells - 1
+    for text, style in line:
+        fits = _head(text, room)
+        kept += [(fits, style)] if fits else []
+        room -= cell_len(fits)
+        if fits != text:
+            break
+    return (*kept, ("…", "dim")) if cells > 0 else ()
+
+
+def _head(text: str, cells: int) -> str:
+    """Return the beginning of a text that fits."""
+    if cell_len(text) <= cells:
+        return text
+    head, _ = split_text(text, max(cells, 0))
+    # Of a character of two cells that stands across the end, a space is left.
+    return head if text.startswith(head) else head[:-1]
+
+
+def spread(left: Line, right: Line, cells: int, least: int = 12) -> Line:
+    """Return one line with something at each end. The right one gives way where the left has less than `least`."""
+    if not right:
+        return cut(left, cells)
+    taken = min(width(left), least)
+    right = cut(right, max(cells - taken - 1, 0))
+    left = cut(left, cells - width(right) - 1)
+    gap = cells - width(left) - width(right)
+    return (*left, (" " * max(gap, 0), ""), *right)
+
+
+def folded(line: Line, cells: int, indent: str = "") -> list[Line]:
+    """Return a line on as many as it takes, broken between words where that can be, those after the first set in."""
+    margin = indent if len(indent) < cells // 2 else ""
+    rows: list[list[Span]] = [[]]
+    room = cells
+    for token, style in _tokens(line, max(cells - len(margin), 1)):
+        size = cell_len(token)
+        if size > room:
+            rows.append([(margin, "")] if margin else [])
+            room = cells - len(margin)
+            if token.isspace():
+                continue
+        rows[-1].append((token, style))
+        room -= size
+    return [_joined(row) for row in rows]
+
+
+def _tokens(line: Line, cells: int) -> Iterator[Span]:
+    """Yield words and the white space between them, what is wider than a line in parts."""
+    for text, style in line:
+        for token in _TOKENS.findall(text):
+            rest = token
+            # What would only push the rest away is left out where the line breaks.
+            while cell_len(rest) > cells and not rest.isspace():
+                part = _head(rest, cells) or rest[0]
+                yield part, style
+                rest = rest[len(part) :]
+            yield rest, style
+
+
+def _joined(row: list[Span]) -> Line:
+    """Return spans with neighbours of one style made one."""
+    joined: list[Span] = []
+    for text, style in row:
+        if joined and joined[-1][1] == style:
+            joined[-1] = (joined[-1][0] + text, style)
+        else:
+            joined.append((text, style))
+    return tuple(joined)
+
+
+def plain(line: Line) -> str:
+    """Return the text of a line."""
+    return "".join(text for text, _ in line)
+
+
+def strip_of(line: Line, cells: int, style: Style) -> Strip:
+    """Return a line as a terminal is given it, on a ground of a style, exactly so many cells wide."""
+    segments = [Segment(text, Style.parse(own)) for text, own in line if text]
+    return Strip(segments).adjust_cell_length(cells).apply_style(style)

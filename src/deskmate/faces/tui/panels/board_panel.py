@@ -1,0 +1,66 @@
+"""The board panel: what is to be done, what blocks what, who is at it, and what is done. `outline` sets it out.
+
+`team_screen` above places it and tells it to show what the session has.
+"""
+
+from collections.abc import Sequence
+
+from deskmate.app.session import Session
+from deskmate.faces.common.listings import colours_of
+from deskmate.faces.tui.drawing.row_list import Rows
+from deskmate.faces.tui.drawing.styled_lines import Line
+from deskmate.faces.tui.panels.board_outline import Look, below, head, outline
+from deskmate.queries.team_view import SeenTask
+
+_DONE = "done"
+
+
+class BoardPanel(Rows):
+    """The tasks of a team; those that are done are one line until it is unfolded."""
+
+    NOTHING = "no tasks yet"
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(self.head, self.below, id=id)
+        self.border_title = "board"
+        self._tasks: tuple[SeenTask, ...] = ()
+        self._look = Look({}, {}, 0.0)
+        self._depths: dict[int, int] = {}
+        self._done: Sequence[int] = ()
+        self._shows_done = False
+
+    def show(self, session: Session, now: float) -> None:
+        """Show the board as it is now."""
+        tasks = session.tasks
+        if tasks != self._tasks:
+            self._tasks = tasks
+            self._depths = dict(outline(tasks))
+            self._done = [task.id for task in tasks if task.status == "completed"]
+            self.border_title = f"board {len(self._done)}/{len(tasks)}" if tasks else "board"
+        self._look = Look({task.id: task for task in tasks}, colours_of(session.members), now)
+        self._lay()
+
+    def _lay(self) -> None:
+        done = [_DONE] * bool(self._done) + [str(id_) for id_ in self._done] * self._shows_done
+        self.lay([*map(str, self._depths), *done])
+
+    def head(self, key: str, cells: int) -> Line:
+        """Return a task on one line, or how many are done."""
+        if key == _DONE:
+            return (("✓ ", "green"), (f"{len(self._done):,} done {'▾' if self._shows_done else '▸'}", "dim"))
+        id_ = int(key)
+        return head(self._look.tasks[id_], self._depths.get(id_, 1), cells, self._look)
+
+    def below(self, key: str, cells: int) -> list[Line]:
+        """Return all else that the board has of a task."""
+        return below(self._look.tasks[int(key)], cells, self._look)
+
+    def unfold(self, key: str) -> None:
+        """Show or hide what stands below a task, or those that are done."""
+        if key != _DONE:
+            super().unfold(key)
+            return
+        self._shows_done = not self._shows_done
+        self._lay()
+        if self._shows_done:
+            self.roll_to(len(self._places) - len(self._done) - 1)

@@ -1,0 +1,286 @@
+"""The conversation: the pieces of the chosen member's transcript, folded and unfolded, and what it is saying now.
+
+Only lines in sight are drawn. `team_screen` above feeds it; `layout` and `painting` below make the lines.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from deskmate.faces.tui.drawing.line_layout import Layout
+from deskmate.faces.tui.drawing.panel_titles import entitle
+from deskmate.faces.tui.drawing.piece_painter import lines_of
+from deskmate.faces.tui.drawing.styled_lines import words
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+
+# So many pieces are laid out at least, and as many more each time the top is reached.
+PAGE_PIECES = 150
+_MARGIN = 1
+
+
+class Conversation(ScrollView, can_focus=True):
+    """Show pieces. It follows the end for as long as the end is in sight."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "choose(-1)", "choose", show=False),
+        Binding("down,j", "choose(1)", "choose", show=False),
+        Binding("enter,o,space", "fold", "unfold", key_display="Enter"),
+        Binding("O", "fold_all", "unfold all"),
+        Binding("slash", "search", "search"),
+        Binding("n", "find(-1)", "next"),
+        Binding("N", "find(1)", "back", show=False),
+        Binding("home,g", "go(0)", "beginning", show=False),
+        Binding("end,G", "go(1)", "end", show=False),
+    ]
+
+    class SearchWanted(Message):
+        """Somebody wants to look for something here."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._member = ""
+        self._pieces: Sequence[Piece] = ()
+        self._colours: Mapping[str, str] = {}
+        self._turned: set[str] = set()
+        self._all_open = False
+        self._layout = Layout(self._paint)
+        self._first = 0
+        self._follows = True
+        self._cursor: str | None = None
+        self._sought = ""
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Forget what was unfolded and how far was scrolled: another conversation comes."""
+        self._turned.clear()
+        self._follows, self._cursor, self._all_open = True, None, False
+        # The end of what is there next is laid out.
+        self._pieces, self._first = (), 0
+
+    def show(self, name: str, pieces: Sequence[Piece], colours: Mapping[str, str]) -> None:
+        """Show the pieces of a member, in the colours of who wrote them."""
+        if (name, pieces, colours) == (self._member, self._pieces, self._colours):
+            return
+        if colours != self._colours:
+            self._layout.forget()
+        self._member, self._pieces, self._colours = name, pieces, colours
+        self._lay()
+
+    def _lay(self) -> None:
+        if self._follows and len(self._pieces) - self._first > 2 * PAGE_PIECES:
+            self._first = len(self._pieces) - PAGE_PIECES
+        pieces = list(self._pieces[self._first :])
+        if self._first:
+            pieces.insert(0, Piece("earlier", Kind.TOLD, f"{self._first:,} earlier; scroll up to see them"))
+        self._layout.lay(pieces, self._is_folded)
+        self.virtual_size = Size(self.room, self._layout.height)
+        self._keep_end()
+        # Where the end is may be known only once all has its size.
+        self.call_after_refresh(self._keep_end)
+        self._entitle()
+        self.refresh()
+
+    def _keep_end(self) -> None:
+        if self._follows:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+
+    def _entitle(self) -> None:
+        below = self._layout.height - self.scroll_offset.y - self.size.height
+        more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
+        entitle(self, f"{words(self._member)}{more}")
+
+    def _paint(self, piece: Piece, folded: bool) -> list[Text]:
+        return lines_of(piece, folded=folded, width=self.room, colours=self._colours, console=self.app.console)
+
+    @property
+    def room(self) -> int:
+        """How many cells a line has."""
+        # One cell stays free for the scroll bar, so that nothing wraps anew when it comes.
+        return max(10, self.size.width - 2 * _MARGIN - self.styles.scrollbar_size_vertical)
+
+    def _is_folded(self, piece: Piece) -> bool:
+        folded = piece.folded and not self._all_open
+        return piece.foldable and (folded != (piece.key in self._turned))
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line of what is in sight."""
+        number = self.scroll_offset.y + y
+        line = self._layout.line(number)
+        width, style = self.size.width, self.rich_style
+        if line is None:
+            return Strip.blank(width, style)
+        laid = self._layout.at(number)
+        chosen = self.has_focus and laid is not None and laid.piece.key == self._cursor and line.plain != ""
+        shown = Text(end="", no_wrap=True).append("▎" if chosen else " ", "bold cyan")
+        shown.append_text(line)
+        if self._sought:
+            shown.highlight_words([self._sought], Style(reverse=True), case_sensitive=False)
+        self._mark_selected(shown, number)
+        strip = Strip(shown.render(self.app.console)).adjust_cell_length(width, style).apply_style(style)
+        return strip.apply_offsets(0, number)
+
+    def _mark_selected(self, shown: Text, number: int) -> None:
+        selection = self.text_selection
+        span = selection.get_span(number) if selection else None
+        if span is not None:
+            end = len(shown) if span[1] == -1 else span[1]
+            shown.stylize(self.screen.get_component_rich_style("screen--selection"), span[0], end)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str]:
+        """Return what was selected with the mouse."""
+        lines = (self._layout.line(number) for number in range(self._layout.height))
+        return selection.extract("\n".join(f" {line}" for line in lines)), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected."""
+        self.refresh()
+
+    # -- moving about -----------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow the end from when it is reached until it is left; lay out more at the top."""
+        super().watch_scroll_y(old_value, new_value)
+        self._follows = round(new_value) >= self.max_scroll_y
+        self._entitle()
+        if new_value < 1 and old_value >= 1 and self._first:
+            self.call_later(self._show_earlier)
+
+    def _show_earlier(self) -> None:
+        before = self._layout.height
+        self._first = max(0, self._first - PAGE_PIECES)
+        self._lay()
+        self.scroll_to(y=self.scroll_y + self._layout.height - before, animate=False)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Wrap anew."""
+        self._layout.forget()
+        self._lay()
+
+    def action_go(self, to: int) -> None:
+        """Scroll to the beginning, or with 1 to the end."""
+        self.scroll_to(y=self.max_scroll_y if to else 0, animate=False)
+
+    def action_choose(self, by: int) -> None:
+        """Move on to the piece below or above; within one that is larger than what is in sight, scroll."""
+        top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
+        keys = [piece.key for piece in self._layout.pieces]
+        span = self._layout.span(self._cursor) if self._cursor in keys else None
+        if span is None or span[1] <= top or span[0] >= bottom:
+            laid = self._layout.at(top if by > 0 else min(bottom, self._layout.height) - 1)
+            self._choose(laid.piece.key if laid else None)
+        elif (by > 0 and span[1] > bottom) or (by < 0 and span[0] < top):
+            self.scroll_relative(y=by, animate=False)
+        else:
+            place = keys.index(str(self._cursor)) + by
+            self._choose(keys[max(0, min(place, len(keys) - 1))])
+
+    def _choose(self, key: str | None) -> None:
+        self._cursor = key
+        if key is not None and (span := self._layout.span(key)):
+            top, height = self.scroll_offset.y, self.size.height
+            if span[0] < top:
+                self.scroll_to(y=max(span[0], span[1] - height), animate=False)
+            elif span[1] > top + height:
+                self.scroll_to(y=min(span[0], span[1] - height), animate=False)
+        self.refresh()
+
+    # -- folding ----------------------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        """Fold or unfold the piece that is chosen, the last that can be if none is."""
+        foldable = [piece.key for piece in self._layout.pieces if piece.foldable]
+        if self._cursor is None and foldable:
+            self._cursor = foldable[-1]
+        if self._cursor in foldable:
+            self._turn(str(self._cursor))
+
+    def action_fold_all(self) -> None:
+        """Unfold all, or fold all again."""
+        self._all_open = not self._all_open
+        self._turned.clear()
+        self._keeping_place(self._cursor)
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose what is clicked, and fold or unfold it."""
+        offset = event.get_content_offset(self)
+        # Who selected something did not mean to fold it.
+        laid = self._layout.at(self.scroll_offset.y + offset.y) if offset and not self.text_selection else None
+        if laid is not None:
+            self._cursor = laid.piece.key
+            if laid.piece.key == "earlier":
+                self._show_earlier()
+            elif laid.piece.foldable:
+                self._turn(laid.piece.key)
+
+    def _turn(self, key: str) -> None:
+        self._turned ^= {key}
+        self._keeping_place(key)
+        self._choose(key)
+
+    def _keeping_place(self, key: str | None) -> None:
+        """Lay out anew, a piece staying where it is on the screen."""
+        before = self._layout.span(key) if key else None
+        top, self._follows = self.scroll_offset.y, False
+        self._lay()
+        after = self._layout.span(key) if key else None
+        if before and after:
+            self.scroll_to(y=top + after[0] - before[0], animate=False)
+        self._follows = self.scroll_offset.y >= self.max_scroll_y
+
+    # -- searching --------------------------------------------------------------------------------
+
+    def action_search(self) -> None:
+        """Ask for what to look for."""
+        self.post_message(self.SearchWanted())
+
+    def seek(self, sought: str) -> str:
+        """Go to the last piece that holds a text, in any case, or to the one above; return which of how many it is."""
+        if sought != self._sought:
+            self._sought, self._cursor = sought, None
+        return self._go(-1)
+
+    def action_find(self, by: int) -> None:
+        """Go to the next piece that holds what was looked for: above, or with 1 below."""
+        self._go(by)
+
+    def _go(self, by: int) -> str:
+        wanted = self._sought.casefold()
+        keys = [piece.key for piece in self._pieces if wanted and wanted in piece.text.casefold()]
+        if not keys:
+            self.refresh()
+            return "nothing found" if wanted else ""
+        here = keys.index(self._cursor) if self._cursor in keys else len(keys) if by < 0 else -1
+        place = (here + by) % len(keys)
+        self._reveal(keys[place])
+        return f"{len(keys) - place} of {len(keys)}"
+
+    def _reveal(self, key: str) -> None:
+        """Bring the place where a piece holds what was looked for into sight, unfolded if it must be."""
+        index = next(index for index, piece in enumerate(self._pieces) if piece.key == key)
+        piece, wanted = self._pieces[index], self._sought.casefold()
+        self._first = min(self._first, index)
+        if self._is_folded(piece) and wanted not in piece.head.casefold():
+            self._turned ^= {key}
+        self._follows = False
+        self._lay()
+        self._cursor = key
+        first, last = self._layout.span(key) or (0, 0)
+        lines = (line for line in range(first, last) if wanted in str(self._layout.line(line)).casefold())
+        # What is wrapped in the middle of it stands in no line.
+        self._bring_into_sight(next(lines, first))
+
+    def _bring_into_sight(self, line: int) -> None:
+        top, height = self.scroll_offset.y, self.size.height
+        if not top <= line < top + height:
+            self.scroll_to(y=max(0, line - height // 2), animate=False)
+        self.refresh()

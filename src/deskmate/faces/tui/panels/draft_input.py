@@ -1,0 +1,115 @@
+"""The draft: what is being typed to the team, on as many lines as it takes. `app` above carries it out.
+
+Enter sends, Shift+Enter or Ctrl+J begins a new line, Up and Down at its ends bring back what was typed before.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from textual import events
+from textual.message import Message
+from textual.widgets import TextArea
+
+from deskmate.faces.common.terminal_text import clean
+from deskmate.faces.tui.drawing.panel_titles import entitle
+from deskmate.faces.tui.drawing.styled_lines import words
+
+_MOST_LINES = 8
+
+
+class Draft(TextArea):
+    """A text to be sent. `before`: what was typed before, the oldest first; `known`: what completes a first word."""
+
+    class Sent(Message):
+        """Something was typed to be carried out, and to whom."""
+
+        def __init__(self, text: str, to: str) -> None:
+            super().__init__()
+            self.text, self.to = text, to
+
+    class Scrolled(Message):
+        """Somebody wants to see more of the conversation: above, or with 1 below."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
+    class EndWanted(Message):
+        """Somebody wants to see the end of the conversation."""
+
+    class Ended(Message):
+        """Nothing more will be typed."""
+
+    def __init__(self, before: Sequence[str], known: Callable[[], Iterable[str]], *, id: str | None = None) -> None:
+        super().__init__(id=id, compact=True, highlight_cursor_line=False)
+        # Of a file that anything may have written to.
+        self._before, self._known = [clean(text) for text in before], known
+        self._place = len(self._before)
+        self._draft, self._to = "", ""
+        self.cursor_blink = False
+
+    def address(self, name: str) -> None:
+        """Send to somebody from now on, and show to whom."""
+        self._to = name
+        entitle(self, f"to {words(name)}")
+
+    async def _on_key(self, event: events.Key) -> None:
+        # Not by bindings: those would be heeded before what was typed just before them.
+        match event.key:
+            case "enter":
+                self._send()
+            case "shift+enter" | "ctrl+j":
+                self.insert("\n")
+            case "up" if self.cursor_at_first_line and self._place > 0:
+                self._recall(self._place - 1)
+            case "down" if self.cursor_at_last_line and self._place < len(self._before):
+                self._recall(self._place + 1)
+            case "pageup" | "pagedown":
+                self.post_message(self.Scrolled(-1 if event.key == "pageup" else 1))
+            case "ctrl+end":
+                self.post_message(self.EndWanted())
+            case "end" if not self.text:
+                self.post_message(self.EndWanted())
+            case "ctrl+d" if not self.text:
+                self.post_message(self.Ended())
+            case _:
+                await super()._on_key(event)
+                return
+        event.stop()
+        event.prevent_default()
+
+    def _send(self) -> None:
+        """Hand over what was typed, and be empty."""
+        if text := self.text.strip():
+            self.post_message(self.Sent(text, self._to))
+        self.drop()
+
+    def drop(self) -> None:
+        """Be empty. Up brings back what was typed."""
+        if (text := self.text.strip()) and self._before[-1:] != [text]:
+            self._before.append(text)
+        self._place, self._draft, self.text = len(self._before), "", ""
+
+    def _recall(self, place: int) -> None:
+        if self._place == len(self._before):
+            self._draft = self.text
+        self._place = place
+        self.text = self._before[place] if place < len(self._before) else self._draft
+        self.move_cursor(self.document.end)
+
+    def update_suggestion(self) -> None:
+        """Suggest the rest of a command or a name; Right takes it."""
+        typed = self.text
+        fits = [one for one in self._known() if typed and one.startswith(typed) and one != typed]
+        self.suggestion = fits[0][len(typed) :] if fits else ""
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Be as high as what is typed."""
+        self._fit()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Be as high as what is typed takes now."""
+        self._fit()
+
+    def _fit(self) -> None:
+        # One more for the line above it.
+        self.styles.height = 1 + min(_MOST_LINES, max(1, self.wrapped_document.height))

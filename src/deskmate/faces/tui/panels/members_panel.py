@@ -1,0 +1,214 @@
+"""Members: who is on the team and what each does, as a list or, where there is no room for one, on a strip of a line.
+
+`team_screen` above says who is chosen; nothing here remembers more than what was last drawn.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from deskmate.app import LEAD
+from deskmate.faces.common.listings import role_of
+from deskmate.faces.common.terminal_text import cut
+from deskmate.faces.common.text_tables import ago
+from deskmate.faces.tui.drawing.panel_titles import entitle
+from deskmate.faces.tui.drawing.piece_painter import style_of
+from deskmate.faces.tui.drawing.styled_lines import words
+from deskmate.queries.team_view import SeenMember
+
+_MARKS = {
+    "working": ("●", "green"),
+    "waiting": ("◐", "yellow"),
+    "idle": ("○", "dim"),
+    "parked": ("■", "red"),
+    "left": ("·", "dim"),
+}
+_STRIP_GAP = 2
+
+
+class MemberChosen(Message):
+    """Somebody chose a member."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+def in_order(members: Sequence[SeenMember]) -> list[SeenMember]:
+    """Return members as they are listed: those who left below all others."""
+    return sorted(members, key=lambda member: member.word == "left")
+
+
+class Members(ScrollView, can_focus=True):
+    """The list: two lines for each where all have room, else one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "choose", show=False),
+        Binding("down,j", "move(1)", "choose", key_display="↑↓"),
+        Binding("home", "lead", "lead", show=False),
+    ]
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"members--chosen"}
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._members: list[SeenMember] = []
+        self._chosen, self._now = "", 0.0
+        self._lines: list[Text] = []
+        self._each = 1
+
+    def show(self, members: Sequence[SeenMember], chosen: str, now: float) -> None:
+        """Show who is there; only lines that differ are drawn."""
+        moved = chosen != self._chosen
+        self._members, self._chosen, self._now = in_order(members), chosen, now
+        entitle(self, f"members {sum(member.word != 'left' for member in members)}")
+        self._lay()
+        if moved:
+            self._scroll_to_chosen()
+            self.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Set out anew."""
+        self._lay()
+        self._scroll_to_chosen()
+
+    def _lay(self) -> None:
+        self._each = 2 if 2 * len(self._members) <= self.size.height else 1
+        width = max(8, self.size.width - self.styles.scrollbar_size_vertical)
+        lines = [line for member in self._members for line in self._rows(member, width)[: self._each]]
+        changed = [y for y, line in enumerate(lines) if y >= len(self._lines) or line != self._lines[y]]
+        fewer, self._lines = len(lines) != len(self._lines), lines
+        if fewer:
+            self.virtual_size = Size(width, len(lines))
+            self.refresh()
+        for y in changed:
+            self.refresh_line(y)
+
+    def _rows(self, member: SeenMember, width: int) -> list[Text]:
+        mark, mark_style = _MARKS.get(member.word, ("?", ""))
+        status = words(f"{member.word} {member.detail}".rstrip() if member.word != "idle" else "idle")
+        task = f"#{member.task} " if member.task is not None else ""
+        right = f" {task}{_dollars(member)}"
+        name = cut(words(member.name), max(4, width - 2 - len(right)))
+        head = Text(no_wrap=True, end="").append(f"{mark} ", mark_style)
+        head.append(name, style_of(member.name, {member.name: member.colour}))
+        room = width - head.cell_len - len(right)
+        status = cut(f" {status} {ago(self._now - member.since)}", max(0, room)) if room > 4 else ""
+        head.append(status, "dim")
+        head.append(" " * max(0, room - Text(status).cell_len) + right, "dim")
+        said = words(member.words) or words(role_of(member))
+        below = Text(no_wrap=True, end="").append(f"  {cut(said, max(1, width - 2))}", "dim italic")
+        return [head, below]
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line of what is in sight."""
+        number, style = self.scroll_offset.y + y, self.rich_style
+        if number >= len(self._lines):
+            return Strip.blank(self.size.width, style)
+        if self._members[number // self._each].name == self._chosen:
+            style = self.get_component_rich_style("members--chosen")
+        segments = self._lines[number].render(self.app.console)
+        return Strip(segments).adjust_cell_length(self.size.width, style).apply_style(style)
+
+    def _scroll_to_chosen(self) -> None:
+        place = next((index for index, one in enumerate(self._members) if one.name == self._chosen), 0)
+        top = place * self._each
+        if top < self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False)
+        elif top + self._each > self.scroll_offset.y + self.size.height:
+            self.scroll_to(y=top + self._each - self.size.height, animate=False)
+
+    def action_move(self, by: int) -> None:
+        """Choose the member below or above."""
+        names = [member.name for member in self._members]
+        if self._chosen in names:
+            place = names.index(self._chosen) + by
+            # At once: the next key may come before the next look.
+            self._chosen = names[max(0, min(place, len(names) - 1))]
+            self._scroll_to_chosen()
+            self.refresh()
+            self.post_message(MemberChosen(self._chosen))
+
+    def action_lead(self) -> None:
+        """Choose the lead."""
+        self.post_message(MemberChosen(LEAD))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose who is clicked."""
+        offset = event.get_content_offset(self)
+        place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._members)
+        if place < len(self._members):
+            self.post_message(MemberChosen(self._members[place].name))
+
+
+def _dollars(member: SeenMember) -> str:
+    spent = member.spent
+    if not spent.calls:
+        return ""
+    return "$?" if spent.unpriced == spent.calls else f"${spent.cost:.2f}"
+
+
+class MemberStrip(Widget):
+    """The strip: names side by side, as many around the chosen one as there is room for."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._members: list[SeenMember] = []
+        self._chosen = ""
+        self._places: list[tuple[int, str]] = []
+
+    def show(self, members: Sequence[SeenMember], chosen: str) -> None:
+        """Show who is there; who left is shown only while chosen."""
+        here = [member for member in members if member.word != "left" or member.name == chosen]
+        if (here, chosen) != (self._members, self._chosen):
+            self._members, self._chosen = here, chosen
+            self.refresh()
+
+    def render(self) -> Text:
+        """Return the strip."""
+        cells = [self._cell(member) for member in self._members]
+        place = next((index for index, one in enumerate(self._members) if one.name == self._chosen), 0)
+        first, last = window([cell.cell_len for cell in cells], place, self.size.width - 2 * _STRIP_GAP)
+        strip = Text(no_wrap=True, end="", overflow="crop").append("‹ " if first else "", "dim")
+        self._places = []
+        for cell, member in zip(cells[first:last], self._members[first:last], strict=True):
+            self._places.append((strip.cell_len, member.name))
+            strip.append_text(cell).append(" " * _STRIP_GAP)
+        return strip.append("›" if last < len(cells) else "", "dim")
+
+    def _cell(self, member: SeenMember) -> Text:
+        mark, mark_style = _MARKS.get(member.word, ("?", ""))
+        cell = Text().append(f"{mark} ", mark_style)
+        cell.append(cut(words(member.name), 20), style_of(member.name, {member.name: member.colour}))
+        cell.append(f" #{member.task}" if member.task is not None else "", "dim")
+        if member.name == self._chosen:
+            cell.stylize("reverse")
+        return cell
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose who is clicked."""
+        offset = event.get_content_offset(self)
+        under = [name for start, name in self._places if offset and start <= offset.x]
+        if under:
+            self.post_message(MemberChosen(under[-1]))
+
+
+def window(widths: Sequence[int], place: int, room: int) -> tuple[int, int]:
+    """Return which neighbours of one fit with it into so many cells: the first, and the one behind the last."""
+    first, last = place, place + 1
+    while True:
+        wider = [(first - 1, last)] if first > 0 else []
+        wider += [(first, last + 1)] if last < len(widths) else []
+        fitting = [(a, b) for a, b in wider if sum(widths[a:b]) + _STRIP_GAP * (b - a) <= room]
+        if not fitting:
+            return first, last
+        # On both sides alike, for as long as both have any.
+        first, last = min(fitting, key=lambda one: abs((place - one[0]) - (one[1] - 1 - place)))

@@ -1,0 +1,84 @@
+"""The sheet of a question: its parts shared out among the lines there are. Pure; `questions` above draws it.
+
+Whatever the height, what can be answered is on it; what of the question does not fit is scrolled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deskmate.faces.tui.drawing.styled_lines import Line, cut
+from deskmate.faces.tui.panels.question_details import Key
+
+_REST_LINES = 3
+# With fewer lines there is no room for who asks above what is asked for.
+_LEAST_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What there is to show. `gist`: head and body on one line; `rest`: the other groups, by their index."""
+
+    head: Line
+    gist: Line
+    body: Sequence[Line]
+    keys: Sequence[tuple[Line, list[Key | None]]]
+    rest: Sequence[tuple[int, Line]]
+
+    @property
+    def height(self) -> int:
+        """How many lines all of it takes."""
+        return 1 + len(self.body) + len(self.keys) + min(len(self.rest), _REST_LINES)
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSheet:
+    """What is drawn, by line: the text, the key at each cell, the group it stands for. `window`: lines of the body."""
+
+    lines: tuple[Line, ...] = ()
+    keys: Mapping[int, list[Key | None]] = field(default_factory=dict)
+    choices: Mapping[int, int] = field(default_factory=dict)
+    window: int = 0
+
+
+def sheet(parts: Parts, offset: int, cells: int, height: int) -> QuestionSheet:
+    """Return so many lines of a question, its body from line `offset` on."""
+    if height < _LEAST_LINES:
+        return _placed([parts.gist][: height - 1], parts.keys[:1], [], 0)
+    keys = parts.keys[: height - 2]
+    room = height - 1 - len(keys)
+    rest = _rest(parts.rest, room, len(parts.body))
+    window, view = _view(parts.body, offset, cells, room - len(rest))
+    return _placed([parts.head, *view], keys, rest, window)
+
+
+def _rest(rest: Sequence[tuple[int, Line]], room: int, body: int) -> list[tuple[int, Line]]:
+    """Return the other groups that are shown: some of them always, where there is any room."""
+    most = min(len(rest), _REST_LINES, max(room - body, 1 if room > _LEAST_LINES else 0))
+    if most == len(rest):
+        return list(rest)
+    more = len(rest) - most + 1
+    return [*rest[: most - 1], (rest[most - 1][0], ((f"… and {more} more", "dim"),))] if most else []
+
+
+def _view(body: Sequence[Line], offset: int, cells: int, room: int) -> tuple[int, Sequence[Line]]:
+    """Return how many lines of the body are seen, and those; where not all are, a line tells which."""
+    if len(body) <= room:
+        return room, body
+    window = max(room - 1, 1)
+    seen = body[offset : offset + window]
+    if room < 2:
+        return window, seen
+    where: Line = ((f"lines {offset + 1}-{offset + len(seen)} of {len(body):,}: PgUp, PgDn", "dim italic"),)
+    return window, [*seen, cut(where, cells)]
+
+
+def _placed(
+    lines: Sequence[Line], keys: Sequence[tuple[Line, list[Key | None]]], rest: list[tuple[int, Line]], window: int
+) -> QuestionSheet:
+    below = len(lines) + len(keys)
+    return QuestionSheet(
+        lines=(*lines, *(line for line, _ in keys), *(line for _, line in rest)),
+        keys={len(lines) + n: owners for n, (_, owners) in enumerate(keys)},
+        choices={below + n: index for n, (index, _) in enumerate(rest)},
+        window=window,
+    )

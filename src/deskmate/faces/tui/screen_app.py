@@ -1,0 +1,188 @@
+"""The terminal UI: what people do at the screen of a session. What is typed goes through `faces.talk`, as without one.
+
+`opening` above runs it; `team_screen` below shows the team and passes on what was typed and answered.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from deskmate import DeskmateError
+from deskmate.app import LEAD, Feed
+from deskmate.app.session import Session
+from deskmate.faces.common.chat.chat_lines import Talk
+from deskmate.faces.common.interrupt_key import TWICE_SECONDS
+from deskmate.faces.common.terminal_text import clean
+from deskmate.faces.common.text_tables import Cell
+from deskmate.faces.tui.panels.draft_input import Draft
+from deskmate.faces.tui.panels.question_panel import QuestionsPanel
+from deskmate.faces.tui.team_screen import TeamScreen
+from deskmate.faces.tui.theme import NAMED, THEME
+
+
+def addressed(text: str, to: str) -> str:
+    """Return what was typed to somebody as `Talk` takes it, which takes plain words for the lead's."""
+    if to == LEAD or (text[0] in "/@" and text[:2] not in ("//", "@@")):
+        return text
+    return f"@{to} {text[1:] if text[0] in '/@' else text}"
+
+
+class DeskmateApp(App[None]):
+    """A session on a screen. `before`: what was typed in former ones; `keep`: told what is typed; `now`: the time."""
+
+    CSS_PATH = "screen.tcss"
+    TITLE = "deskmate"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c,ctrl+q", "brake", "stop", priority=True),
+        Binding("q,ctrl+d", "leave_show", "leave"),
+    ]
+
+    def __init__(
+        self,
+        session: Session,
+        feed: Feed,
+        *,
+        before: Sequence[str] = (),
+        keep: Callable[[str], None] = lambda text: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(ansi_color=True if os.environ.get("NO_COLOR") else None)
+        self.ansi_theme_dark = NAMED
+        self.register_theme(THEME)
+        self.theme = THEME.name
+        self._session, self._keep, self._now = session, keep, now
+        self._team = TeamScreen(session, feed, before, now)
+        self._talk = Talk(session, self._team.cells)
+        self._turn = asyncio.Lock()
+        self._braked = float("-inf")
+        self._over = self._leaving = False
+        self._unreadable: DeskmateError | None = None
+
+    def get_default_screen(self) -> TeamScreen:
+        """Return the one screen."""
+        return self._team
+
+    def on_load(self) -> None:
+        """Take back what Textual does to the loop: the agents that play in it count on tasks that begin later."""
+        asyncio.get_running_loop().set_task_factory(None)
+
+    # -- what is typed and answered ---------------------------------------------------------------
+
+    def on_draft_sent(self, message: Draft.Sent) -> None:
+        """Carry out what was typed; plain words go to who was watched then."""
+        self._keep(message.text)
+        self._do(self._carry_out(addressed(message.text, message.to)))
+
+    async def _carry_out(self, text: str) -> None:
+        feedback = await self._talk.carry_out(text)
+        if feedback.lines:
+            self._team.watching.note(feedback.lines)
+        if feedback.leaves:
+            self.exit()
+
+    def on_questions_panel_answered(self, message: QuestionsPanel.Answered) -> None:
+        """Answer a question."""
+        self._do(self._session.answer(message.question, message.answer, message.words))
+
+    def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
+        """Let a word without a number be meant for what was seen."""
+        self._talk.shown(message.question)
+
+    def _do(self, deed: Coroutine[Any, Any, None]) -> None:
+        """Do something in its turn, without keeping the screen waiting; what cannot be done is told."""
+
+        async def do() -> None:
+            async with self._turn:
+                try:
+                    await deed
+                except DeskmateError as error:
+                    self.note(str(error))
+
+        self.run_worker(do(), group="deeds")
+
+    def note(self, words: str) -> None:
+        """Show words of the program in the conversation."""
+        self._team.watching.note(tuple((Cell(line),) for line in clean(words).splitlines()))
+
+    # -- stopping ---------------------------------------------------------------------------------
+
+    def action_brake(self) -> None:
+        """Copy what is selected, else drop what is typed, else interrupt who is watched.
+
+        The second time, or after the show, leave.
+        """
+        if selected := self._team.get_selected_text():
+            self.copy_to_clipboard(selected)
+            self._team.clear_selection()
+            return
+        if self._team.drop_draft():
+            return
+        now = self._now()
+        if self._over or now - self._braked < TWICE_SECONDS:
+            self._leave()
+            return
+        self._braked = now
+        name = self._team.watching.chosen
+        busy = ", ".join(self._session.busy)
+        if not self._interrupt():
+            self.note(f"{name} is at rest{f'; busy: {busy}' if busy else ''}")
+        self.note("Ctrl-C once more leaves")
+
+    def on_team_screen_cut(self) -> None:
+        """Interrupt who is watched, if it does anything."""
+        self._interrupt()
+
+    def _interrupt(self) -> bool:
+        name = self._team.watching.chosen
+        if name not in self._session.busy:
+            return False
+        self._do(self._session.interrupt(name))
+        self.note(f"{name} is interrupted, and rests until you write to it")
+        return True
+
+    def on_draft_ended(self) -> None:
+        """Leave."""
+        self._leave()
+
+    def _leave(self) -> None:
+        """Leave once what was begun is done; at once where somebody asks again."""
+        if self._leaving:
+            self.exit()
+        self._leaving = True
+        self._do(self._end())
+
+    async def _end(self) -> None:
+        self.exit()
+
+    def end_show(self, words: str) -> None:
+        """Tell that nothing more will happen; but for what is half typed nothing can be typed, and `q` leaves."""
+        self._over = True
+        is_typing = self._team.end_typing()
+        self.note(f"{words}\n{'once nothing is typed, ' if is_typing else ''}q leaves")
+
+    def action_leave_show(self) -> None:
+        """Leave a show that is over."""
+        if self._over:
+            self._leave()
+
+    # -- what goes wrong --------------------------------------------------------------------------
+
+    @property
+    def trouble(self) -> Exception | None:
+        """What ended this, where something did."""
+        return self._unreadable or self._exception
+
+    def on_team_screen_unreadable(self, message: TeamScreen.Unreadable) -> None:
+        """End: what cannot be read is not shown as if there were nothing."""
+        self._unreadable = message.error
+        self.exit()
+
+    def _fatal_error(self) -> None:
+        # Textual would print the values of all variables.
+        self._close_messages_no_wait()

@@ -1,0 +1,162 @@
+"""Opening the terminal UI: from what was typed to an exit code, the terminal left as it was found at every way out.
+
+`commands` stands above. The session is played in the loop of the screen; what ends one ends the other.
+"""
+
+import asyncio
+import os
+import select
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import anyio
+
+from deskmate import app
+from deskmate.app import Feed, Settings
+from deskmate.app.session import Session, attended
+from deskmate.faces.cli.main import INTERRUPTED
+from deskmate.faces.common.chat.input_history import History
+from deskmate.faces.common.conversation_start import Sitting
+from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.text_tables import note, warn
+from deskmate.faces.tui.screen_app import DeskmateApp
+
+# Before the lines that can no longer be written fill what they wait in.
+_HANG_UP_SECONDS = 0.2
+# By number: while there is a screen, those of `sys` are its own.
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+def open_screen(sitting: Sitting) -> int:
+    """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
+    app.seclude()
+    app.raise_open_files()
+    settings = sitting.settings()
+    visit = _Visit(sitting, settings)
+    brake = Brake(visit.note)
+    with brake.signals():
+        anyio.run(visit.play, brake)
+    if visit.parting:
+        note(visit.parting)
+    if not visit.left:
+        warn("interrupted")
+        return INTERRUPTED
+    return 0
+
+
+class _Visit:
+    """A person at a team's screen. `parting`: what to say at the end; `left`: whether the person ended it."""
+
+    def __init__(self, sitting: Sitting, settings: Settings) -> None:
+        self._sitting, self._settings = sitting, settings
+        self._screen: DeskmateApp | None = None
+        self.parting, self.left = "", False
+
+    async def play(self, brake: Brake) -> None:
+        """Show the team until the person leaves or the brake is pulled."""
+        feed, sitting = Feed(), self._sitting
+        session: Session | None = None
+        try:
+            with anyio.CancelScope() as scope, brake.stops(scope):
+                opened = attended(sitting.wanted(self._settings), feed, continues=sitting.continues)
+                async with opened as session:
+                    await self._show(session, feed, brake)
+                    self.left = True
+        finally:
+            # Only now is it known whether the team is kept.
+            self.parting = sitting.parting(session) if session else ""
+
+    async def _show(self, session: Session, feed: Feed, brake: Brake) -> None:
+        history = _Typed(self.note)
+        self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
+        for warning in self._settings.warnings:
+            self.note(f"warning: {warning}")
+        with noting(screen.note):
+            await run_screen(screen, brake)
+
+    def note(self, words: str) -> None:
+        """Show words of the program, on the screen once there is one."""
+        if self._screen is None:
+            note(words)
+        else:
+            self._screen.note(words)
+
+
+class _Typed:
+    """What was typed before, and is kept for the next time. What cannot be kept is told once and does not matter."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._history, self._tell, self._told = History.of_user(os.environ), tell, False
+        self.before: list[str] = []
+        with self._telling():
+            self.before = self._history.read()
+
+    def keep(self, text: str) -> None:
+        """Keep a text."""
+        with self._telling():
+            self._history.add(text)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._told:
+                self._tell(f"what is typed here is not kept for the next time: {error}")
+            self._told = True
+
+
+@contextmanager
+def noting(tell: Callable[[str], None]) -> Iterator[None]:
+    """Let what is logged be told in this loop, whatever thread logs it: nothing else may write to the terminal."""
+    loop = asyncio.get_running_loop()
+
+    def pass_on(words: str) -> None:
+        loop.call_soon_threadsafe(tell, words)
+
+    with logging_to(pass_on):
+        yield
+
+
+async def run_screen(screen: DeskmateApp, brake: Brake) -> None:
+    """Run a screen to its end; raise what went wrong on it. The brake is pulled when its terminal goes away.
+
+    Cut from outside, it leaves the terminal as it was before that goes on.
+    """
+    running = asyncio.create_task(screen.run_async())
+    watching = asyncio.create_task(_heed_hang_up(brake))
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        screen.exit()
+        with anyio.CancelScope(shield=True):
+            await running
+        raise
+    finally:
+        watching.cancel()
+        _leave_a_terminal_that_is_gone()
+    if screen.trouble is not None:
+        raise screen.trouble
+
+
+async def _heed_hang_up(brake: Brake) -> None:
+    """Pull the brake once the terminal is gone: where SIGHUP is ignored, nothing else tells."""
+    gone = False
+    while not gone:
+        await asyncio.sleep(_HANG_UP_SECONDS)
+        gone = _leave_a_terminal_that_is_gone()
+    brake.pull()
+
+
+def _leave_a_terminal_that_is_gone() -> bool:
+    """Tell whether the terminal is gone. What is written to it goes nowhere then, and is no error any more."""
+    terminal = select.poll()
+    # That it is gone is always told.
+    terminal.register(_STDIN, 0)
+    if not terminal.poll(0):
+        return False
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), _STDOUT)
+        os.dup2(nowhere.fileno(), _STDERR)
+    return True

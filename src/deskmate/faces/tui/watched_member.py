@@ -1,0 +1,111 @@
+"""Watching: whose transcript is on the screen, and what of it was read. `team_screen` above draws it.
+
+Streaming of a member that nobody watches costs nothing. What must be complete is read from the session; the feed only
+makes it live.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NoReturn
+
+from deskmate import StoreError
+from deskmate.app import LEAD, USER, Happening, Recorded, Streamed
+from deskmate.app.session import Session
+from deskmate.faces.common.text_tables import CleanLine
+from deskmate.faces.tui.drawing.live_text import Live
+from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, waiting_piece
+
+# What is written within this is read together.
+_BREATH_SECONDS = 0.1
+_PATIENCE_BREATHS = 20
+
+
+class Watching:
+    """The member that is watched. `wake`: called when there is something to draw."""
+
+    def __init__(self, session: Session, wake: Callable[[], None]) -> None:
+        self._session, self._wake = session, wake
+        self._team = session.team
+        self._read: dict[str, Pieces] = {}
+        self._live, self._is_read = Live(), False
+        self.chosen = LEAD
+
+    def choose(self, name: str) -> None:
+        """Watch somebody from now on; `follow` has to be begun anew."""
+        self.chosen, self._live, self._is_read = name, Live(), False
+
+    def hear(self, happening: Happening) -> None:
+        """Take in what happens. It neither waits nor raises."""
+        match happening:
+            case Streamed(member, delta) if member == self.chosen:
+                self._live.hear(delta)
+                self._wake()
+            case Recorded(member, number, entry) if member == self.chosen and entry.type in ("said", "compacted"):
+                self._live.record(number)
+
+    async def follow(self) -> None:
+        """Read what the chosen member has in its transcript, and whatever is added to it, as long as it has one.
+
+        Raises StoreError where it cannot be read.
+        """
+        team = self._session.team
+        try:
+            await self._read_on()
+        except StoreError:
+            # A team that is put away is gone a moment before the roster says so.
+            for _ in range(0 if self.chosen == LEAD else _PATIENCE_BREATHS):
+                if self._session.team != team:
+                    return
+                await asyncio.sleep(_BREATH_SECONDS)
+            raise
+
+    async def _read_on(self) -> NoReturn:
+        name, live = self.chosen, self._live
+        pieces = self._pieces(name)
+        while True:
+            for number, entry in await self._session.entries(name, pieces.last):
+                pieces.add(number, entry)
+                live.show(number, entry)
+            self._is_read = True
+            self._wake()
+            await self._session.changed(name, pieces.last)
+            await asyncio.sleep(_BREATH_SECONDS)
+
+    def note(self, lines: tuple[CleanLine, ...]) -> None:
+        """Show words of the program where the chosen member's conversation is now."""
+        self._pieces(self.chosen).note(lines)
+        self._wake()
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """What is to be seen: the transcript, what comes this moment, and what the user wrote and nobody heard yet."""
+        read = self._pieces(self.chosen)
+        if not self._is_read:
+            # What was heard is not known yet.
+            return read.all
+        unheard = [
+            waiting_piece(letter.number, letter.text)
+            for letter in self._session.letters
+            if (letter.sender, letter.recipient, letter.kind) == (USER, self.chosen, "message")
+            and letter.fields.get("id") not in read.heard
+        ]
+        return [*read.all, *self._live.pieces, *unheard] or [self._nothing]
+
+    @property
+    def _nothing(self) -> Piece:
+        words = "write what is to be done, and Enter" if self.chosen == LEAD else "nothing was said or done yet"
+        return Piece("nothing", Kind.TOLD, f"{words}; F1 shows all keys")
+
+    def keep_up(self) -> bool:
+        """Take in which team is worked in now; tell whether who is watched is on it no longer.
+
+        In another team a name is somebody else's, and what was read of all but the lead is forgotten.
+        """
+        gone = self.chosen not in [member.name for member in self._session.members]
+        if self._session.team != self._team:
+            gone = gone or self.chosen != LEAD
+            self._team, self._read = self._session.team, {LEAD: self._pieces(LEAD)}
+        return gone
+
+    def _pieces(self, name: str) -> Pieces:
+        return self._read.setdefault(name, Pieces(name))
