@@ -170,7 +170,7 @@ class Soak:
     def _run_round(self, storm: Storm, number: int, row: Row) -> None:
         folder = MEMORY if storm.in_memory and MEMORY.is_dir() else self.folder
         args = storm.quick if self.quick else storm.args
-        command = [sys.executable, "-m", "deskmate.testing.kills", *args, "--seed", str(number)]
+        command = [sys.executable, "-m", "deskmate.testing.kill_runs", *args, "--seed", str(number)]
         out = self.folder / "toll.json"
         with out.open("wb") as stdout:
             run_to_end([*command, "--folder", str(folder)], stdout=stdout)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from deskmate.core.prompt.prompts import Usage
-from deskmate.testing import anthropic_wire, openai_wire
+from deskmate.testing.formats import anthropic_format, openai_format
 from deskmate.testing.scripts import Answer, Say, Use
 
 # Models by what they do: one asks for a call first, the other only talks.
@@ -144,8 +144,8 @@ def _streamed(events: list[bytes]) -> bytes:
 
 
 _WIRES = {
-    anthropic_wire.PATH: _wire(anthropic_wire.whole, anthropic_wire.events),
-    openai_wire.PATH: _wire(openai_wire.whole, openai_wire.events),
+    anthropic_format.PATH: _wire(anthropic_format.whole, anthropic_format.events),
+    openai_format.PATH: _wire(openai_format.whole, openai_format.events),
 }
 
 

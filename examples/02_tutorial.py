@@ -5,7 +5,7 @@
 Each part reads its conversation and nothing else. So it goes on where it was, after a `kill -9` too.
 """
 
-from deskmate.demo.parts import REQUEST, Line, Part, Use, play
+from deskmate.demo.demo_parts import REQUEST, Line, Part, Use, play
 from deskmate.errors import ModelRejected
 from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.scripts import Use as Called

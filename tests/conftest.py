@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-from deskmate.testing.knowledge import take_found
+from deskmate.testing.knowledge.knowledge_checks import take_found
 
 settings.register_profile("ci", deadline=None, print_blob=True, max_examples=100)
 settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=10)

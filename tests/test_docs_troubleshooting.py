@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from deskmate import JsonlStore
-from deskmate.testing.faults import Status
+from deskmate.testing.provider_faults import Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import Place, held
 from tests.test_docs import page, snippets

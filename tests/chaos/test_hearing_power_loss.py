@@ -15,7 +15,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
-from deskmate.testing.disks import LosingFiles
+from deskmate.testing.fake_disk import LosingFiles
 
 RUNS = 100
 IDS = ["m0", "m1", "m2"]

@@ -17,7 +17,7 @@ from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing import kills
+from deskmate.testing import kill_runs
 
 SOAK = bool(os.environ.get("DESKMATE_SOAK"))
 ZOMBIES = 1_000 if SOAK else 100
@@ -25,7 +25,7 @@ ZOMBIES = 1_000 if SOAK else 100
 
 def storm(folder: Path, *args: str) -> dict[str, object]:
     """Run a storm in a process of its own (it forks) and return its toll."""
-    command = [sys.executable, "-m", "deskmate.testing.kills", *args, "--folder", str(folder)]
+    command = [sys.executable, "-m", "deskmate.testing.kill_runs", *args, "--folder", str(folder)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     assert ended.stdout, ended.stderr
     toll: dict[str, object] = json.loads(ended.stdout)
@@ -57,7 +57,7 @@ def test_sixteen_claimers_killed_at_random_do_every_task_once(tmp_path: Path) ->
 def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     """The toll is read from the files: taken out, put in twice or swapped there, it must say so."""
     words = (
-        "import sys; from pathlib import Path; from deskmate.testing.kills import mail_storm\n"
+        "import sys; from pathlib import Path; from deskmate.testing.kill_runs import mail_storm\n"
         "print(mail_storm(Path(sys.argv[1]), messages=60, kills=3, senders=2, hearers=1, seed=1).clean)"
     )
     command = [sys.executable, "-c", words, str(tmp_path)]
@@ -65,13 +65,13 @@ def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     assert ended.stdout.strip() == "True", ended.stderr
     path = tmp_path / ".teams/storm/h0_transcript.jsonl"
     whole = path.read_bytes()
-    entries = list(kills.raw_records(path))
+    entries = list(kill_runs.raw_records(path))
     heard = [letter for entry in entries for letter in entry["mail"]]
     by_one = [letter for letter in heard if letter["sender"] == "s0"]
 
     def toll_of(letters: list[dict[str, object]]) -> tuple[int, int, int]:
         path.write_bytes(b"".join(_line({"type": "heard", "mail": [letter]}) for letter in letters))
-        toll = kills.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0)
+        toll = kill_runs.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0)
         assert not toll.clean
         return toll.lost, toll.doubled, toll.inverted
 
@@ -79,7 +79,7 @@ def test_a_storm_sees_what_was_lost_doubled_or_inverted(tmp_path: Path) -> None:
     assert toll_of([*heard, heard[3]])[1] == 1
     assert toll_of([by_one[1], by_one[0], *[letter for letter in heard if letter not in by_one[:2]]])[2] >= 1
     path.write_bytes(whole)
-    assert kills.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0).clean
+    assert kill_runs.mail_toll(tmp_path, ["h0"], 60, kills=0, seconds=0).clean
 
 
 def _line(body: dict[str, object]) -> bytes:

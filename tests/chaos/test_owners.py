@@ -33,7 +33,7 @@ from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
-from deskmate.testing.disks import LosingFiles
+from deskmate.testing.fake_disk import LosingFiles
 
 RUNS = 10_000 if os.environ.get("DESKMATE_SOAK") else 1_000
 

@@ -13,7 +13,7 @@ import pytest
 from deskmate.core.log.records import Item, Json, Record, stamp
 from deskmate.errors import Conflict, StoreUnavailable
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing.disks import LosingFiles
+from deskmate.testing.fake_disk import LosingFiles
 from tests.chaos import TIMES, independent, letter, memory_folder
 
 STREAMS = {

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from anyio.from_thread import start_blocking_portal
 
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Plan
+from deskmate.testing.provider_faults import Plan
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Ended, environment

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.faults import Status
+from deskmate.testing.provider_faults import Status
 from deskmate.testing.scripts import Asked, Say
 from tests.faces.conversations import held
 

@@ -32,16 +32,16 @@ from deskmate.core.prompt.prompts import (
     Told,
 )
 from deskmate.core.team.open_questions import Question
-from deskmate.demo import pacing
+from deskmate.demo import paced_model
 from deskmate.demo.application import texts_in
-from deskmate.demo.pacing import Paced
-from deskmate.demo.parts import TRIES, Line, Part, play
-from deskmate.demo.script import BETTER_PLAN, FIRST_PLAN, README_LEFT
+from deskmate.demo.demo_parts import TRIES, Line, Part, play
+from deskmate.demo.demo_script import BETTER_PLAN, FIRST_PLAN, README_LEFT
+from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import ScriptedModel, Speak
 from deskmate.testing import FakeClock
 from deskmate.testing import ScriptedModel as CheckedModel
-from deskmate.testing.knowledge import take_found
+from deskmate.testing.knowledge.knowledge_checks import take_found
 from tests.faces import Ended, environment
 
 SECONDS = 60
@@ -328,7 +328,7 @@ async def test_words_come_one_by_one_and_are_the_same_words() -> None:
     *deltas, reply = [part async for part in model.stream(prompt(told("go")))]
     words = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
     assert "".join(words) == "one two three"
-    assert clock.slept == [pacing.THINKING_SECONDS, *[pacing.WORD_SECONDS] * len(words)]
+    assert clock.slept == [paced_model.THINKING_SECONDS, *[paced_model.WORD_SECONDS] * len(words)]
     assert reply.blocks[0] == TextBlock("one two three")
 
 

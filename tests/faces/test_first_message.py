@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.faults import Status
+from deskmate.testing.provider_faults import Status
 from tests.faces.conversations import Place, held
 from tests.faces.teams import founded
 from tests.faces.tui.test_opening import AtScreen

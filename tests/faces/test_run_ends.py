@@ -12,7 +12,7 @@ import pytest
 
 from deskmate.core.agent.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run_command import LEFT
-from deskmate.testing.faults import Stall, Status
+from deskmate.testing.provider_faults import Stall, Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import SECONDS, Place, held
 from tests.scenarios.team.parts import hears, step, told, was_told, who

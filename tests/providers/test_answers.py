@@ -8,9 +8,9 @@ import openai
 import pytest
 
 from deskmate.core.prompt.prompts import Usage
-from deskmate.testing.anthropic_wire import sealed, signature
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Status
+from deskmate.testing.formats.anthropic_format import sealed, signature
+from deskmate.testing.provider_faults import Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.providers.clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 

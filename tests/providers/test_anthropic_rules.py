@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from deskmate.testing.anthropic_wire import sealed, signature
-from deskmate.testing.conversations import flaws
+from deskmate.testing.formats.anthropic_format import sealed, signature
+from deskmate.testing.formats.conversations import flaws
 
 EPHEMERAL = {"type": "ephemeral"}
 SCHEMA = {"type": "object", "properties": {}}

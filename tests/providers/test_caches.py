@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.testing.caches import LEAST, LOOK_BACK, UNIT, ExplicitCache, ImplicitCache, tokens
+from deskmate.testing.formats.prefix_caches import LEAST, LOOK_BACK, UNIT, ExplicitCache, ImplicitCache, tokens
 
 EPHEMERAL = {"type": "ephemeral"}
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.testing.conversations import flaws, unwelcome
+from deskmate.testing.formats.conversations import flaws, unwelcome
 from deskmate.testing.scripts import Format
 from tests.providers.test_anthropic_rules import good as good_anthropic
 from tests.providers.test_openai_rules import good as good_openai

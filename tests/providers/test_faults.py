@@ -11,7 +11,8 @@ import openai
 import pytest
 
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import (
+from deskmate.testing.http_server import Response
+from deskmate.testing.provider_faults import (
     Drop,
     DropAfter,
     ErrorEvent,
@@ -24,7 +25,6 @@ from deskmate.testing.faults import (
     damaged,
     planned,
 )
-from deskmate.testing.http_server import Response
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.providers.clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 

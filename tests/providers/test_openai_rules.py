@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from deskmate.testing.conversations import flaws
+from deskmate.testing.formats.conversations import flaws
 
 NAME = "[a-zA-Z0-9_-]{1,64}"
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, TextBlock, ThinkingBlock, Told, ToolSpec
-from deskmate.testing import anthropic_wire, openai_wire
-from deskmate.testing.anthropic_wire import sealed, signature
+from deskmate.testing.formats import anthropic_format, openai_format
+from deskmate.testing.formats.anthropic_format import sealed, signature
 from deskmate.testing.scripts import Asked, Player, Say, ScriptEnded
 from tests.providers.test_anthropic_rules import SCHEMA
 from tests.providers.test_anthropic_rules import good as good_anthropic
@@ -17,7 +17,7 @@ from tests.providers.test_openai_rules import good as good_openai
 def asked(system: str = "", **body: Any) -> Asked:
     messages = [{"role": "user", "content": "hi"}]
     whole: Mapping[str, Any] = {"model": "m", "system": system, "messages": messages, **body}
-    return Asked(0, "anthropic", {}, whole, anthropic_wire.read)
+    return Asked(0, "anthropic", {}, whole, anthropic_format.read)
 
 
 def test_a_list_is_played_in_order_and_then_ends() -> None:
@@ -61,7 +61,7 @@ def test_a_rule_may_tell_who_asks() -> None:
 
 
 def test_an_anthropic_request_is_read_in_neutral_words() -> None:
-    request = Asked(3, "anthropic", {}, good_anthropic(), anthropic_wire.read)
+    request = Asked(3, "anthropic", {}, good_anthropic(), anthropic_format.read)
     assert request.prompt == Prompt(
         system="You are alice.",
         passages=(
@@ -91,7 +91,7 @@ def test_an_anthropic_request_is_read_in_neutral_words() -> None:
 
 
 def test_an_openai_request_is_read_in_the_same_words() -> None:
-    request = Asked(3, "openai", {}, good_openai(), openai_wire.read)
+    request = Asked(3, "openai", {}, good_openai(), openai_format.read)
     flaw = "the arguments are no JSON object"
     assert request.prompt == Prompt(
         system="You are alice.\n\nbe brief",
@@ -112,6 +112,6 @@ def test_an_openai_request_is_read_in_the_same_words() -> None:
 def test_the_results_of_the_last_step_are_at_hand() -> None:
     body = good_openai()
     body["messages"] = body["messages"][:6]
-    request = Asked(0, "openai", {}, body, openai_wire.read)
+    request = Asked(0, "openai", {}, body, openai_format.read)
     assert request.results == (ResultBlock("a.2", ""), ResultBlock("a-1", "one"))
     assert request.texts == ("see",)

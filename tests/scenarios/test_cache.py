@@ -7,8 +7,8 @@ import pytest
 
 from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
 from deskmate.core.prompt.prompts import Usage
-from deskmate.testing.caches import LEAST, UNIT
 from deskmate.testing.fake_provider import FakeProvider
+from deskmate.testing.formats.prefix_caches import LEAST, UNIT
 from deskmate.testing.scripts import Asked, Format, Say, Use
 from tests.scenarios.playing import FORMATS, Room
 

@@ -12,7 +12,18 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Cleared, Compacted, Said
 from deskmate.core.prompt.rendering import REFUSED
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Drop, DropAfter, ErrorEvent, Fault, Garbage, Plan, Slow, Stall, Status, TooLong
+from deskmate.testing.provider_faults import (
+    Drop,
+    DropAfter,
+    ErrorEvent,
+    Fault,
+    Garbage,
+    Plan,
+    Slow,
+    Stall,
+    Status,
+    TooLong,
+)
 from deskmate.testing.scripts import Asked, Format, Say, Script, Use
 from tests.scenarios.playing import (
     FILES,

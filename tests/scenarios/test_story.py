@@ -19,7 +19,7 @@ from deskmate.core.agent.entries import Did, Entry, Said
 from deskmate.core.log.names import SPEND
 from deskmate.core.prompt.prompts import CallBlock, Spoke, ThinkingBlock, Usage
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Stall
+from deskmate.testing.provider_faults import Stall
 from deskmate.testing.scripts import Asked, Format, Say, Use
 from tests.scenarios.playing import FILES, FORMATS, MODELS, STORY, TOLD, WORDS, Room, tell
 

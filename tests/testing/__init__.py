@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from deskmate.testing.history import Event, Json
+from deskmate.testing.run_history import Event, Json
 
 Outcome = tuple[str, Json] | None
 Call = tuple[Event, ...]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.history import Event, MalformedHistory, Recorder, check_claims, load, sends
+from deskmate.testing.run_history import Event, MalformedHistory, Recorder, check_claims, load, sends
 from tests.testing import call
 
 
@@ -46,7 +46,7 @@ def test_the_operation_a_killed_process_was_in_stays_in_doubt(tmp_path: Path) ->
     path = tmp_path / "alice"
     killed = """
 import os, signal, sys
-from deskmate.testing.history import Recorder
+from deskmate.testing.run_history import Recorder
 recorder = Recorder(sys.argv[1], "alice")
 recorder.ok(recorder.invoke("claim", "7", "alice"), 1)
 recorder.invoke("complete", "7", ["alice", 1])
@@ -90,7 +90,7 @@ def test_an_event_that_did_not_fit_on_the_disk_stops_its_process(tmp_path: Path)
     path = tmp_path / "alice"
     limited = f"""
 import resource, sys
-from deskmate.testing.history import Recorder
+from deskmate.testing.run_history import Recorder
 resource.setrlimit({resource.RLIMIT_FSIZE}, (150, 150))
 recorder = Recorder(sys.argv[1], "alice")
 op = recorder.invoke("claim", "7", "alice")

@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from deskmate.testing.history import Event, Violation, check_claims
+from deskmate.testing.run_history import Event, Violation, check_claims
 from tests.testing import Call, call
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.testing.history import Heard, MailVerdict, MalformedHistory, Sent, check_mail, sends
+from deskmate.testing.run_history import Heard, MailVerdict, MalformedHistory, Sent, check_mail, sends
 from tests.testing import call
 
 FIRST: Sent = ("alice", 1, "m1", "bob")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.testing.history import Event, Json, check_claims
+from deskmate.testing.run_history import Event, Json, check_claims
 from tests.testing import Call, Outcome, call
 
 

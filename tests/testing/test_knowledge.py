@@ -30,8 +30,8 @@ from deskmate.core.team.tasks import Created
 from deskmate.models.scripted import Speak, Step
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
-from deskmate.testing.knowledge import Uninformed, take_found, violations
-from deskmate.testing.truth import History, Truth, truth_of
+from deskmate.testing.knowledge.knowledge_checks import Uninformed, take_found, violations
+from deskmate.testing.knowledge.truth import History, Truth, truth_of
 from tests.runtime import Meddled, nothing, until
 from tests.runtime.desks import Floor, last_told, uses
 from tests.runtime.scenes import STOP, scene

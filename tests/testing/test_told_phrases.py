@@ -34,8 +34,8 @@ from deskmate.core.team.members import (
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Board, Claimed, Completed, Created, Deleted, authored_line, line
-from deskmate.testing.prompt_parts import PromptParts
-from deskmate.testing.told_phrases import (
+from deskmate.testing.knowledge.prompt_parts import PromptParts
+from deskmate.testing.knowledge.told_phrases import (
     MODES,
     created_told,
     here_told,

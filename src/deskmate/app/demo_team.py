@@ -29,9 +29,9 @@ from deskmate.core.team.members import PolicySet
 from deskmate.core.team.open_questions import Question
 from deskmate.core.team.tasks import Task
 from deskmate.demo.application import texts_in
-from deskmate.demo.pacing import Paced
-from deskmate.demo.parts import play
-from deskmate.demo.script import CHECK, GOAL, PARTS
+from deskmate.demo.demo_parts import play
+from deskmate.demo.demo_script import CHECK, GOAL, PARTS
+from deskmate.demo.paced_model import Paced
 from deskmate.errors import BadSettings, UnknownRecipient
 from deskmate.models.scripted import ScriptedModel
 from deskmate.ports import Clock, Model

@@ -36,23 +36,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from deskmate.models.scripted import Speak
-    from deskmate.testing.clocks import FakeClock
+    from deskmate.testing.checked_model import ScriptedModel
+    from deskmate.testing.fake_clock import FakeClock
     from deskmate.testing.fake_provider import FakeProvider
-    from deskmate.testing.literal import LiteralAgent, Stuck
-    from deskmate.testing.scripted import ScriptedModel
+    from deskmate.testing.literal.literal_agent import LiteralAgent, Stuck
     from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["Asked", "FakeClock", "FakeProvider", "LiteralAgent", "Say", "ScriptedModel", "Speak", "Stuck", "Use"]
 
 _WHERE = {
     "Asked": "deskmate.testing.scripts",
-    "FakeClock": "deskmate.testing.clocks",
+    "FakeClock": "deskmate.testing.fake_clock",
     "FakeProvider": "deskmate.testing.fake_provider",
-    "LiteralAgent": "deskmate.testing.literal",
+    "LiteralAgent": "deskmate.testing.literal.literal_agent",
     "Say": "deskmate.testing.scripts",
-    "ScriptedModel": "deskmate.testing.scripted",
+    "ScriptedModel": "deskmate.testing.checked_model",
     "Speak": "deskmate.models.scripted",
-    "Stuck": "deskmate.testing.literal",
+    "Stuck": "deskmate.testing.literal.literal_agent",
     "Use": "deskmate.testing.scripts",
 }
 

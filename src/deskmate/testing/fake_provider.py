@@ -26,10 +26,13 @@ from typing import Any, Protocol, Self, TypeAlias
 
 from deskmate.core.prompt.prompts import Prompt, Usage
 from deskmate.errors import BadInput
-from deskmate.testing import anthropic_wire, openai_wire
-from deskmate.testing.caches import Counted, ExplicitCache, ImplicitCache, tokens
-from deskmate.testing.conversations import flaws, unwelcome
-from deskmate.testing.faults import (
+from deskmate.testing.formats import anthropic_format, openai_format
+from deskmate.testing.formats.conversations import flaws, unwelcome
+from deskmate.testing.formats.prefix_caches import Counted, ExplicitCache, ImplicitCache, tokens
+from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
+from deskmate.testing.knowledge.knowledge_checks import Uninformed, violations
+from deskmate.testing.knowledge.team_logs import TeamLogs
+from deskmate.testing.provider_faults import (
     Drop,
     DropAfter,
     ErrorEvent,
@@ -44,10 +47,7 @@ from deskmate.testing.faults import (
     first_part,
     planned,
 )
-from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
-from deskmate.testing.knowledge import Uninformed, violations
 from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script, ScriptEnded, Who
-from deskmate.testing.team_logs import TeamLogs
 
 
 class _Wire(Protocol):
@@ -64,10 +64,10 @@ class _Wire(Protocol):
 
 _Cache: TypeAlias = ExplicitCache | ImplicitCache
 
-_WIRES: Mapping[Format, _Wire] = {"anthropic": anthropic_wire, "openai": openai_wire}
+_WIRES: Mapping[Format, _Wire] = {"anthropic": anthropic_format, "openai": openai_format}
 _JSON = {"content-type": "application/json"}
 _STREAM = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
-_FORMATS: Mapping[str, Format] = {anthropic_wire.PATH: "anthropic", openai_wire.PATH: "openai"}
+_FORMATS: Mapping[str, Format] = {anthropic_format.PATH: "anthropic", openai_format.PATH: "openai"}
 
 
 class FakeProvider:

@@ -7,7 +7,7 @@ import pytest
 
 from deskmate.faces.tui.panels.answer_guard import QUIET_SECONDS
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Plan, Slow, Stall
+from deskmate.testing.provider_faults import Plan, Slow, Stall
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.tui.sessions import SIZES
 from tests.faces.tui.showing import Shown, played

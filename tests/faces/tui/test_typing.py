@@ -11,7 +11,7 @@ from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.screen_app import addressed
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Plan, Stall
+from deskmate.testing.provider_faults import Plan, Stall
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.tui.sessions import SIZES
 from tests.faces.tui.showing import SOON, Shown, played, shown

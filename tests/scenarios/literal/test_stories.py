@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from deskmate.core.team.tasks import Status
-from deskmate.testing.faults import Fault, TooLong
-from deskmate.testing.faults import Status as Refuse
-from deskmate.testing.literal import LiteralAgent
-from deskmate.testing.literal_reading import is_summary_request
+from deskmate.testing.literal.literal_agent import LiteralAgent
+from deskmate.testing.literal.literal_reading import is_summary_request
+from deskmate.testing.provider_faults import Fault, TooLong
+from deskmate.testing.provider_faults import Status as Refuse
 from deskmate.testing.scripts import Asked
 from tests.scenarios.team.stage import Played, Stage
 

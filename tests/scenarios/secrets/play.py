@@ -12,7 +12,7 @@ from anyio.from_thread import start_blocking_portal
 
 from deskmate.core.prompt.compaction import summary_request
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Fault, Status
+from deskmate.testing.provider_faults import Fault, Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces import environment
 from tests.scenarios.secrets.canaries import COMMANDS, ENVIRON, SETTINGS, SHAPED, plant

@@ -27,7 +27,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Plan
+from deskmate.testing.provider_faults import Plan
 from deskmate.testing.scripts import Asked
 from tests.scenarios.team.parts import Part, Parts, who
 

@@ -8,7 +8,7 @@ import pytest
 from deskmate.app import Changed, Happening
 from deskmate.core.log.names import LEAD
 from deskmate.core.team.tasks import Status as TaskStatus
-from deskmate.testing.faults import Fault, Status
+from deskmate.testing.provider_faults import Fault, Status
 from deskmate.testing.scripts import Asked, Say
 from tests.scenarios.team.parts import Part, complete, in_turn, mail, spawn, step, task, task_told, was_told, who
 from tests.scenarios.team.stage import Stage

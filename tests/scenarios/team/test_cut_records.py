@@ -14,7 +14,7 @@ from deskmate.core.team.tasks import Status as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.damage import lost_of
 from deskmate.runtime.supervisor import RECORDS_CHANGED
-from deskmate.testing.faults import Fault, Status
+from deskmate.testing.provider_faults import Fault, Status
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     Part,

@@ -15,7 +15,7 @@ from deskmate.app import Feed, Wanted, load, resume
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import ResultBlock, Spoke, TextBlock, Told
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.faults import Fault, Stall
+from deskmate.testing.provider_faults import Fault, Stall
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import who
 from tests.scenarios.team.stage import GOAL, SOON, Stage

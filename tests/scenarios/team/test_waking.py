@@ -11,8 +11,8 @@ from deskmate.core.team.messages import PermissionRequest, PermissionResponse, P
 from deskmate.core.team.tasks import Claimed, Released, Status
 from deskmate.runtime.streams.log_writer import Pen
 from deskmate.runtime.streams.roster import Roster
-from deskmate.testing.faults import Fault
-from deskmate.testing.faults import Status as Failing
+from deskmate.testing.provider_faults import Fault
+from deskmate.testing.provider_faults import Status as Failing
 from deskmate.testing.scripts import Asked, Say
 from tests.scenarios.team.parts import (
     WAITING,

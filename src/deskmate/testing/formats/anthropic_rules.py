@@ -7,8 +7,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deskmate.testing.anthropic_wire import is_sealed, signature
-from deskmate.testing.shapes import image, is_count, is_name, objects, repeated, tool_names, unknown_fields, word
+from deskmate.testing.formats.anthropic_format import is_sealed, signature
+from deskmate.testing.formats.format_shapes import (
+    image,
+    is_count,
+    is_name,
+    objects,
+    repeated,
+    tool_names,
+    unknown_fields,
+    word,
+)
 
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")

@@ -14,10 +14,10 @@ from deskmate.core.policy.tool_table import TOOLS, tools_of
 from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import envelopes, told_texts
 from deskmate.core.team.tasks import Board, line
-from deskmate.testing.prompt_parts import Part, PromptParts, names
-from deskmate.testing.team_facts import new_notices
-from deskmate.testing.told_phrases import created_told, here_told, statuses_told, tasks_told
-from deskmate.testing.truth import Truth, call_of
+from deskmate.testing.knowledge.prompt_parts import Part, PromptParts, names
+from deskmate.testing.knowledge.team_facts import new_notices
+from deskmate.testing.knowledge.told_phrases import created_told, here_told, statuses_told, tasks_told
+from deskmate.testing.knowledge.truth import Truth, call_of
 
 # Tools whose names are no common words.
 _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")

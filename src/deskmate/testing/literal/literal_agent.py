@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.testing.literal_reading import GAVE_OUT, Page, Printed, Stuck, is_summary_request
-from deskmate.testing.literal_requests import Deed, Request, Write, deeds_in, request_in
+from deskmate.testing.literal.literal_reading import GAVE_OUT, Page, Printed, Stuck, is_summary_request
+from deskmate.testing.literal.literal_requests import Deed, Request, Write, deeds_in, request_in
 from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["LiteralAgent", "Stuck"]

@@ -7,7 +7,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deskmate.testing.shapes import image, is_count, is_name, objects, repeated, tool_names, unknown_fields, word
+from deskmate.testing.formats.format_shapes import (
+    image,
+    is_count,
+    is_name,
+    objects,
+    repeated,
+    tool_names,
+    unknown_fields,
+    word,
+)
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MAX_ID = 40

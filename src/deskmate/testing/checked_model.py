@@ -9,8 +9,8 @@ from typing import Any
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.models import scripted
-from deskmate.testing.knowledge import FOUND, Uninformed, violations
-from deskmate.testing.truth import truth_of
+from deskmate.testing.knowledge.knowledge_checks import FOUND, Uninformed, violations
+from deskmate.testing.knowledge.truth import truth_of
 
 
 class ScriptedModel(scripted.ScriptedModel):

@@ -17,11 +17,11 @@ from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import Roster, is_planning
 from deskmate.core.team.tasks import in_progress_of
-from deskmate.testing.prompt_parts import PromptParts, names, plain
-from deskmate.testing.team_facts import members_untold, statuses_that_were_false, summaries_that_were_false
-from deskmate.testing.told_facts import advice_that_fails, claims_that_are_false, told_twice
-from deskmate.testing.told_phrases import ATTENDED, MODES, mode_told
-from deskmate.testing.truth import Truth
+from deskmate.testing.knowledge.prompt_parts import PromptParts, names, plain
+from deskmate.testing.knowledge.team_facts import members_untold, statuses_that_were_false, summaries_that_were_false
+from deskmate.testing.knowledge.told_facts import advice_that_fails, claims_that_are_false, told_twice
+from deskmate.testing.knowledge.told_phrases import ATTENDED, MODES, mode_told
+from deskmate.testing.knowledge.truth import Truth
 
 Check = Callable[[PromptParts, Truth], Iterator[str]]
 

@@ -30,7 +30,7 @@ from deskmate.core.team.tasks import Board
 from deskmate.errors import DeskmateError
 from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.line_format import Items, Position, walk
-from deskmate.testing.truth import History, Numbered, Truth, letters_in, planners, written_to
+from deskmate.testing.knowledge.truth import History, Numbered, Truth, letters_in, planners, written_to
 
 # A path in a system prompt; the workspace is one.
 _PATH = re.compile(r"(?<!\S)(/\S*[^\s.,;:])")

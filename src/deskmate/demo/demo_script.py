@@ -7,7 +7,7 @@ the calls do, when mail is heard, who takes which task, what the tests say.
 from collections.abc import Mapping
 
 from deskmate.demo.application import State, text_of
-from deskmate.demo.parts import REQUEST, Line, Part, Use
+from deskmate.demo.demo_parts import REQUEST, Line, Part, Use
 from deskmate.models.scripted import Speak
 
 TEAM = "graphql"

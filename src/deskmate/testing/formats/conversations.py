@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deskmate.testing import anthropic_rules, openai_rules
+from deskmate.testing.formats import anthropic_rules, openai_rules
 from deskmate.testing.scripts import Format
 
 _encode = json.JSONEncoder(ensure_ascii=False).encode

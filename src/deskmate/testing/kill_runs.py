@@ -1,7 +1,7 @@
 """Processes killed at random while they send, hear and claim, and the count of what was lost.
 
-    python -m deskmate.testing.kills mail --messages 20000 --kills 1000
-    python -m deskmate.testing.kills claims --tasks 1000 --kills 200
+    python -m deskmate.testing.kill_runs mail --messages 20000 --kills 1000
+    python -m deskmate.testing.kill_runs claims --tasks 1000 --kills 200
 
 Every process is a fork that plays one member by the product's own code until it has done its share; SIGKILL ends it at
 any instant and it is started again. What happened is then read from the files by code that shares nothing with the
@@ -38,7 +38,7 @@ from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.testing.history import Recorder, check_claims, check_mail, load, sends
+from deskmate.testing.run_history import Recorder, check_claims, check_mail, load, sends
 
 TEAM = "storm"
 Job = Callable[[], None]
@@ -283,7 +283,7 @@ def _job(play: Callable[..., Any], folder: Path, *args: Any) -> Job:
 
 def main() -> None:
     """Run one storm and print its toll as a line of JSON; exit 1 unless it is clean."""
-    parser = argparse.ArgumentParser(prog="python -m deskmate.testing.kills", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m deskmate.testing.kill_runs", description=__doc__.splitlines()[0])
     parser.add_argument("storm", choices=["mail", "claims"])
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--tasks", type=int, default=1_000)

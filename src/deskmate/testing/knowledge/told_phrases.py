@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Set
 
 from deskmate.core.team.members import Member
 from deskmate.core.team.tasks import one_line
-from deskmate.testing.prompt_parts import PromptParts, own_words
+from deskmate.testing.knowledge.prompt_parts import PromptParts, own_words
 
 _STATUS = re.compile(r"(?:: | is | )(working|idle|waiting|parked|left)\b(?! the team)")
 _CAME_OR_WENT = re.compile(r"(?:- )?([\w-]+)(?: \(.*\))? (joined|left) the team\.?")

@@ -11,9 +11,9 @@ from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.members import Member, Roster
-from deskmate.testing.prompt_parts import PromptParts, Section, names, plain
-from deskmate.testing.told_phrases import leaves_out_news, left_out, statuses_told
-from deskmate.testing.truth import Truth
+from deskmate.testing.knowledge.prompt_parts import PromptParts, Section, names, plain
+from deskmate.testing.knowledge.told_phrases import leaves_out_news, left_out, statuses_told
+from deskmate.testing.knowledge.truth import Truth
 
 # So much of a role must be there.
 _BEGINNING = 100
