@@ -1,32 +1,20 @@
-"""The app: everything put together. Faces above say what is wanted; all else is below.
+"""Everything put together. Faces call this; all else is below.
 
-running      a team founded or gone on with, and its lead let play
-session      a team and the person at its desk, for every face that has one
-playing      one teammate in a process of its own
-rehearsing   the demo: a team that plays a script
-teams        the team a lead founds, opened, closed and found again
-looking      who is on a team, its board, what it came to
-listening    a member's mail and transcript
-post         the mail of a team as it flows
-acting       the user's hand: sending, stopping, the board, losses accepted
-open_questions  what waits for the user in a team, answered from any shell
-answers      what the user replies, and says to all
-cleanup      teams removed for good, and which may be
-checking     whether machine, settings and workspace are fit for a team
-losses       what of a team cannot be read, and whom that stops
-reading      the streams of a team as they stand, damaged or not
-cuts         what shows that a file of records ends too early
-furnishing   the model, tools, workspace and brief an agent is given
-confining    the sandbox that commands get, and when a run refuses to begin without one
-discretion   the secrets that this process knows, and who may read its memory
-trusting     what the user approved of each workspace, and what counts by it
-definitions  notes, settings and skills of a workspace, found and read
-reservations names of teams that were taken and not used
-signing      by what a team is known to be the user's own
-places       which folder, which team
+runner            start or resume a team and run its lead
+session           a team and the person who talks to it
+build             the model, tools, workspace and prompt of each agent
+teams             the team a lead creates: opened, closed, found again
+teammate_process  one teammate in its own process
+demo_team         the demo: a team that plays a script
+user_actions      what the user does to a team from any shell: mail, tasks, stop, accepted losses
+user_answers      the user's answers to questions, and messages to all
+question_answers  open questions answered from any shell
+mail_feed         the mail of a running team as it flows
+cleanup           removing teams
+reservations      team folders that nothing was said in, removed
 
-Nothing here decides what an agent does. Each name below is imported when it is first asked for: who only looks at a
-board does not wait for models and tools.
+Each name below is imported when it is first used, so that a command that only shows a board does not wait for
+models and tools.
 """
 
 from importlib import import_module

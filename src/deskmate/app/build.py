@@ -1,4 +1,4 @@
-"""Furnishing: the model, the tools, the workspace and the brief that each agent is given."""
+"""The model, tools, workspace and prompt of each agent."""
 
 import os
 import platform

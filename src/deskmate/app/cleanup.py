@@ -1,4 +1,4 @@
-"""Cleanup: teams that the user removes for good, and those that may go because nothing came of them or they are old.
+"""Removing teams.
 
 Only teams that this user began here are removed, and only while nobody plays them. Faces above show what would go and
 ask; `stores.removal` below deletes the folders.

@@ -1,4 +1,4 @@
-"""Rehearsing: a team that plays the demo's script, in a folder of its own, with everything real but the models' words.
+"""The demo: a team that plays a script.
 
 `session` plays the lead and shows the team as for any user. What no other has is here: the application in a new git
 repository, the script in place of a model, and a user who answers questions where nobody else does.

@@ -1,4 +1,4 @@
-"""The post: mail as it flows between the desks of a team that is played here. `session` above shows it."""
+"""The mail of a running team as it flows."""
 
 from collections import deque
 

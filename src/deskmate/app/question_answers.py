@@ -1,4 +1,4 @@
-"""What waits for the user's word in a team, seen and answered from any shell, played or not.
+"""Open questions answered from any shell.
 
 `acting` beside opens the team; `runtime.questions` below tells what is open.
 """

@@ -1,4 +1,4 @@
-"""Reservations: a team whose name a screen took and in which nothing was said.
+"""Team folders that nothing was said in, removed.
 
 The process that took the name gives it up when it ends. If it was killed before, the next start does so here.
 """

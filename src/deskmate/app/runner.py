@@ -1,4 +1,4 @@
-"""Running: a team of one founded or gone on with, its seat held, its lead let play to the end of its turn.
+"""Start or resume a team and run its lead.
 
 `teams` below opens what the lead founds from there.
 """

@@ -1,4 +1,4 @@
-"""A session: a team played here with a person who watches, speaks to anybody on it and answers its questions.
+"""A team and the person who talks to it.
 
 Faces above show it and hand over what is typed; nothing of it is theirs. `running` opens the team and plays the lead.
 """

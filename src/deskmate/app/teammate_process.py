@@ -1,4 +1,4 @@
-"""Playing: one teammate in a process of its own, which another one started; and how that one starts it.
+"""One teammate in its own process.
 
 `launchers.process` starts and ends it, with `deskmate play`; the teammate is furnished as in the lead's process.
 """

@@ -1,4 +1,4 @@
-"""Teams: a lead's home and the one team it may found from there, opened, closed and found again after a crash.
+"""The team a lead creates: opened, closed, found again.
 
 Which of them is worked in stands on disk alone: the team that is not archived and whose roster begins with the name of
 the home. So whatever is killed where, who comes next finds one of two states, or finishes what was begun.

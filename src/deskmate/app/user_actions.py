@@ -1,4 +1,4 @@
-"""Acting: the user's hand on a team from any shell, played or not: mail, tasks, requests to stop, losses accepted.
+"""What the user does to a team from any shell: mail, tasks, stop, accepted losses.
 
 Each is an append like any other, under the same rules. Faces above say what is wanted; the live objects of `runtime`
 below do it.

@@ -1,4 +1,4 @@
-"""Answers: what the user replies to a question, and says to all, from a session or from any shell.
+"""The user's answers to questions, and messages to all.
 
 `session` and `acting` send what is made here.
 """

@@ -1,7 +1,11 @@
-"""Settings: what the user configured, in a file of their own, the environment and flags; later ones win.
+"""Settings: from the user's file, the environment and flags. Later ones win.
 
-Nothing else reads the environment or a settings file, and nothing here reads the workspace: a repository must not
-decide where keys go. What a trusted one says is `narrowing`'s. `app` and, through it, the faces stand above.
+settings          what can be set, field by field
+load_settings     reads the settings and says what is wrong with them
+project_settings  what a trusted project may narrow
+model_choice      which model is used
+
+Nothing else reads a settings file, and nothing here reads the workspace: a repository must not decide where keys go.
 """
 
 from deskmate.config.load_settings import load

@@ -1,4 +1,4 @@
-"""Loading: settings read from the user's file, the environment and flags, and what is wrong with them said."""
+"""Reads the settings and says what is wrong with them."""
 
 import difflib
 import os

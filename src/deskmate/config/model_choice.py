@@ -1,4 +1,4 @@
-"""Choosing: which model is asked, by what is wanted, set, or has a key."""
+"""Which model is used."""
 
 from deskmate.config.settings import DEFAULT_MODELS, Settings, full_name
 from deskmate.errors import BadSettings

@@ -1,4 +1,4 @@
-"""Narrowing: what a project may say in its own settings, once it is trusted: less than the user, never more.
+"""What a trusted project may narrow.
 
 `tables` below has what the user may set. The bytes come from `app`, which read them and knows that they are trusted.
 """

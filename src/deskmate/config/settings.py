@@ -1,4 +1,4 @@
-"""Tables: what can be set, field by field, checked as it is read.
+"""What can be set, field by field.
 
 `loading` reads them, `choosing` picks a model by them; `core.policy` names modes and rules below, `core.spending` caps.
 """

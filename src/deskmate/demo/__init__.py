@@ -1,9 +1,7 @@
-"""The demo: a rehearsed team moves a small application from REST to GraphQL. Only what models say is rehearsed.
+"""The demo: a rehearsed team moves a small application from REST to GraphQL. Only the models' words are rehearsed.
 
-script    who says what when: START READING HERE
-parts     how a part is played, as a function of the conversation
-pacing    words at the speed at which people read
-library/  the application: as it is (`rest`), half-way (`both`), as it will be (`graphql`); each file ends with .txt
-
-`app.rehearsing` above gives the team a folder, tools and a user.
+demo_script  who says what when; start reading here
+demo_parts   what a member says next, from its conversation
+paced_model  words at reading speed
+application  the files of the application in `library/`
 """

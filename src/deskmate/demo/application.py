@@ -1,4 +1,4 @@
-"""The application of the demo: its files, as text. `library/` beside this file holds them, each ending with .txt."""
+"""The files of the application in `library/`."""
 
 from collections.abc import Iterator, Mapping
 from importlib.resources import files

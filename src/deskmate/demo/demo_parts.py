@@ -1,4 +1,4 @@
-"""Parts: what a member of a rehearsed team says next, as a function of all it was told and said.
+"""What a member says next, from its conversation.
 
 Nothing is counted or kept: a part reads its conversation. `script` above writes the lines.
 """

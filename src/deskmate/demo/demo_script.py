@@ -1,4 +1,4 @@
-"""The script: who says what when. Read it from the top; it is played as it stands.
+"""Who says what when; start reading here.
 
 A line is said once, with its calls, as soon as all of `after` was told to who says it. Everything else is real: what
 the calls do, when mail is heard, who takes which task, what the tests say.

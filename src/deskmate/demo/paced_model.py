@@ -1,4 +1,4 @@
-"""Pacing: a model whose words come at the speed at which people read."""
+"""Words at reading speed."""
 
 import re
 from collections.abc import AsyncGenerator

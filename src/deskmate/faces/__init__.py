@@ -1,6 +1,6 @@
-"""Faces: where people meet a team. Each stands on `deskmate.app` and its own toolkit.
+"""Faces: where people meet a team.
 
-cli    the command line; its texts, tables and listings serve all faces
-talk   what is typed in a conversation, for every face that has one
-tui    the terminal UI: a team on one screen
+common  what all faces share: text for terminals, tables, chat commands, signals
+cli     the command line and the plain chat
+tui     the terminal UI
 """

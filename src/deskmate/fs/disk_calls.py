@@ -1,4 +1,4 @@
-"""The few system calls that write, in one object, so that a test can stand between the store and the disk.
+"""The few system calls that write, in one object that tests replace.
 
 `stream_file`, `folders`, `projections` and `archive` above call nothing else to change a file.
 """

@@ -1,4 +1,4 @@
-"""A private folder: opened by descriptor, step by step, no symlink followed, with one lock for all its streams.
+"""Folders opened by descriptor, their lock, no symlink followed.
 
 `stream_file`, `seats` and `projections` work in one; `jsonl` opens them.
 """

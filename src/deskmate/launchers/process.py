@@ -1,4 +1,4 @@
-"""A process of its own for each member: started, listened to, and ended with all that it runs.
+"""One process for each member, on this machine.
 
 `runtime.supervisor` above starts again what failed here; `app` says what the process is told and who hears its lines.
 The process itself is `deskmate play`. It ends at once when its stdin does, so that no killed lead leaves one behind.

@@ -1,4 +1,4 @@
-"""Chosen: the model that is set, which the user may exchange for another while it is in use.
+"""The current model, which the user may change while it is in use.
 
 `app` above gives it to every agent that has no model of its own.
 """

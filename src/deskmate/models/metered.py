@@ -1,4 +1,4 @@
-"""Metered: a model whose replies say what they cost, told to whoever keeps the accounts before anyone sees them.
+"""Reports what each reply costs.
 
 `app` above wraps it around `retrying`; a model stands below.
 """

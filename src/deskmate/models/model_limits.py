@@ -1,4 +1,4 @@
-"""Limits: how much each family of models takes and gives, in one small table.
+"""Context window and output size by model family.
 
 `app` above asks here unless the user's settings say otherwise; nothing is asked of a provider.
 """

@@ -1,4 +1,4 @@
-"""Prices: what the tokens of one step cost, from the table that comes with `genai-prices`.
+"""US dollars by model.
 
 `metered` above asks for each reply. Nothing is fetched: the table is as old as the installed package.
 """

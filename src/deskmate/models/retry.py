@@ -1,4 +1,4 @@
-"""Retrying: a model that is asked again when trouble passes, and another one that is asked when it does not.
+"""Asks again after a passing error, and another model if it does not pass.
 
 `app` above wraps it around an adapter; whoever reads the stream sees each new try as a `RetryDelta`.
 """

@@ -1,4 +1,4 @@
-"""ScriptedModel: a model that says what it was told to say, for tests and for the demo.
+"""Says what a script tells it, for tests and the demo.
 
 Public, exported from `deskmate.testing`. It behaves as a real one does: words come in pieces, others get their turn
 in between, and it may be closed at any time.

@@ -1,4 +1,4 @@
-"""Slotted: a model that is asked only while a slot is held, so that not too many are asked at once.
+"""Asks only while a call slot is held.
 
 `app` above wraps it around `retrying`, which must not take the time in line for the silence of a provider. So a call
 keeps its slot through its pauses: a provider that is overloaded gets no more calls meanwhile.

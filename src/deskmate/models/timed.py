@@ -1,4 +1,4 @@
-"""Timed: a model that is not asked again after the time of the run is up.
+"""Asks no more once the time of the run is up.
 
 `app` above wraps it around `retrying`, whose pauses may be longer than the run.
 """

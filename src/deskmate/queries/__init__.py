@@ -1,1 +1,9 @@
-"""queries."""
+"""What any face may ask about a team on disk. Nothing here writes or holds a lock.
+
+stream_reader  the streams of a team, damaged or not
+team_view      who is on a team, its board, its cost
+member_view    a member's mail and transcript
+damage         what of a team cannot be read, and what that stops
+truncation     signs that a file of records once was longer
+health         whether machine, settings and workspace are ready for a team
+"""

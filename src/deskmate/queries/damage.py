@@ -1,4 +1,4 @@
-"""Losses: what of a team's records cannot be read and whether that stops its work; who sits where, besides.
+"""What of a team cannot be read, and what that stops.
 
 Faces above print it, `acting` beside accepts a loss, `checking` has machine and workspace; `reading` below reads.
 """

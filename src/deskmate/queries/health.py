@@ -1,4 +1,4 @@
-"""Checking: whether this machine, the user's settings and the workspace are fit for a team, and what to do where not.
+"""Whether machine, settings and workspace are ready for a team.
 
 Nothing is asked over a network, and no key is told. Faces above print it, `losses` beside looks at the teams.
 """

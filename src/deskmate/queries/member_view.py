@@ -1,4 +1,4 @@
-"""Listening in: a member's mail and its transcript, as plain values. Looking never consumes.
+"""A member's mail and transcript.
 
 Faces above print it, `looking` beside has team, board and costs, `reading` below reads the files.
 """

@@ -1,4 +1,4 @@
-"""Reading: the streams of one team as they stand, without a seat, a lock kept or a byte written.
+"""The streams of a team, damaged or not.
 
 Live or dead, whole or damaged: what can be read is, and what cannot is put into words. `looking` and `listening` above
 make views of it; `cuts` beside finds files that end too early, below are those of `stores`.

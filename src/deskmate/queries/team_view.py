@@ -1,4 +1,4 @@
-"""Looking: what people ask of a team, as plain values: who is on it, its board, what it came to.
+"""Who is on a team, its board, its cost.
 
 Nobody's process is needed and nothing is consumed. Faces above print it, `listening` beside has mail and transcripts,
 `reading` below reads the files.

@@ -1,4 +1,4 @@
-"""Cuts: what shows that a file of records once went on further than it does now.
+"""Signs that a file of records once was longer.
 
 Writers leave marks in the lock file, and the readable copies of roster and board show records. `reading` above looks
 here first and at the file then: each was written after the records that it shows, so a team at work is never wronged.

@@ -1,4 +1,4 @@
-"""The agent: listen, decide, do one thing, record it. START READING HERE.
+"""The loop: listen, decide, do one thing, record it.
 
 What to do is decided in `core.decide`, a pure function of what stands in the streams; this file only carries it out.
 Lead, teammates and subagents are all this agent; they differ in their member, their tools and their transcript.

@@ -1,4 +1,4 @@
-"""Kits: what one agent works with. `app` furnishes them; the agent and its calls use them."""
+"""What one agent works with: its model, tools, workspace and prompt."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Leaving for good: the tasks, then the record, then the mail. By the member, or in its name once its seat is free.
+"""A member leaves: its tasks, its record, its mail.
 
 Each part may be done again, so a crash half-way is mended by leaving again.
 """

@@ -1,4 +1,4 @@
-"""Dismissing: a whole team asked to stop in its lead's name. A run that ends does so, and a lead that closes a team."""
+"""Asking a whole team to stop."""
 
 from deskmate.core.log.names import ROSTER
 from deskmate.core.team.messages import ShutdownRequest

@@ -1,4 +1,4 @@
-"""Lines: happenings as text, one JSON object each, for whoever watches from outside of this process.
+"""Events as JSON lines, for other processes.
 
 `feed` has them as objects. Programs read them on a run's stdout, and a run reads those of the processes that play its
 teammates.

@@ -1,4 +1,4 @@
-"""The feed: what happens, as it happens, for whoever watches in this process.
+"""What happens, as it happens, for faces.
 
 It holds no truth: a face that missed something reads the streams. Agents tell it; faces listen.
 """

@@ -1,4 +1,4 @@
-"""Headless: how a run without a person comes to its end.
+"""How a run without a person ends.
 
 A lead that rests while its own commands run in the background is reminded of them once; then they are stopped. A lead
 that rests on a quiet team is reminded each time the team comes to rest; then all are asked to stop in its name, and it

@@ -1,4 +1,4 @@
-"""The supervisor: one teammate is kept at its desk until it has left, whatever becomes of who plays it.
+"""Keeps one teammate running until it has left.
 
 One that fails is started again, a few times in a minute, and then parked where everybody sees it, until user or lead
 writes to it. One whose records were cut or changed is parked at once, and only the user lets it go on. One that was

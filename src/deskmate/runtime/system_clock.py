@@ -1,4 +1,4 @@
-"""The machine's own clock, behind `ports.Clock`."""
+"""The clock of the machine."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Task groups whose error is the error itself, not a group of one: faces and callers catch it by its class."""
+"""Task groups that raise the error itself, not a group of one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""The team: the agents that run are kept equal to the members that have not left.
+"""Keeps one running agent for every member who has not left.
 
 Spawning is a record on the roster; here it becomes somebody who plays. The lead is played by who opened the team.
 """

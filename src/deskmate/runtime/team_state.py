@@ -1,4 +1,4 @@
-"""The office: what all agents of one process share. `agent` works in it; `app` furnishes it."""
+"""What all agents of one process share."""
 
 from dataclasses import dataclass, field
 

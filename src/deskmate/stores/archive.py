@@ -1,4 +1,4 @@
-"""Teams as folders: whose home one names, and how one is put away for good with nothing of it lost.
+"""Archiving a team, and which team it belongs to.
 
 An archived team is `.teams/.archive/<team>-<time>/`, with what stood in `.teams/<team>` as `team` and what stood in
 `.tasks/<team>` as `tasks`. Anybody can commit such folders, so one counts only with a mark, `closing` in the team's own

@@ -1,4 +1,4 @@
-"""What the operating system tells about changed files: inotify on Linux, `watchfiles` elsewhere.
+"""Changed files as the operating system reports them.
 
 `bell` above asks one of them; both may say too much, and what they miss its scan finds.
 """

@@ -1,4 +1,4 @@
-"""Two teams as one store: a lead's home, and the named team that is worked in meanwhile.
+"""A lead's first team and the team it works in, as one store.
 
 What is a lead's own stays at home for life, and so does the user's mailbox; all else is the named team's, while one is
 entered. `app` opens both; the runtime above sees one `ports.Store` and never which team a stream lies in.

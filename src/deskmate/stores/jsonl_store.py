@@ -1,4 +1,4 @@
-"""The default store: one JSON line per record, in files people can read, for any number of processes on one machine.
+"""The default: JSON lines in readable files, for any number of processes on one machine.
 
     <workspace>/.teams/<team>/roster.jsonl  spend.jsonl  <name>_inbox.jsonl  <name>_transcript.jsonl  <name>.seat
     <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl

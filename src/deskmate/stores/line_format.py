@@ -1,4 +1,4 @@
-"""One line of a stream file: the record itself, its number `n`, and a checksum over all before it.
+"""One line: record, number, checksum, damage.
 
 The rule of numbers: every line takes one. A line that is no record, or repeats a number, takes the next, so that damage
 shifts nothing behind it. Readers and writers both walk by this rule, so they never disagree on the end. A new line is

@@ -1,4 +1,4 @@
-"""Streams in this process: for tests and teams that need not last. The same promises, but for power loss."""
+"""Streams in this process, for tests."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

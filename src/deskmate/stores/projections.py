@@ -1,4 +1,4 @@
-"""Readable copies of roster and board: `config.json` and one `<id>.json` per task.
+"""Readable copies: `config.json` and one file per task.
 
 For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; `config.json` bears the
 number of the roster record it shows. They can be deleted at any time, and nothing is taken from

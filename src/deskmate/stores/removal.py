@@ -1,4 +1,4 @@
-"""Removal: how the folders of a team are deleted for good. `app` above decides which may be.
+"""Deleting the folders of a team.
 
 Nothing is followed out of the workspace: folders are opened by descriptor, and a link is moved and unlinked as itself.
 Every function blocks.

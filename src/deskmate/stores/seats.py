@@ -1,4 +1,4 @@
-"""Seats: a kernel lock on a file of its own, held while its holder lives. No heartbeat, no clock.
+"""The exclusive right to run a member.
 
 `jsonl` above names the folder; the file is never deleted, so that a lock on it always means the same thing.
 """

@@ -1,4 +1,4 @@
-"""Waking whoever waits for a stream, whether this process wrote or another.
+"""Waking whoever waits for a stream.
 
 One watch serves every waiter: the first of them listens to it for all and hands over when it leaves, so
 there is no thread and no background task. The net below is a scan every two seconds, by that one for all too: a

@@ -1,4 +1,4 @@
-"""Threads for blocking work, so that no lock and no disk ever holds up the event loop.
+"""Threads for blocking work.
 
 The general way (`anyio.to_thread`) costs 54 µs a call here, these 27 µs, and an append itself 30 µs; so a store has
 its own few. `jsonl` and `seats` hand them everything that may wait.

@@ -1,34 +1,20 @@
-"""For your tests and ours: fakes that stand at the seams, suites that state what a seam promises, and checkers.
+"""For your tests and ours: fakes, contract suites and checkers.
 
-clocks           FakeClock: time as a test input
+fake_clock       FakeClock: time as a test input
+checked_model    ScriptedModel: says what a script tells it, and checks what it was told
 fake_provider    FakeProvider: a provider on this machine, in both wire formats
-scripts          what it says: Say, Use, and what it was Asked
-faults           what goes wrong on its wire
+scripts          what it says: Say, Use; and what it was Asked
+provider_faults  what goes wrong on its wire
 http_server      the server under it
-anthropic_wire   Anthropic's format: requests read, answers written
-anthropic_rules  what that format asks of a conversation
-openai_wire      the format of chat completions
-openai_rules     what that one asks
-shapes           what both ask
-conversations    what is wrong with a conversation that a provider is sent
+formats          both wire formats, read and checked strictly
 literal          LiteralAgent: a model that knows nothing but its prompt
-literal_reading  what it reads in a prompt
-literal_requests what it understands of requests and tasks
-knowledge        what a model must be told, checked at each call
-truth            what the logs say then
-team_logs        the same, from files
-prompt_parts     which words of a prompt are ours
-team_facts       what is told of the team
-told_facts       whether what is told is so
-told_phrases     the phrases by which it is told
-scripted         ScriptedModel: says what it is told to, and checks what it was told
-caches           what a provider's cache would have read
-disks            files that forget at a power loss whatever was not synced
-history          what concurrent processes did, and whether any order explains it
-kills            processes killed at random while they send, hear and claim, and the count of what was lost
-store_contract   what every store promises, sentence by sentence
+knowledge        what a model must be told, checked at every call
+store_contract   what every store promises
+run_history      what concurrent processes did, and whether any order explains it
+kill_runs        processes killed at random, and the count of what was lost
+fake_disk        files that lose what was not synced at a power loss
 
-Each name below is imported when it is first asked for.
+Each name below is imported when it is first used.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""ScriptedModel as tests use it: it plays its script, and first looks whether it was told what a model needs.
+"""ScriptedModel: says what a script tells it, and checks what it was told.
 
 `models.scripted` plays; `knowledge` checks. Without a runtime around it (`Prompt.origin` is empty) nothing is checked.
 """

@@ -1,4 +1,4 @@
-"""Time as a test input."""
+"""FakeClock: time as a test input."""
 
 import heapq
 import itertools

@@ -1,4 +1,4 @@
-"""A disk that can lose power: real files, of which only what was synced is sure to survive.
+"""Files that lose what was not synced at a power loss.
 
 Hand a `LosingFiles` to every store that should share the machine; `lose` then cuts the power under all of them.
 """

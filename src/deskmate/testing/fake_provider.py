@@ -1,4 +1,4 @@
-"""A provider on this machine: it speaks both wire formats, says what a script tells it to, and takes no nonsense.
+"""FakeProvider: a provider on this machine, in both wire formats.
 
     async with FakeProvider([Say("hello")]) as provider:
         ...                                     # a client of provider.url

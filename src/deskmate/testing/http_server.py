@@ -1,4 +1,4 @@
-"""A tiny HTTP/1.1 server on 127.0.0.1 that can also misbehave: what a fake provider stands on.
+"""The server under it.
 
 A handler above it turns a request into a response, without waiting; this file moves the bytes. Connections are kept
 alive; streamed bodies go out chunked.

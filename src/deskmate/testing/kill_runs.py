@@ -1,4 +1,4 @@
-"""Processes killed at random while they send, hear and claim, and the count of what was lost.
+"""Processes killed at random, and the count of what was lost.
 
     python -m deskmate.testing.kill_runs mail --messages 20000 --kills 1000
     python -m deskmate.testing.kill_runs claims --tasks 1000 --kills 200

@@ -1,4 +1,4 @@
-"""Faults: how an answer goes wrong on its way.
+"""What goes wrong on its wire.
 
 `fake_provider` above asks a plan for the fault of each request; some change the bytes that `http_server` below sends.
 """

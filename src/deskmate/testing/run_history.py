@@ -1,4 +1,4 @@
-"""Record what concurrent processes did to a team, and check afterwards that nothing impossible happened.
+"""What concurrent processes did, and whether any order explains it.
 
 Above: tests that start, pause and kill real processes. Below: the standard library alone, because a checker
 that shares code with the product shares its mistakes.

@@ -1,4 +1,4 @@
-"""Scripts: what a fake provider is asked, and what it says to that.
+"""What it says: Say, Use; and what it was Asked.
 
 `fake_provider` plays them; `anthropic_wire` and `openai_wire` below put what is said into the words of a provider.
 """

@@ -1,4 +1,4 @@
-"""What every store promises, sentence by sentence, as a suite to inherit.
+"""What every store promises.
 
 A test class of yours inherits `StoreContract` and has a fixture `store`; with a fixture `again`, a function that
 returns another handle on the same streams, as another process would have it. Needs pytest with anyio's plugin.

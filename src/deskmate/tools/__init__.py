@@ -1,30 +1,15 @@
-"""Tools: what a model can use, each a small object. What a model reads about it is in `texts/tools/NAME.md`.
+"""Tools: what a model can use, each a small object. What a model reads about a tool is in `texts/tools/NAME.md`.
 
-shell        bash
-  shell_commands  every command that a text would run, or that it cannot be told
-  shell_programs  the programs among them that run others
-  shell_words     what each word of a command certainly is
-  shell_heredocs  here-documents
-  shell_hints     commands that are plain to see where not all can be told
-files        read_file, write_file, edit_file
-  kinds        what a file is, by its bytes
-  edits        the one place a text is replaced in
-  diffs        what changed, for a screen
-search       glob, grep
-tasks        TaskCreate, TaskGet, TaskUpdate,
-               TaskList
-  updates      what a TaskUpdate does, step by step
-mail         SendMessage
-plan         ExitPlanMode
-errands      Task
-teams        TeamCreate, TeamDelete
-background   TaskOutput, TaskStop
-skill        Skill
-described    what all tools share: name, text, arguments; and how a model is shown them
-clips        bounds for all that a model reads
-seconds      times, also where a model counts in milliseconds
+files             read_file, write_file, edit_file, glob, grep
+shell             bash, and the parser that tells what a command runs
+team              Task, SendMessage, ExitPlanMode, the board and team tools
+background_tools  TaskOutput, TaskStop
+skill_tool        Skill
+tool_base         what all tools share: name, description, arguments
+clip              limits for everything a model reads
+durations         time limits, in seconds or in the milliseconds that models send
 
-Their traits and who has them stand in `core.roles`. A tool touches nothing but the `Desk` it is handed.
+Which agent has which tool is in `core.policy.tool_table`. A tool touches nothing but the `Desk` it is given.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""TaskOutput, TaskStop: look at and end what runs in the background. The runtime below keeps it."""
+"""TaskOutput, TaskStop."""
 
 from collections.abc import Iterable
 from typing import Annotated

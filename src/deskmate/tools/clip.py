@@ -1,4 +1,4 @@
-"""Bounds for all that a model reads: how much of it is shown, and the word on what was left out.
+"""Limits for everything a model reads.
 
 Every family of tools uses them; nothing stands below.
 """

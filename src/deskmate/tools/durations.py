@@ -1,4 +1,4 @@
-"""Seconds: a time that a call may take, also where a model counts in milliseconds."""
+"""Time limits, in seconds or in the milliseconds that models send."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Skill: read how something is done, when it is wanted. The runtime below found the skills there are."""
+"""Skill."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""What all tools share: a name, the text a model reads, the class of their arguments; and how a model is shown them.
+"""What all tools share: name, description, arguments.
 
 The families above derive theirs from `Described`. The texts are files in `deskmate.texts`.
 """

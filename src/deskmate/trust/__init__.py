@@ -1,1 +1,9 @@
-"""trust."""
+"""What the user trusts: project files, teams, folders; and which secrets this process knows.
+
+approvals       what the user has approved of each workspace
+project_files   notes, settings and skills of a workspace
+team_signature  how a team is known to be the user's own
+known_secrets   the secrets this process knows, and that no other process reads them from its memory
+sandbox_choice  the sandbox that commands get, by settings and machine
+folders         which folder is worked in and which team is meant
+"""

@@ -1,4 +1,4 @@
-"""Trusting: what the user has approved of each workspace, kept in a file of the user's own; and what counts by it.
+"""What the user has approved of each workspace.
 
 Faces above show what is new and ask; `definitions` below reads. The rule is in `core.trust`: only the very bytes that
 were approved count, and those that were compared are those that are used.

@@ -1,4 +1,4 @@
-"""Places: which folder is worked in and which team is meant. Nothing here opens a file of the workspace's own."""
+"""Which folder is worked in and which team is meant."""
 
 import difflib
 import os

@@ -1,4 +1,4 @@
-"""Discretion: the secrets that this process knows, and that no other process of the user reads them in its memory.
+"""The secrets this process knows, and that no other process reads them from its memory.
 
 What is known goes into the pen, the workspace and the logs; `core.redaction` below says how it is found in a text.
 """

@@ -1,4 +1,4 @@
-"""Definitions: the notes, settings and skills of a workspace, found and read; and what agents are given of them.
+"""Notes, settings and skills of a workspace.
 
 A file is followed and opened as file tools do, by descriptor and never out of the workspace, and read once. `trusting`
 above says which of them count; the skills of the user's own folder are read here as well.

@@ -1,4 +1,4 @@
-"""Confining: the sandbox that commands of a run get, by what the user set and what the machine can do.
+"""The sandbox that commands get, by settings and machine.
 
 `furnishing` gives it to every workspace, the roster records its level; `workspaces.levels` below finds out.
 """

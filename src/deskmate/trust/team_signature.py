@@ -1,4 +1,4 @@
-"""Signing: how a team is known to be one that this user began in this very folder.
+"""How a team is known to be the user's own.
 
 Records tell who may do what, and anybody can commit records. So a team is worked in only where its folder holds a
 signature, made with a key that never leaves the folder Deskmate keeps for itself. Looking at one needs none. Nor is one

@@ -1,4 +1,4 @@
-"""Our own folders below `.teams`, where a workspace keeps blobs and its list of process groups.
+"""Our own folders below `.teams`: blobs and the list of process groups.
 
 Private: nobody but this user reads them, and no link is followed on the way. `local` and `sweep` stand above.
 """

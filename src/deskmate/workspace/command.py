@@ -1,4 +1,4 @@
-"""A command: from its start until nothing of it is left, whatever it does.
+"""One command, from its start until nothing of it is left.
 
 A thread of its own serves it, so that nothing blocks the event loop; the caller's cancellation rings a bell there.
 `local` above starts them; below, `confined` starts those in a sandbox, `processes` knows what belongs to them.

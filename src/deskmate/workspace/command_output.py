@@ -1,4 +1,4 @@
-"""Outputs: what a command prints, in bounded memory, with all of it in a blob once it is much.
+"""What a command prints: bounded, kept, made readable.
 
 `command` hands over the bytes as they come; `local` reads the text when it has ended.
 """

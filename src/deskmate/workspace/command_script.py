@@ -1,4 +1,4 @@
-"""A script: the text of a command, handed over by a descriptor.
+"""The text of a command, passed so that no process list shows it.
 
 Every user of a machine can read the arguments of all processes, for example with `ps`. What an agent runs and searches
 for is nobody else's business, so it is not passed as an argument. `local` above hands it over.

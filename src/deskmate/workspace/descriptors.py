@@ -1,4 +1,4 @@
-"""Descriptors: how many files this process may have open, and so how much of its work can be done at once.
+"""How many files may be open, and so how much runs at once.
 
 A command takes about a dozen while it runs, and many agents may ask for many. `local` above waits for room before it
 starts one. What is started has the limit that Deskmate was started with: some programs break under a higher one.

@@ -1,4 +1,4 @@
-"""Globs: which paths a pattern matches. Pure, and never slower than the pattern is long.
+"""Which paths a glob pattern matches.
 
 `searching` asks about every file, and about every folder whether to go into it.
 """

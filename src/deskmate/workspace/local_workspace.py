@@ -1,4 +1,4 @@
-"""The workspace on this machine: a folder, the files in it by descriptor, and commands that leave nothing behind.
+"""The workspace on this machine: files by descriptor, commands in their own process group.
 
 Above stand the tools, which see `ports.Workspace`; `app` makes one for each member. Below: `paths` and `files`,
 `command`, `searching`, and the private folders of ours.

@@ -1,4 +1,4 @@
-"""Paths: followed by hand, one descriptor after the other, so that nothing can lead out of the root.
+"""Paths followed one descriptor at a time, never out of the root.
 
 Every folder is opened by its name in the folder before it and never through a link; links are read and followed here.
 What was checked is the descriptor that is used. `files` and `local` stand above; only the kernel below.

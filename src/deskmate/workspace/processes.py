@@ -1,4 +1,4 @@
-"""Processes: which of them belong to a command, by group or by what their environment carries, and ending them.
+"""Which processes belong to a command, and ending them.
 
 `command` ends what it started, `sweep` what a predecessor left; the kernel's own table stands below.
 """

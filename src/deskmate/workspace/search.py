@@ -1,4 +1,4 @@
-"""Searching: the files that a pattern matches, and the command that finds lines in them.
+"""Finding files, and the command that searches them.
 
 `local` runs what is asked for here; `globs` and `paths` stand below.
 """

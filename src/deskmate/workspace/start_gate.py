@@ -1,4 +1,4 @@
-"""The gate: what a command waits at until all that bounds it is in place.
+"""Holds a command until all its limits are in place.
 
 `confined` and `fenced` put it before a command's words, and open it. Where nobody is left to do so, it ends.
 """

@@ -1,4 +1,4 @@
-"""The sweep: what a dead predecessor left running or half written is cleared away before its successor begins.
+"""Ends what an earlier process left running.
 
 A member's process groups are listed, with the time each was started, in a file beside its seat for as long as they
 run, and so are the files it has not finished. `command` and `files` list them; `local` sweeps.

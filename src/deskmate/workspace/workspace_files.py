@@ -1,4 +1,4 @@
-"""Files: reading one and replacing one, in the folder that `paths` has opened.
+"""Reading and replacing one file.
 
 What is opened is looked at before it is used, on the same descriptor: nothing special, no link, not too much.
 """

@@ -1,4 +1,4 @@
-"""Actions: the things an agent can do next. `decide` above chooses one, the runtime carries it out."""
+"""The things an agent can do next."""
 
 from dataclasses import dataclass
 

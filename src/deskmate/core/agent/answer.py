@@ -1,4 +1,4 @@
-"""The answer: what an agent said in a turn that is meant for whoever asked, told from its transcript.
+"""The answer of a turn, taken from the transcript.
 
 A turn ends with words and no call. Its answer is those words, the pieces of a long answer put together. If a turn ends
 without a word, the words that came with its last calls are the answer. Words between other calls are progress.

@@ -1,4 +1,4 @@
-"""What an agent does next: a pure function of what it can see.
+"""What an agent does next, as an ordered table of rules.
 
 Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here,
 not code in a loop. Each rule looks at the view and returns an action or passes; **the order of RULES is the policy**.

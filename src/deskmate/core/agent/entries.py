@@ -1,4 +1,4 @@
-"""Entries: what a transcript holds. All an agent heard, said and did, one record each.
+"""The records of a transcript.
 
 `memory` folds them into what the agent knows; nothing an agent must remember is kept anywhere else.
 """

@@ -1,4 +1,4 @@
-"""Memory: what an agent knows, the fold of its transcript.
+"""What an agent knows, folded from its transcript.
 
 It holds only what `decide` needs; what the model reads is rendered from the entries themselves. The mail cursor and
 the ids already heard are derived here, so there is no acknowledgement to lose.

@@ -1,4 +1,4 @@
-"""News: what an agent is told of its tasks and its team, in words. Bounded, and no more than is new.
+"""What an agent is told about its tasks and its team.
 
 `runtime.duties` records them in the transcript; nothing here decides whether they are told.
 """

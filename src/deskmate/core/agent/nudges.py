@@ -1,4 +1,4 @@
-"""Nudges: an agent is reminded once of work that it left; then the lead is told. `decide` above asks here."""
+"""Work that is left at the end, and who is reminded of it."""
 
 from deskmate.core.agent.actions import Action, Nudge, Report
 from deskmate.core.agent.view import View

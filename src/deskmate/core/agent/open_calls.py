@@ -1,4 +1,4 @@
-"""Open calls: what a model asked for and has no result yet, as an agent remembers it. `memory` keeps them."""
+"""Tool calls that have no result yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

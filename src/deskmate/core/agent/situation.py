@@ -1,4 +1,4 @@
-"""The situation: what an agent must know of its team at any moment, told from memory, roster and board.
+"""What an agent must know of its team at any moment.
 
 A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
 """

@@ -1,4 +1,4 @@
-"""Results: what a call came to. Tools return them; the runtime records each as the `Did` of its call."""
+"""What a tool call returned."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

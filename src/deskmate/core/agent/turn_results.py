@@ -1,4 +1,4 @@
-"""Turns: what came of an agent's last turn, told from its transcript. `runtime.presence` puts it on the roster."""
+"""What came of the last turn."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""View: all that an agent sees when it decides what to do next.
+"""Everything an agent sees when it decides.
 
 The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it. `Origin` goes with the prompt that
 follows from it, for whoever checks what a model is told.

@@ -1,4 +1,4 @@
-"""Work modes: whether an agent plans, delegates, is attended, and which tools that leaves it; and the words for it.
+"""Plan mode, delegate mode, attended or not, and the tools each mode leaves.
 
 One answer for all: `verdicts` refuses by it, the runtime offers tools by it, and the first message, notices and
 summaries state it in the same words. `members` and `policy` below have the parts.

@@ -1,4 +1,4 @@
-"""Letters: which script each belongs to, and which other letter it looks like.
+"""Scripts, and letters that look like other letters.
 
 `names` relies on this to keep names readable. The tables hold the letters that a reader takes for another in the
 common fonts, as Unicode's list of confusable characters has them; no table can hold all.

@@ -1,4 +1,4 @@
-"""Facts: what a record's body says, one frozen class per kind.
+"""The base of every record body, one frozen class per kind.
 
 Mail, board events, roster events and transcript entries are facts. Unknown fields are kept; a kind that this version
 does not know, or one that does not have its shape, is kept as `Foreign` and skipped by every fold.

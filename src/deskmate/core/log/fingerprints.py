@@ -1,4 +1,4 @@
-"""Fingerprints: how an agent knows the bytes of a file again. Tools remember them, workspaces check them."""
+"""How an agent recognises that a file has changed."""
 
 
 def fingerprint(data: bytes) -> str:

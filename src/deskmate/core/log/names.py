@@ -1,4 +1,4 @@
-"""Names: who may be called what, and which streams there are.
+"""Valid names of members, teams and streams.
 
 A name becomes part of a file name and of a prompt, so it is checked when it enters and again whenever it is read
 back. A member's name may be in any script and keeps its case. No two names of a team differ by case alone, nor by

@@ -1,4 +1,4 @@
-"""A map that only grows and costs little to keep as a value: older ones stay as they were.
+"""A map that only grows and can be kept as a value.
 
 Folds remember with it every id they have met. It is a few dictionaries of growing size, merged as equals meet, so
 that adding costs the logarithm of what is there, not a copy of it.

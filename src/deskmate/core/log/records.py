@@ -1,4 +1,4 @@
-"""What a store keeps: numbered records, and the places where one is missing or unreadable.
+"""Numbered records, damaged lines and what may be encoded.
 
 Stores encode through here, so that every store takes and refuses the same things.
 """

@@ -1,1 +1,13 @@
-"""policy."""
+"""What is permitted, what is secret, and which files are trusted.
+
+permissions          permission rules, modes, and the function that says allow, ask or deny
+patterns             what the text in a rule matches, for paths and commands
+claude_rules         permission rules in Claude Code's spelling
+verdicts             what happens to a call that an agent wants to make
+tool_table           the one table of tools, and which agents have them
+redaction            known secrets found in a text and replaced by their names
+secret_shapes        how vendors write their keys
+secret_contexts      secrets recognised by the text around them
+secret_placeholders  the text a model sees instead of a secret, and the way back
+trusted_files        which files of a repository count, and how a team is known to be the user's own
+"""

@@ -1,4 +1,4 @@
-"""Permission rules as people write them for Claude Code, in our words. `config` above reads settings with it.
+"""Permission rules in Claude Code's spelling.
 
 Such a rule names the tools Bash, Read and Edit, marks a prefix by `:*`, and has paths as in a .gitignore: `//` is the
 root, `~/` the home folder, `/` and `./` the project, and a name without a slash means that name in every folder.

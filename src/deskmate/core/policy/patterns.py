@@ -1,4 +1,4 @@
-"""Patterns: what the text in a rule's brackets matches, for paths and for commands.
+"""What the text in a rule matches, for paths and commands.
 
 A rule that allows matches narrowly and one that asks or denies matches widely: a doubt never permits more. `policy`
 above weighs the rules. A command is one line of words; `tools.shell_commands` says how these are written.

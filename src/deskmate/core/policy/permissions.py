@@ -1,4 +1,4 @@
-"""Policy: permission rules, modes, and the one function that says allow, ask or deny.
+"""Permission rules, modes, and the function that says allow, ask or deny.
 
 `decide` asks it about every open call, whoever calls. It looks at tools, paths and commands, never at what a
 message says; what cannot be told is not allowed. The table of tools in `roles` stands below.

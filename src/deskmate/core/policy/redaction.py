@@ -1,4 +1,4 @@
-"""Redaction: what is known to be a secret, found in a text and replaced by its name.
+"""Known secrets found in a text and replaced by their names.
 
 A secret is known by its value, or by the shape that its maker gave it. Pure: the same text becomes the same bytes each
 time, so that a restart and a provider's cache see no difference. The pen, the workspace, the stream of a model's words

@@ -1,4 +1,4 @@
-"""Secrets that are known by where they are: in an address, after a name like API_TOKEN, between the lines of a key.
+"""Secrets recognised by the text around them.
 
 Such a value needs the look of a secret as well: `random_looking` tells it from words, versions, paths and examples.
 """

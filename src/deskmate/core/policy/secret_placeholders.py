@@ -1,4 +1,4 @@
-"""Stand-ins: the text `[redacted: NAME]` that a model sees instead of a secret, and the way back to the secret.
+"""The text a model sees instead of a secret, and the way back.
 
 A model copies what it reads, stand-ins included. Written to a file as they are, they would destroy the secrets they
 stand for. `Concealed` is a text with one character, a mark, in the place of each secret. `restore` says which secret

@@ -1,4 +1,4 @@
-"""The shapes of secrets: how vendors write their keys, and the words before a secret that tell that it is one.
+"""How vendors write their keys.
 
 Facts about the formats come from the vendors' documents and from the rules of gitleaks and detect-secrets. Each shape
 is tried once in a run of its own letters, or looks only a little way ahead and back: the time that a text takes grows

@@ -1,4 +1,4 @@
-"""Roles: the one table of tools, and which of them each kind of agent has.
+"""The one table of tools, and which agents have them.
 
 `policy` and `decide` read a tool's traits here; prompt and docs read who has it. Only errors stand below.
 """

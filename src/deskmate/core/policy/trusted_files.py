@@ -1,4 +1,4 @@
-"""Trust: which files of a repository count, by their very bytes, and how a team is known to be the user's own.
+"""Which files of a repository count, and how a team is known to be the user's own.
 
 A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill. It counts only
 with the bytes that a person approved. `app` above reads files, asks people and keeps what they said.

@@ -1,4 +1,4 @@
-"""Verdicts: what becomes of a call that an agent wants to make, told from all that `decide` sees.
+"""What happens to a call that an agent wants to make.
 
 `decide` above asks here about each open call; `policy` below judges it by rules and mode.
 """

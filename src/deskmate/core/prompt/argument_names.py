@@ -1,4 +1,4 @@
-"""Argument names: what models call the arguments of our tools, from tools of other makers that they know.
+"""Other names that models use for arguments.
 
 A schema shows one name only. A call is read, asked about and shown under that name, whichever the model wrote.
 """

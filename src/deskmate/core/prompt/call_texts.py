@@ -1,4 +1,4 @@
-"""Calls as our texts print them, so that a model can make them exactly as printed.
+"""Tool calls as our texts print them.
 
 Every text that tells a model to make a call prints it with `call_text`: `TaskUpdate(taskId=3, status="completed")`.
 A value in capitals, such as `"WHY"`, is for the model to fill in.

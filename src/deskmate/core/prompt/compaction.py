@@ -1,4 +1,4 @@
-"""Compaction: how full the context is, what can be cleared, and what a summary must not lose.
+"""How full the context is, what can be cleared, and what a summary must keep.
 
 It changes only what is rendered: `Cleared` blanks old results, `Compacted` puts a summary in place of what came before;
 the transcript keeps everything, and memory folds all of it. The runtime above asks the model and records.

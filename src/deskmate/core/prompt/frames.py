@@ -1,4 +1,4 @@
-"""Frames: mail, tasks and news as a model reads them, each in a tag of ours that no text inside can close or imitate.
+"""Mail, tasks and notices in tags that no text inside can close.
 
 `rendering` puts them into a prompt. Who wrote something is said by the frame alone, and the frame by the envelope; what
 is inside is words. Below stand messages and handshakes.

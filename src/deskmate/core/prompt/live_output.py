@@ -1,4 +1,4 @@
-"""Printed: what a command that still runs has printed, for whoever looks before its end.
+"""What a running command has printed so far.
 
 The workspace that runs the command fills it in; the runtime reads it when the command is looked at, or cut.
 """

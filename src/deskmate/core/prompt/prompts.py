@@ -1,4 +1,4 @@
-"""Prompts: what a model is asked, and what it answers, in words no provider owns.
+"""Prompts, replies and their parts.
 
 `rendering` above makes a prompt of a transcript; the adapters in `models/` put it on the wire and fold what comes back.
 """

@@ -1,4 +1,4 @@
-"""Rendering: from the entries of a transcript to the passages of a prompt, and from a reply to the entry it becomes.
+"""From transcript entries to a prompt, and from a reply to an entry.
 
 The same entries give the same passages, after a restart too, and a growing transcript only adds to them: that is what
 a provider's cache lives on. Only `Compacted` and `Cleared` change what was rendered before. Whatever the entries are,

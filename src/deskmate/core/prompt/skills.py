@@ -1,4 +1,4 @@
-"""Skills: folders with a `SKILL.md`, whose front matter says what it is for and whose body says how.
+"""Instructions that an agent loads when it needs them.
 
 Only the line about each stands in the system prompt; the body is read by `Skill` when it is wanted.
 """

@@ -1,4 +1,4 @@
-"""Briefs: the system prompt, a pure function of what an agent was started with.
+"""The system prompt of an agent.
 
 `made_of` gathers that once, for the agent's first entry; `brief` writes it out, so that every step has the same bytes,
 after a restart too. The sentences are in `deskmate.texts`: `lead.md`, `teammate.md` and `subagent.md`.

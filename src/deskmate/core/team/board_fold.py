@@ -1,4 +1,4 @@
-"""The fold of the board: what its records make of it.
+"""The board folded from its records.
 
 A record that breaks a rule, is damaged or unknown changes no task and is named; a fold never raises. `claims`
 below has the rules, `tasks` the data; the live board of a running team stands above.

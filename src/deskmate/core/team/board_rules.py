@@ -1,4 +1,4 @@
-"""Claims: who may do what to which task, and when.
+"""Who may do what to which task, and when.
 
 One function answers for everybody; being the lead or the user widens what one may do, never what a board may
 look like. `tasks` below has the data; `boards` above folds by the same rules.

@@ -1,4 +1,4 @@
-"""Caps: how much a team may spend, and how long it may take. `spending` above tells whether one is reached."""
+"""How much a team may spend and how long it may take."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, TypeAlias

@@ -1,4 +1,4 @@
-"""Handshakes: a request and its one response, all by one table.
+"""Requests with exactly one response, as one table.
 
 An open request is in its asker's memory and survives a restart with it. A response counts if it names an open
 request, is of its kind, and comes from someone who may answer; the first one closes the request, every other is

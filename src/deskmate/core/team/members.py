@@ -1,4 +1,4 @@
-"""The roster: who is on the team, what each is doing, and what is permitted.
+"""Roster records and their rules, member status, permission policy.
 
 Status is a record here, never mail: seen by every face at once, costing nobody a turn. `runtime.roster` above
 appends what these rules allow; `core.tasks` is its twin for work.

@@ -1,4 +1,4 @@
-"""The kinds of mail, and the envelope they travel in.
+"""The kinds of mail and their envelope.
 
 One frozen class per kind, told apart by `type`. On disk an envelope and its message are one flat object, so that
 `jq .sender` works. Control comes from these kinds alone, never from the text inside one.

@@ -1,4 +1,4 @@
-"""Questions: what waits for a person's word, told from the streams alone.
+"""What waits for a person's answer.
 
 A member asks by mail: the user for a permission, the lead or the user for a word on a plan. A question is open until
 its answer is in the asker's mailbox, or its call began or ended without one. `runtime.questions` above reads streams.

@@ -1,4 +1,4 @@
-"""Quiet: whether a team has come to rest, and what a member at rest would begin next.
+"""Whether a team has nothing left to do.
 
 `decide` asks here before it wakes a lead; the runtime asks whether mail lets a parked member go on.
 """

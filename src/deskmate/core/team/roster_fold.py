@@ -1,4 +1,4 @@
-"""The fold of the roster: what its records make of it.
+"""The roster folded from its records.
 
 A record that breaks a rule, is damaged or unknown changes nothing and is noted; a fold never raises. `members` below
 has the rules and the values.

@@ -1,4 +1,4 @@
-"""Spending: what the model calls of a team came to, and the caps on it.
+"""What model calls cost, and the limits on it.
 
 One record per model call in the stream `spend`. The caps are checked before each call, by the fold of all that every
 process has spent; `runtime.purse` above appends and reads.

@@ -1,4 +1,4 @@
-"""Takers: who on the team can take a task by itself, and what to say if nobody can."""
+"""Which members can take a task by themselves."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Tasks: what the board holds, what can happen to it, and what can be asked of it.
+"""Tasks and the records of the board.
 
 A board is a value: the fold of the records of one stream. Nothing here changes one: `claims` above says what
 is allowed, `boards` above that folds what happened. Below stand facts, names and records.

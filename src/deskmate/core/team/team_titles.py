@@ -1,4 +1,4 @@
-"""Titles: what a team is called in lists, taken from the first message of the user. Nothing of it is stored."""
+"""The title of a team in lists."""
 
 TITLE_CHARS = 60
 

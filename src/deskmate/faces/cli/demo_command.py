@@ -1,4 +1,4 @@
-"""The demo: a rehearsed team, watched. What it does is told as in a run; what it came to, at the end, on stdout.
+"""The demo.
 
 `commands` stands above; `deskmate.app.demo_team` plays.
 """

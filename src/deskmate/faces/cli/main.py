@@ -1,4 +1,4 @@
-"""The entry of the command line: it answers `--version` by itself and hands all else to `commands`.
+"""The entry point: version, exit codes, uncaught errors.
 
 Importing it costs nothing, so that the version is told at once.
 """

@@ -1,4 +1,4 @@
-"""One teammate, played for the process that started this one: `deskmate play`.
+"""One teammate for the process that started this one.
 
 Its stdin brings one line that says how, and then its end: whoever started it is gone. Its stdout tells what happens, a
 JSON object a line, and that it is not hung. `commands` stands above, `deskmate.app` does the work.

@@ -1,4 +1,4 @@
-"""The reference of the command line in Markdown, made of the help that each command gives: `make reference`.
+"""Every command in Markdown, for the docs.
 
 `docs/reference/commands.md` holds what this prints; no command leads here. Below stand `commands` and click.
 """

@@ -1,4 +1,4 @@
-"""What `teams rm` and `teams prune` print and ask. `team_commands` stands above, `deskmate.app` removes."""
+"""Teams rm and prune."""
 
 import sys
 from collections.abc import Sequence

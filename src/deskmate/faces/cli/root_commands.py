@@ -1,4 +1,4 @@
-"""Commands: what can be typed, and the help that teaches it. Only click is imported before a command runs.
+"""Run, resume, demo and the other main commands, with their help.
 
 `main` stands above; each command hands what was typed to the module that carries it out.
 """

@@ -1,4 +1,4 @@
-"""One run, carried out: from what was typed to an exit code.
+"""Run and resume, from arguments to exit code.
 
 `commands` stands above. `deskmate.app` does the work, or whoever plays it in a test; feed, outlets and brake meet here.
 """

@@ -1,4 +1,4 @@
-"""Completing: what a shell offers while a command is typed. click knows commands and options, this names and ids.
+"""Completion for shells.
 
 `commands` and `team_commands` above say what is offered where; `deskmate.app` below reads the files of the workspace.
 """

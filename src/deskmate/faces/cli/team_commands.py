@@ -1,4 +1,4 @@
-"""The commands that look at a team and that act on it by the user's hand. Only click is imported before one runs.
+"""Commands that look at a team or act on it.
 
 `commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts`, `acting`,
 `doctor` and `trust_command` carry them out.

@@ -1,4 +1,4 @@
-"""What `deskmate trust` does: a folder or a team shown and trusted, what is trusted listed, and taken back.
+"""Trust: list, add, remove.
 
 `team_commands` stands above, `trusting` beside asks; `deskmate.app` reads and keeps.
 """

@@ -1,1 +1,16 @@
-"""common."""
+"""What all faces share.
+
+chat                what can be typed in a conversation
+terminal_text       words of models and tools made safe for a terminal
+text_tables         rows in columns, at any width
+listings            members, board, mail and cost as lines
+progress_lines      what a team does, one line each
+call_summaries      what a tool call is about, and why it failed
+conversation_start  how a conversation was started, and what is said on leaving
+trust_prompt        what a repository tells agents, shown before it counts
+command_start       suggestions for mistyped words, stdin, fast imports
+stop_signals        signals that stop a run
+interrupt_key       Ctrl-C at a terminal: interrupt first, then stop
+output_stream       output that never blocks the program
+error_log           tracebacks in a private file
+"""

@@ -1,4 +1,4 @@
-"""Reasons: what a call is about, how it goes, and of what a failed one printed, the line that says why.
+"""What a tool call is about, and why it failed.
 
 Every face tells of calls by these functions.
 """

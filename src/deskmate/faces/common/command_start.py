@@ -1,4 +1,4 @@
-"""How a command starts: suggestions for what was mistyped, words from stdin, imports that take no longer than needed.
+"""Suggestions for mistyped words, stdin, fast imports.
 
 `commands` and `team_commands` stand above.
 """

@@ -1,4 +1,4 @@
-"""A sitting: what was typed to begin a conversation with a team, and what is said when somebody leaves it.
+"""How a conversation was started, and what is said on leaving.
 
 `commands` makes it; the terminal UI and the plain conversation carry it out.
 """

@@ -1,4 +1,4 @@
-"""The error log: errors of Deskmate itself, whole, in a private file of the user's. A terminal gets a line of each.
+"""Tracebacks in a private file.
 
 Neither shows a secret that this process knows.
 

@@ -1,4 +1,4 @@
-"""Reins: a brake for who sits at a terminal. Ctrl-C is theirs to press; others stop what runs. `plain` has one."""
+"""Ctrl-C at a terminal: interrupt first, then stop."""
 
 import signal
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Listings: members, board, mail and cost as lines for people, set out for a sheet and not painted yet.
+"""Members, board, mail and cost as lines.
 
 `looking` prints them, the commands of a conversation reply with them; `tables` below has sheets and cells.
 """

@@ -1,4 +1,4 @@
-"""An outlet: a way out of the process that keeps nobody waiting. Whoever prints has one for each stream."""
+"""Output that never blocks the program."""
 
 import errno
 import os

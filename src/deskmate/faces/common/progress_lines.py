@@ -1,4 +1,4 @@
-"""Progress, for people: what a team does, a line each, on stderr.
+"""What a team does, one line each.
 
 On a terminal one more line is alive: it shows what is being said or done this moment and is written over by the next.
 `run` and `demo` let it listen to the feed, `plain` by way of `telling`.

@@ -1,4 +1,4 @@
-"""The brake: what runs is stopped by a signal, or by whoever finds that it cannot go on. Whatever plays has one."""
+"""Signals that stop a run."""
 
 import asyncio
 import os

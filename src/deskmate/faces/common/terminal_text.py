@@ -1,4 +1,4 @@
-"""Texts: words of models and tools made fit for a terminal, which obeys what it is sent."""
+"""Words of models and tools made safe for a terminal."""
 
 import re
 import unicodedata

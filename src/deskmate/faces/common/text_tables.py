@@ -1,4 +1,4 @@
-"""Tables: rows of cells set out in columns, at any width, for people. `listings` sets them, other commands print them.
+"""Rows in columns, at any width.
 
 On a terminal they fit its window and are coloured unless NO_COLOR is set; in a pipe nothing is cut or coloured.
 """

@@ -1,4 +1,4 @@
-"""Trust, as it is asked for and told: what a repository says of how to work in it is shown before it counts.
+"""What a repository tells agents, shown before it counts.
 
 A conversation at a terminal asks when it begins, before there is a screen; all else only tells what it does not use.
 `commands` and `run` stand above, and `trust_command`, which asks at any time; `deskmate.app` reads and keeps.

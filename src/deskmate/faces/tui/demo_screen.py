@@ -1,4 +1,4 @@
-"""The demo on a screen: a rehearsed team, watched and spoken to as any other. `faces.cli.demo` above tells the end."""
+"""The demo on a screen."""
 
 from pathlib import Path
 

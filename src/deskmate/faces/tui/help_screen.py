@@ -1,4 +1,4 @@
-"""The help screen: every key and every command. `team_screen` above opens it."""
+"""Every key and command."""
 
 from typing import ClassVar
 

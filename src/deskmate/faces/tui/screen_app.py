@@ -1,4 +1,4 @@
-"""The terminal UI: what people do at the screen of a session. What is typed goes through `faces.talk`, as without one.
+"""What people do on the screen.
 
 `opening` above runs it; `team_screen` below shows the team and passes on what was typed and answered.
 """

@@ -1,4 +1,4 @@
-"""The screen of a team: its panels, which of them has the keys, and when they are drawn.
+"""The panels, focus, and when they are drawn.
 
 `app` above does what is typed; the panels below show what the session has. Who is watched is all that is known here.
 """

@@ -1,4 +1,4 @@
-"""The colours of the screen: a dark theme, and what the names of the members' colours look like on it."""
+"""Colours."""
 
 from rich.terminal_theme import TerminalTheme
 from textual.theme import Theme

@@ -1,4 +1,4 @@
-"""Opening the terminal UI: from what was typed to an exit code, the terminal left as it was found at every way out.
+"""From arguments to exit code.
 
 `commands` stands above. The session is played in the loop of the screen; what ends one ends the other.
 """

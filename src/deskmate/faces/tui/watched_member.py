@@ -1,4 +1,4 @@
-"""Watching: whose transcript is on the screen, and what of it was read. `team_screen` above draws it.
+"""Whose transcript is shown.
 
 Streaming of a member that nobody watches costs nothing. What must be complete is read from the session; the feed only
 makes it live.

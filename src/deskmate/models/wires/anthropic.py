@@ -1,4 +1,4 @@
-"""Anthropic's Messages API as a Model: asked in one request, folded from its stream of events.
+"""Anthropic's Messages API.
 
 `anthropic_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
 """

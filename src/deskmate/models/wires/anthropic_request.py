@@ -1,4 +1,4 @@
-"""A prompt as the body of a request to Anthropic's Messages API. `anthropic` above sends it.
+"""A prompt as the body of its request.
 
 Breakpoints of the cache stand at the end of the system prompt, which covers the tools too, and at the end of the last
 two passages told: the later one is written now, the earlier one is where the previous request wrote.

@@ -1,4 +1,4 @@
-"""The way to a provider: one client for all models of a process, and a request whose answer is a stream of events.
+"""One HTTP client for all models of a process.
 
 The wires above say what is asked; `sse` and `failures` below read what comes back.
 """

@@ -1,4 +1,4 @@
-"""Reading JSON that a provider sent: whatever is not of the kind asked for reads as nothing. Nothing stands below."""
+"""Reading JSON that a provider sent."""
 
 import json
 from collections.abc import Mapping

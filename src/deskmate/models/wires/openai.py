@@ -1,4 +1,4 @@
-"""Chat completions as a Model, as OpenAI, Ollama, vLLM, OpenRouter, llama.cpp and many others speak them.
+"""Chat completions, as OpenAI and many servers speak them.
 
 `openai_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
 """

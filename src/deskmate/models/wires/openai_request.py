@@ -1,4 +1,4 @@
-"""A prompt as the body of a request to chat completions, as OpenAI and many servers speak it. `openai` above sends it.
+"""A prompt as the body of their request.
 
 Tool messages hold text alone, so pictures follow in the user's message after them.
 """

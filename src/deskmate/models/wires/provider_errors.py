@@ -1,4 +1,4 @@
-"""Failures: what went wrong at a provider, as one of our errors. `http` and both wires raise what they get from here.
+"""What went wrong at a provider, as one of our errors.
 
 The status decides; where there is none, inside a stream, the provider's own word for the error stands for it.
 """

@@ -1,4 +1,4 @@
-"""Replies: blocks out of the fragments they come in, the same for both wires.
+"""What both need to read a reply.
 
 The wires above collect the fragments; `core.prompts` below says what blocks are.
 """

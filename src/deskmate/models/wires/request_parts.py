@@ -1,4 +1,4 @@
-"""Bodies: what both wires need to write a request. `core.prompts` below says what is asked."""
+"""What both need to write a request."""
 
 import base64
 import json

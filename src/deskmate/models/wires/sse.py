@@ -1,4 +1,4 @@
-"""Server-sent events out of bytes that come in pieces. `http` above feeds it; only errors stand below."""
+"""Server-sent events from bytes."""
 
 import re
 from collections.abc import Iterator

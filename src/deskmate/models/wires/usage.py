@@ -1,4 +1,4 @@
-"""Usage: how many tokens an answer took, as counted by its provider, or estimated if it does not count them.
+"""How many tokens a reply took.
 
 Both wires above pass on what their provider reports. Caps on tokens and money need this: no answer may count as zero.
 """

@@ -1,4 +1,4 @@
-"""What an agent has started and not waited for: commands and errands that go on while it does something else.
+"""Commands and subagents that run in the background.
 
 The agent above records each end when it next listens, and is woken for it. Nothing of it outlives the process: what
 was cut off by a restart is told as such.

@@ -1,4 +1,4 @@
-"""The voice: what a model says, on its way to whoever watches. `mind` hears it first; `feed` tells it.
+"""What a model is saying now, for whoever watches.
 
 No secret passes: the end of what came is held back while it may be the beginning of one, which is a word at most times.
 """

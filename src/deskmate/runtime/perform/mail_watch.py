@@ -1,4 +1,4 @@
-"""The watch: what an agent must learn of its mail while something of its own runs.
+"""Mail that arrives while something runs.
 
 Mail is heard between two steps. Here it is only looked at: for faces, which show that it waits, and for the little
 that cuts what runs.

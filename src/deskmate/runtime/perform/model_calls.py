@@ -1,4 +1,4 @@
-"""The mind: the prompt of one agent, the calls of its model, and making room when they no longer fit.
+"""Builds the prompt, calls the model, makes room when the context is full.
 
 The agent above says when; `core.rendering`, `core.briefs` and `core.compaction` say what.
 """

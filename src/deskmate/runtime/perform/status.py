@@ -1,4 +1,4 @@
-"""Presence: what a member is seen doing, on the roster and on the feed. Said once at each change, blind, unsynced."""
+"""What a member is shown to be doing."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The step scope: what ends the step that an agent runs before the step is done.
+"""What ends a step before it is done: interrupt, shutdown, time limit.
 
 Three things do: an interrupt by the user, a shutdown request that nobody answered in time, and the end of the time
 that the run may take. `agent` above runs its steps in here; `watch` beside it tells of mail that cuts.

@@ -1,4 +1,4 @@
-"""Duties: what an agent does for its team between two steps of its model, each recorded, none costing a call.
+"""What an agent does for its team between two model calls.
 
 `agent` hands over here what `decide` wants of a member: taking a task, taking in news, telling the lead, agreeing to
 stop. Every deed may be done again after a crash: its append carries an id made of what caused it.

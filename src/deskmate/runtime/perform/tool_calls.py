@@ -1,4 +1,4 @@
-"""Calls: running what a model asked for. The journal first, then the tool, then its one result.
+"""Runs what a model asked for: journal, tool, result.
 
 The agent above decides which; the tools below see a desk, never this package.
 """

@@ -1,4 +1,4 @@
-"""Waits: how long this process has seen each open thing last. Monotonic, and zero after a restart."""
+"""How long each open thing has lasted in this process."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""The board, live: creating, editing, claiming, completing, releasing, by compare-and-set.
+"""Creating, claiming, completing and releasing tasks.
 
 Every change is decided on the board it is appended to, with nothing coming between. Two who want one task: one wins,
 the other is told who. Work is given to who is here, by the roster beside. Epochs are stamped here; a model never sees

@@ -1,4 +1,4 @@
-"""The purse: what a team has spent, live, across all its processes, and whether a cap is reached.
+"""What a team has spent, and whether a limit is reached.
 
 `agent` above asks it before each call; `slots` below keeps calls at once within their cap.
 """

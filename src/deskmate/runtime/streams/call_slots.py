@@ -1,4 +1,4 @@
-"""Slots: so many model calls at once in all processes of a team; whoever comes later stands in line.
+"""At most so many model calls at once in all processes of a team.
 
 A slot is a seat of the store, so that a process that is killed frees its own. `purse` stands above.
 """

@@ -1,4 +1,4 @@
-"""The one way the runtime touches a store: a pen that stamps what it appends, and folds that keep themselves current.
+"""The only way the runtime appends to a store, and the base of every fold.
 
 Everything in this package appends through a pen. Below is `ports.Store`.
 """

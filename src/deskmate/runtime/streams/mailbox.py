@@ -1,4 +1,4 @@
-"""Mail, live: sending, hearing, giving back.
+"""Sending, receiving and returning mail.
 
 A message is heard when it is in the hearer's transcript; the cursor is derived from there, so a kill at any instant
 neither loses nor doubles it. Who left before hearing gives back, and so does whoever wrote to them too late; both

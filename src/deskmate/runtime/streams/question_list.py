@@ -1,4 +1,4 @@
-"""Questions, live: what waits for a person's word anywhere in the team. `app` shows them to whoever is there.
+"""The open questions of a team.
 
 `core.questions` says what is open; here the streams are read that tell it.
 """

@@ -1,4 +1,4 @@
-"""Bookmarks: how far somebody has read the streams of the team that is worked in, and what is new behind that.
+"""How far somebody has read each stream.
 
 `questions` here and `app` above read mailboxes and transcripts by it, each how far it likes.
 """

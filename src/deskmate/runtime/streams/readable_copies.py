@@ -1,4 +1,4 @@
-"""The mirror: readable copies of roster and board, for people and their scripts, kept by who holds the lead's seat.
+"""Readable copies of roster and board for people and scripts.
 
 It holds no truth, so that what cannot be written is only said. `app` hands in what writes them.
 """

@@ -1,4 +1,4 @@
-"""The roster, live: joining, resting, leaving, and what is permitted.
+"""Joining, resting, leaving, and the permission policy.
 
 Joins, leaves and policy are decided on what was read and synced; status is appended blind and costs nobody a turn.
 """

@@ -1,4 +1,4 @@
-"""One member's transcript: the log of all it heard, said and did, and the memory folded from it.
+"""The log of one member, and the memory folded from it.
 
 Only the holder of the member's seat loads it. `expect` on every append is the second net: a copy that lost its seat
 learns of it at its next word.

@@ -1,4 +1,4 @@
-"""The Messages format: how a request is read, and how what is said becomes a message or a stream of events.
+"""Anthropic's format: requests read, answers written.
 
 `fake_provider` stands above; it has checked a request by `anthropic_rules` before it is read here.
 """

@@ -1,4 +1,4 @@
-"""Conversations, checked as strictly as the strictest provider would: what a client may send.
+"""What is wrong with a conversation.
 
 `fake_provider` above refuses whatever has a flaw; `anthropic_rules` and `openai_rules` below know the two formats.
 """

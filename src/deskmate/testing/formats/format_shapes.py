@@ -1,4 +1,4 @@
-"""Shapes that both formats ask for: fields, names, schemas and pictures. The rules of each format stand above."""
+"""What both require."""
 
 import base64
 import re

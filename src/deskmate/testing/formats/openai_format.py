@@ -1,4 +1,4 @@
-"""The chat completions format: how a request is read, and how what is said becomes a completion or a stream of chunks.
+"""Chat completions: requests read, answers written.
 
 `fake_provider` stands above; it has checked a request by `openai_rules` before it is read here. Thoughts go out as
 `reasoning_content`, as the open servers that speak this format send them.

@@ -1,4 +1,4 @@
-"""What the chat completions format asks of a conversation.
+"""What it requires of a conversation.
 
 `conversations` above has seen that there are messages at all; `shapes` below holds what both formats ask for.
 """

@@ -1,4 +1,4 @@
-"""Prefix caches as the two kinds of providers keep them: what of a prompt was read, written, or counted afresh.
+"""What a provider's cache would have read.
 
 A token is four bytes of canonical JSON, for ever. `fake_provider` above puts the counts into its answers. Entries never
 expire and may be of any size, so that a test sees what a client does and not what a provider's thresholds do to it.

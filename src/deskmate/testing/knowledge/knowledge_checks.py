@@ -1,4 +1,4 @@
-"""What a model must know when it is asked, checked: K1 to K8 of docs/explanation/promises.md.
+"""The checks.
 
     violations(prompt, truth)             # ["K1: bob (tester) is on the team, and nothing names it with its role"]
 

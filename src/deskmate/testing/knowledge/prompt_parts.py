@@ -1,4 +1,4 @@
-"""A prompt in parts: which words are Deskmate's own, which came from people, models and files, and which are new.
+"""Which words of a prompt are ours.
 
 `knowledge` above asks here. What a prompt says is read from the prompt alone; the transcript only tells which of its
 texts are notices of ours.

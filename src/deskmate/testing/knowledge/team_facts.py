@@ -1,4 +1,4 @@
-"""K1: what a prompt tells of the team, compared with the roster.
+"""Whether the members and tasks it tells are so.
 
 Every member is named with its role; each status that is told was so at the record it was told from: that of a notice,
 and that of a summary. A summary that has become false since is overtaken by a notice in the same context.

@@ -1,4 +1,4 @@
-"""The truth at a model call, folded from the files of a team: for a provider that hears of agents only by HTTP.
+"""The same, folded from files.
 
 Whose prompt it is follows from its system prompt, which is a function of the first entry of a transcript. Others may
 write between the making of a prompt and this look at their files. So who joined is judged by what was there when the

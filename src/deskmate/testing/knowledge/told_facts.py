@@ -1,4 +1,4 @@
-"""Facts that a prompt tells, compared with the logs: tasks, mail that was sent, advice, and repeats.
+"""Whether what a prompt tells is so.
 
 `knowledge` has what must be told, and this module that what is told is so. `team_facts` does both for the team.
 """

@@ -1,4 +1,4 @@
-"""The phrases by which Deskmate tells a fact, read back: statuses, tasks, modes, lists that were cut.
+"""The phrases by which a prompt tells a fact.
 
 The checks of `knowledge`, `team_facts` and `told_facts` see a fact only through these. Tests render every such text of
 the product and have it read here, so that a phrase that changes on one side alone is found.

@@ -1,4 +1,4 @@
-"""The truth at a model call: who asks, and what the logs of the team say then.
+"""Who asks, and what the logs say at that moment.
 
 `knowledge` above compares a prompt with it. `truth_of` takes it from the prompt's own origin, in the process of the
 agent; `team_logs` folds it from files. Nothing here writes.

@@ -1,4 +1,4 @@
-"""LiteralAgent: a model that knows nothing but its prompt, and does exactly what the prompt says.
+"""The model.
 
     async with FakeProvider(LiteralAgent()) as provider: ...
 

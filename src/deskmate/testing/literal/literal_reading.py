@@ -1,4 +1,4 @@
-"""What a literal agent reads in a prompt: who is on the team, what is open, and which calls our texts print.
+"""What it reads in a prompt.
 
 Nothing here knows the state of a team. It reads the sentences and frames of the runtime in the order in which they
 were told, and takes each at its word; a summary replaces all that was told before it.

@@ -1,4 +1,4 @@
-"""What a literal agent understands of the words of others: a request of the user, and what a task tells to do.
+"""What it understands of requests and tasks.
 
     Move the service to GraphQL.
     Tasks:

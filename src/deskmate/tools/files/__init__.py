@@ -1,1 +1,8 @@
-"""files."""
+"""Tools for files.
+
+file_tools    read_file, write_file, edit_file
+file_kinds    text, picture or other, decided by the bytes
+edits         replacing exactly one place in a text
+diffs         what changed, for a screen
+search_tools  glob, grep
+"""

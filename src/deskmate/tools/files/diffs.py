@@ -1,4 +1,4 @@
-"""Diffs: what changed in a file, bounded in size and in the time it takes, for a person to read.
+"""What changed, for a screen.
 
 `files` above hands the text before and after; the model is not shown them.
 """

@@ -1,4 +1,4 @@
-"""Edits: replacing the one place where a text is, whatever the file's line endings are.
+"""Replacing exactly one place in a text.
 
 `files` above reads and writes; here texts go in and come out. A model reads lines without their ends, so what it wants
 replaced is matched with either ending, and what it puts there gets the ending that was there. It reads secrets as

@@ -1,4 +1,4 @@
-"""What a file is, by its bytes: a picture, something else that is no text, or text and how it is written.
+"""Text, picture or other, decided by the bytes.
 
 The file tools above read and write; here nothing is touched.
 """

@@ -1,4 +1,4 @@
-"""read_file, write_file, edit_file: the files of the workspace, as this agent knows them.
+"""Read_file, write_file, edit_file.
 
 What an agent has not read, or what changed since, it may not replace: teammates share files. The workspace below
 checks the same once more at the very moment of writing.

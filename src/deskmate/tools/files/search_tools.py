@@ -1,4 +1,4 @@
-"""glob, grep: find files by name and lines by pattern. The workspace below does the looking."""
+"""Glob, grep."""
 
 from collections.abc import Iterable
 

@@ -1,1 +1,9 @@
-"""shell."""
+"""The bash tool, and the parser that tells which commands a shell text would run.
+
+bash            run a command in the workspace
+shell_commands  every command a shell text would run, or that it cannot be told
+shell_programs  programs that run other programs
+shell_words     what each word certainly is
+heredocs        here-documents
+command_hints   commands that are plain to see if not all can be told
+"""

@@ -1,4 +1,4 @@
-"""bash: run a command in the workspace. The workspace below starts, bounds and ends it."""
+"""Run a command in the workspace."""
 
 from collections.abc import Iterable
 from contextlib import suppress

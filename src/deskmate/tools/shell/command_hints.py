@@ -1,4 +1,4 @@
-"""Hints: commands that are plain to see in a shell text of which not all can be told.
+"""Commands that are plain to see if not all can be told.
 
 No rule allows by them. They let a rule that denies `git push *` refuse `X=1 git push` instead of asking about it. So
 they may be wrong and need not be complete: `shell_commands` beside this is the one that must be right.

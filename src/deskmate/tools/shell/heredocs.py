@@ -1,4 +1,4 @@
-"""Here-documents in a shell text: whether the grammar sees the same one as a shell would.
+"""Here-documents.
 
 A grammar that ends one at another line than the shell would take text for commands, or commands for text. So the line
 is looked for here once more, and nothing on the way may be read in two ways. `shell_commands` above reads the rest.

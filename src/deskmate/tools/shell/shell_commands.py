@@ -1,4 +1,4 @@
-"""What a shell text would run, by a real parser: every command, wherever it stands, or that it cannot be told.
+"""Every command a shell text would run, or that it cannot be told.
 
 Above stand the tools whose permission rules are about these. The grammar is tree-sitter's. What it and a shell could
 read in two ways is not told: only kinds of nodes that are named here pass, and between them nothing but blanks.

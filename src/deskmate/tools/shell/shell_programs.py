@@ -1,4 +1,4 @@
-"""Programs that a shell text calls: those that run others, and those of the shell's own that change what it means.
+"""Programs that run other programs.
 
 `shell_commands` above hands over each command as its words. What only runs another command adds that one to what is
 told, so that a rule is needed for both.

@@ -1,4 +1,4 @@
-"""Words of a shell text: what each one certainly is, and where that ends.
+"""What each word certainly is.
 
 `shell_commands` above finds them in the syntax tree, `shell_programs` reads them as a program would.
 """

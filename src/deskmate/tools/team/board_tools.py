@@ -1,4 +1,4 @@
-"""TaskCreate, TaskGet, TaskUpdate, TaskList: the team's board as a model uses it.
+"""TaskCreate, TaskGet, TaskUpdate, TaskList.
 
 What a TaskUpdate does, and in which order, stands in `updates`; whether it may, in `core.claims`. Every change bears
 the id of its call, so that a repeat after a crash changes nothing twice.

@@ -1,4 +1,4 @@
-"""ExitPlanMode: hand in a plan. It is mail to whoever decides; the agent above reads on until the answer is heard."""
+"""ExitPlanMode: hand in a plan."""
 
 from collections.abc import Iterable
 

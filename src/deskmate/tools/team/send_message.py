@@ -1,4 +1,4 @@
-"""SendMessage: words to one member or to all, and both sides of a handshake.
+"""SendMessage: mail, and both sides of a handshake.
 
 The mailbox below stamps the sender. Every letter bears the id of its call, so that a call run again after a crash sends
 nothing twice.

@@ -1,4 +1,4 @@
-"""Task: send a subagent on an errand, or, with a name, make a teammate that stays.
+"""Task: start a subagent or a teammate.
 
 The runtime below plays both: a subagent's answer comes back, a teammate is a record on the roster and writes mail.
 """

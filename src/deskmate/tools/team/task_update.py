@@ -1,4 +1,4 @@
-"""What a TaskUpdate does: words and edges, owner, status. Each is an append with its own cause.
+"""What a TaskUpdate changes, step by step.
 
 Models say more than they change: whatever holds already is no error. `tasks` above reads the arguments; the board
 below has the rules.

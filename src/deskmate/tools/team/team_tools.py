@@ -1,4 +1,4 @@
-"""TeamCreate and TeamDelete: a lead founds a team with a name of its own, and closes it.
+"""TeamCreate, TeamDelete.
 
 The runtime below opens and moves the folders; here stand the words that refuse what cannot be.
 """

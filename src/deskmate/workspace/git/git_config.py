@@ -1,4 +1,4 @@
-"""Git's settings: the files and folders in them that git runs or reads as settings, without running git.
+"""Paths that git's settings name.
 
 `guards` above keeps commands from changing those that lie in the workspace.
 """

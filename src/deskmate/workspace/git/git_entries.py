@@ -1,4 +1,4 @@
-"""Git entries: links, special files and lock files in git's own folder, found and removed.
+"""Links, special files and locks in git's folder.
 
 Git opens many of its files in place and follows links, so a link there makes the user's git write somewhere else.
 `git_watch` and `placeholders` above decide which of them may stay. Nothing here follows a link.

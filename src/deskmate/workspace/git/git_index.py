@@ -1,4 +1,4 @@
-"""Git's index: the names in it, read without running git, which would obey the repository.
+"""The names in git's index.
 
 Git trusts the names in an index: `git restore .` writes to each of them, also to `../x` or into `.git`. `git_watch`
 above looks for such names and for repositories within the repository, `app.signing` for records of a team. Nothing

@@ -1,4 +1,4 @@
-"""Git lists: the files in git's folder that name files of a checkout, which git writes or reads without a look.
+"""Unsafe names in the lists that git writes.
 
 Those are the index, and `MERGE_RR` with the conflicts whose solution git is to remember. One that names a place outside
 the checkout, or in git's own folder, does not stay. `git_watch` above looks before, during and after a command;

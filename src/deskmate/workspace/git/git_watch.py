@@ -1,4 +1,4 @@
-"""Git watch: what a command leaves in git's folder that would make the user's own git do harm.
+"""What a command leaves in git's folder that would make the user's git do harm.
 
 New links and special files are removed, wherever they lead: git follows them when it writes. An index with names that
 lead out of the checkout is set aside, and so is a list of conflicts with such names: git writes and reads there. What

@@ -1,4 +1,4 @@
-"""Repositories: where git keeps the one of a workspace and those within it, found without running git.
+"""Where git keeps the repository of a workspace, and those inside it.
 
 `guards` above says what of them must not change, `git_watch` what is told when it does.
 """

@@ -1,4 +1,4 @@
-"""Revisions: which commit a folder is at, read from git's own files, so that nothing a repository names is run.
+"""Which commit a folder is at.
 
 `local` above tells it of a workspace; `repositories` below knows where git keeps what.
 """

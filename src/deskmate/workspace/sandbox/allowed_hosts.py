@@ -1,4 +1,4 @@
-"""Hosts: which ones commands may reach, where somebody has listed them; decided by name, port and address alone.
+"""Which hosts a command may reach.
 
 Names come from commands, which may be hostile: what can be read in two ways is refused. `proxy` above asks.
 """

@@ -1,4 +1,4 @@
-"""Confined: one command started in the sandbox, guarded and bounded before it begins.
+"""One command started in bubblewrap.
 
 `command` above starts commands and ends them. Below stand `sandbox` and `guards`, which say what is shown to it,
 `placeholders`, `limits` and `filters`.

@@ -1,4 +1,4 @@
-"""Masks: what a confined command must not see of this machine, as tables of names.
+"""What a command must not see.
 
 Home is visible, so that toolchains in it work; what lets someone act in the user's name is not. `sandbox` above
 lays them over what is there. Sockets are masked wherever they are: see `sockets`.

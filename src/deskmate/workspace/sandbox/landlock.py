@@ -1,4 +1,4 @@
-"""Landlock: rights of a thread given away for good, so that all it starts has none but the ones that are listed.
+"""The kernel's Landlock rights.
 
 The kernel knows them by place: whatever lies below a folder has the rights of that folder. `fenced` above lists them.
 """

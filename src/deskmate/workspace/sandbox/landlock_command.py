@@ -1,4 +1,4 @@
-"""Fenced: one command started with few rights, where the machine can have no sandbox of its own for it.
+"""One command started with Landlock, if bubblewrap is not available.
 
 The second choice: the command sees the machine as it is, and may read and write no more of it than is listed.
 `command` above starts and ends it; below stand `sandbox`, which says what is shown, `landlock`, `filters`, `limits`.

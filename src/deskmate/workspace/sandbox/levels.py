@@ -1,4 +1,4 @@
-"""Levels: what this machine can do to confine commands, found out by doing it.
+"""What this machine can do to confine commands.
 
 A machine may have bubblewrap, or landlock, and forbid what it needs, so that only a trial tells. `app` asks once, and
 gives the sandbox to every workspace.

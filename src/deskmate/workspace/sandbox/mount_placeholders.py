@@ -1,4 +1,4 @@
-"""Placeholders: what stands, while commands run, where something is missing that they must not make.
+"""Placeholders for protected files that do not exist.
 
 A place can be guarded only if something is there. What is made for that is gone when the last command that needs it is
 over, also when Deskmate was killed meanwhile: one list for all workspaces of a user says what was made, and which

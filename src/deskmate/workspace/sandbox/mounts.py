@@ -1,4 +1,4 @@
-"""The sandbox: what a confined command sees of the machine, as a list of mounts, and the words that have it so.
+"""What a confined command sees of the machine, as a list of mounts.
 
 All of it is read-only but the workspace and a temporary folder of the command's own; what speaks for the user or the
 team is not there at all. `levels` finds out whether the machine can do this, `guards` what must not change in a

@@ -1,4 +1,4 @@
-"""Guards: what a confined command must not change in its workspace, for something outside reads it and obeys.
+"""What a command must not change in the workspace.
 
 That is our own records and settings, and what git runs: its settings, its hooks, and the files that say where those
 are. The folder of git itself stays writable, so that commits work. `confined` above lays them over the workspace;

@@ -1,4 +1,4 @@
-"""The proxy: the only way from a confined command to the hosts that are listed, and to no other.
+"""The only way from a confined command to those hosts.
 
 It listens within the command's own network, where nothing else is, and connects from ours. It looks up a name itself
 and connects to the address it has judged. `confined` has it serve for as long as a command runs; `hosts` decides.

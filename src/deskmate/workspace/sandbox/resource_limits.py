@@ -1,4 +1,4 @@
-"""Limits: what one confined command may take of the machine, and in words which of them it has met.
+"""What one command may take of the machine.
 
 `confined` and `fenced` bind them before it begins; `local` tells them.
 """

@@ -1,4 +1,4 @@
-"""Filters: the few system calls that a confined command may not make, as a program for the kernel.
+"""System calls a command may not make.
 
 No mount keeps a command from making its own file setuid: outside, such a file would lend the user's rights to others.
 And what the user's session keeps in the kernel's keyrings is no file at all. A network namespace does not hold every

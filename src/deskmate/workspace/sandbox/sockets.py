@@ -1,4 +1,4 @@
-"""Sockets: the ones on this machine that have a path, wherever that is, and named pipes, which serve the same purpose.
+"""Sockets of others on this machine.
 
 A command that can talk to one may get a password from it, or make it do something outside. Mounting it read-only does
 not prevent that. The kernel lists the sockets of its own network. Others, and pipes, are found by looking below home.

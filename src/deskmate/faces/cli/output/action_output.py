@@ -1,4 +1,4 @@
-"""What commands that act print: send, stop, and the user's hand on the board.
+"""Send, stop, and changes to the board.
 
 `team_commands` stands above; `deskmate.app` does it, under the name of the user.
 """

@@ -1,4 +1,4 @@
-"""What `deskmate doctor` prints: a line for each thing that was checked, what to do about it, and losses accepted.
+"""Checks, and what to do about them.
 
 `team_commands` stands above; `deskmate.app` looks and accepts.
 """

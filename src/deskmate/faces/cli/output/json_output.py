@@ -1,4 +1,4 @@
-"""Outputs: the result that programs read on stdout, one JSON object a line. `run` writes it."""
+"""Results for programs."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""Transcripts as people read them: what a member heard, said and did. `deskmate tail` prints one and follows it.
+"""A member's transcript, followed.
 
 `team_commands` stands above, `deskmate.app` reads.
 """

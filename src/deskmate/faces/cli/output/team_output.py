@@ -1,4 +1,4 @@
-"""What commands that look print: teams, board, inbox, cost. Live or dead, from any shell; nothing is changed.
+"""Teams, board, inbox, cost.
 
 `team_commands` stands above, `deskmate.app` reads, `listings` sets it out; `transcripts` prints what a member did.
 """

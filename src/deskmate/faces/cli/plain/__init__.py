@@ -1,1 +1,7 @@
-"""plain."""
+"""The plain chat: lines typed at a terminal or piped in.
+
+plain_chat          the conversation
+line_input          lines from a keyboard or a pipe
+conversation_lines  the conversation as it is printed
+turn_state          whether the lead has answered, and who is still working
+"""

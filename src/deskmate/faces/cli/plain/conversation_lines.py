@@ -1,4 +1,4 @@
-"""Telling: a conversation as it is printed. The lead's words whole, all else a line each, mail and questions whole.
+"""The conversation as it is printed.
 
 `plain` lets it listen to feed and session; `printing` below prints what the team does.
 """

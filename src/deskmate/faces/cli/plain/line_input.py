@@ -1,4 +1,4 @@
-"""What is typed, a text at a time: at a keyboard, whose prompt outlives what is printed meanwhile, or from a pipe.
+"""Lines from a keyboard or a pipe.
 
 `plain` asks for the next text. Whoever reads may wait for ever, so each reads in a thread of its own, which ends with
 the process.

@@ -1,4 +1,4 @@
-"""The plain conversation: lines typed at a terminal or piped in, and what the team says and does, printed.
+"""The conversation.
 
 `commands` stands above; `faces.talk` carries out what is typed, `telling` prints, `typed` reads, `turns` waits.
 """

@@ -1,4 +1,4 @@
-"""Turns: whether the lead has answered what was said to it, and whether anybody is still at work.
+"""Whether the lead has answered, and who is still working.
 
 `plain` waits for that where the next words come from a pipe. What the lead owes the session knows at once; of the
 others it knows what it saw when it last looked.

@@ -1,4 +1,4 @@
-"""The budget in a conversation: the caps with what was used of them, and one of them set. `talk` carries it out."""
+"""/budget: limits shown and changed."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The commands of a conversation: what can be typed behind a slash, and what each is for. `talk` carries them out."""
+"""The slash commands and their help."""
 
 import difflib
 from dataclasses import dataclass

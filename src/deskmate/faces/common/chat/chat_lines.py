@@ -1,4 +1,4 @@
-"""Talk: a line that was typed, carried out. Words go to the lead, `@name words` to a teammate, `/word` is a command.
+"""Carries out one line: a message, or a slash command.
 
 Faces with a conversation stand above: they call `await Talk(session).carry_out(line)` and show what comes of it.
 `commands` beside has what can be typed, `deskmate.app.session` below does it.

@@ -1,4 +1,4 @@
-"""The history of what was typed, shared by all conversations of a user: a private file, one JSON text a line.
+"""What was typed before.
 
 No secret is kept there: who takes such a line back finds its name in its place.
 

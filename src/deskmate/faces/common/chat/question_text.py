@@ -1,4 +1,4 @@
-"""Questions as they are shown: who asks, exactly what for, and what can be answered. `talk` and faces show them."""
+"""Questions as they are shown."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What stands where a file is about to be written: so that who is asked sees what it would replace.
+"""The file that a write would replace.
 
 `questions` above reads it beside the event loop; `asked` shows the difference.
 """

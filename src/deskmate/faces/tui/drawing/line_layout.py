@@ -1,4 +1,4 @@
-"""The layout of a conversation: which line of it belongs to which piece. `conversation` above draws what is in sight.
+"""Which line belongs to which piece.
 
 What did not change is not laid out anew: appending to a long conversation costs what is appended.
 """

@@ -1,4 +1,4 @@
-"""Live: what a member's model is saying this moment, until the transcript has it. `watching` above shows it last."""
+"""What a model is saying now."""
 
 from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.common.progress_lines import retry_line

@@ -1,4 +1,4 @@
-"""Naming: how a member, or a subagent that a member sent, is called on a screen. Pure."""
+"""Names of members and subagents on a screen."""
 
 from deskmate.faces.common.listings import sender_of
 from deskmate.faces.tui.drawing.styled_lines import words

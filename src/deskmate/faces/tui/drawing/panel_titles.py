@@ -1,4 +1,4 @@
-"""Titles of panels: never read as markup, and drawn only where they change."""
+"""Titles of panels."""
 
 from textual.content import Content
 from textual.widget import Widget

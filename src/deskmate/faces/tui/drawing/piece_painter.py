@@ -1,4 +1,4 @@
-"""Painting: pieces made into coloured lines of a width. Words of models, tools and mail are cleaned here.
+"""Pieces as coloured lines.
 
 `pieces` below says what there is; `conversation` above shows the lines. No text is ever read as markup.
 """

@@ -1,4 +1,4 @@
-"""Rows: a list of any length of which only what is seen is drawn, each row one line and more below it once unfolded.
+"""Long lists of which only the visible part is drawn.
 
 `board` and `post` above say what their rows look like; `lines` below sets them out.
 """

@@ -1,4 +1,4 @@
-"""Lines: spans of text with a style each, cut, folded and set out by cells. Pure; the panels above show them.
+"""Styled text measured in cells.
 
 What others wrote becomes a line by `words` or, where every character counts, by `exact`: nothing in it moves the
 cursor, changes a colour or takes more or fewer cells than are counted here.

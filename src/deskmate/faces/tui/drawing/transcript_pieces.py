@@ -1,4 +1,4 @@
-"""Pieces: what a transcript looks like to people, one value for each thing they can see and fold.
+"""A transcript as people see it.
 
 Texts stand here as they were written; `painting` above cleans and colours them. A piece keeps its key while it grows:
 a call that runs and then has a result is one piece.

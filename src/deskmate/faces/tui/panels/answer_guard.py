@@ -1,4 +1,4 @@
-"""The guard of the questions: which keys were meant as an answer. Only a clock below; `questions` above asks it.
+"""Which keys were meant as an answer.
 
 Who is typing while another question comes to the front must not answer it by the next letters.
 """

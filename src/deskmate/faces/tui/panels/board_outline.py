@@ -1,4 +1,4 @@
-"""The outline of a board: its tasks in the order in which they can be done, and the lines that tell of each. Pure.
+"""The order and text of its tasks.
 
 `board` above shows it; `lines` below cuts and folds.
 """

@@ -1,4 +1,4 @@
-"""The board panel: what is to be done, what blocks what, who is at it, and what is done. `outline` sets it out.
+"""The board.
 
 `team_screen` above places it and tells it to show what the session has.
 """

@@ -1,4 +1,4 @@
-"""The conversation: the pieces of the chosen member's transcript, folded and unfolded, and what it is saying now.
+"""The transcript of the chosen member.
 
 Only lines in sight are drawn. `team_screen` above feeds it; `layout` and `painting` below make the lines.
 """

@@ -1,4 +1,4 @@
-"""The draft: what is being typed to the team, on as many lines as it takes. `app` above carries it out.
+"""What is being typed.
 
 Enter sends, Shift+Enter or Ctrl+J begins a new line, Up and Down at its ends bring back what was typed before.
 """

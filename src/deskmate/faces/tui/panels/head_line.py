@@ -1,4 +1,4 @@
-"""The head of the screen: the team, who is at work, what is permitted and what all came to, on one line."""
+"""The first line."""
 
 from collections.abc import Sequence
 

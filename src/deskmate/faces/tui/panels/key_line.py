@@ -1,4 +1,4 @@
-"""The key line: at the bottom, what can be pressed now; as many keys as there is room for, the most needed first."""
+"""The last line."""
 
 from dataclasses import dataclass
 

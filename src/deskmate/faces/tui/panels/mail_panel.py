@@ -1,4 +1,4 @@
-"""The post panel: mail as it flows between the desks, a line for each letter. `rows` below draws them.
+"""Mail between members.
 
 `team_screen` above places it, tells it to show what the session has, and which member is chosen.
 """

@@ -1,4 +1,4 @@
-"""Members: who is on the team and what each does, as a list or, where there is no room for one, on a strip of a line.
+"""Who is on the team.
 
 `team_screen` above says who is chosen; nothing here remembers more than what was last drawn.
 """

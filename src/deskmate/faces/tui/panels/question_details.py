@@ -1,4 +1,4 @@
-"""What is asked, as a person must see it before answering: who, since when, exactly what for. Pure.
+"""What a person must see before answering.
 
 `questions` above shows it and takes the answer; `lines` below cuts and folds. Nothing of a call is left out: what could
 not be seen is written out.

@@ -1,4 +1,4 @@
-"""The questions panel: what waits for the person's word, the one in front in full. `asked` says what stands on it.
+"""What waits for an answer.
 
 It holds no truth and answers nothing itself: it posts `Answered`, and the app above tells the session.
 """

@@ -1,4 +1,4 @@
-"""The sheet of a question: its parts shared out among the lines there are. Pure; `questions` above draws it.
+"""How the parts of a question share the lines.
 
 Whatever the height, what can be answered is on it; what of the question does not fit is scrolled.
 """
