@@ -22,7 +22,7 @@ from benchmarks.report import Answer, Column, Table, Target, below
 from benchmarks.stub import CALLS, CONTENT, FILE, TALKS, Stub, stub
 from deskmate.core.agent.entries import Began, Call, Did, Said
 from deskmate.core.log.names import LEAD, call_id
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
@@ -193,7 +193,7 @@ async def _converse(home: Path, at: Stub, messages: int) -> None:
     with closing(JsonlStore.open(home, TEAM, create=True)) as store:
         async with desk(home, Unsynced(store), at, TALKS) as ours:
             await ours.lead()
-            transcript = await Transcript.load(Pen(Unsynced(store), SystemClock()), LEAD)
+            transcript = await Transcript.load(LogWriter(Unsynced(store), SystemClock()), LEAD)
             for number in range(messages // 2):
                 call = Call(tool="read_file", arguments={"path": f"src/module_{number}.py"})
                 said = await transcript.record(Said(text="Let me look at the next file.", calls=(call,)))

@@ -8,25 +8,25 @@ from itertools import count
 from pathlib import Path
 
 from benchmarks.stub import Stub
-from deskmate.app.build import Furniture, connected, furnished
+from deskmate.app.build import TeamParts, connected, furnished
 from deskmate.config import load
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Member, PolicySet, Status
+from deskmate.core.team.members import Member, MemberStatus, PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 TEAM = "bench"
@@ -36,19 +36,19 @@ TEAM = "bench"
 class Desk:
     """An office with one lead, whose model is the stand-in."""
 
-    office: Office
-    furniture: Furniture
+    team_state: TeamState
+    team_parts: TeamParts
 
     def prepare(self, prompt: str) -> Callable[[], Awaitable[str]]:
         """Return one run: a fresh agent with one tool goes to its end, in a transcript of its own; its words."""
-        kit, first = self.furniture.subagent(f"{LEAD}:1.0", prompt, AgentType.GENERAL)
-        kit, numbers = _with_one_tool(kit), count(1)
+        parts, first = self.team_parts.subagent(f"{LEAD}:1.0", prompt, AgentType.GENERAL)
+        parts, numbers = _with_one_tool(parts), count(1)
 
         async def once() -> str:
             name = f"{LEAD}:{next(numbers)}.0"
-            member = Member(name, Kind.SUBAGENT, AgentType.GENERAL, "", "", None, Status("working"))
+            member = Member(name, AgentKind.SUBAGENT, AgentType.GENERAL, "", "", None, MemberStatus("working"))
             started = first.model_copy(update={"name": name})
-            agent = await Agent.seat(self.office, started, kit, member)
+            agent = await Agent.seat(self.team_state, started, parts, member)
             await agent.play(until_rest=True)
             return agent.last_words
 
@@ -56,31 +56,35 @@ class Desk:
 
     async def lead(self) -> Agent:
         """Return the lead, its transcript as it stands."""
-        return await Agent.seat(self.office, self.furniture.started(), _with_one_tool(self.furniture.lead))
+        return await Agent.seat(self.team_state, self.team_parts.started(), _with_one_tool(self.team_parts.lead))
 
     async def tell(self, words: str) -> None:
         """Say something to the lead."""
-        await Mailbox(USER, self.office.pen, self.office.roster).send(LEAD, Plain(content=words))
+        await Mailbox(USER, self.team_state.writer, self.team_state.roster).send(LEAD, Plain(content=words))
 
 
 @asynccontextmanager
 async def desk(folder: Path, store: Store, at: Stub, model: str) -> AsyncIterator[Desk]:
     """Lend a desk in a folder, its team founded there unless it was before; the lead's seat is held meanwhile."""
     settings = load({"HOME": str(folder), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{at.url}/v1"})
-    pen = Pen(store, SystemClock())
-    roster = Roster(pen)
-    office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps(steps=settings.max_steps)), Feed())
+    writer = LogWriter(store, SystemClock())
+    roster = Roster(writer)
+    team_state = TeamState(
+        writer, roster, Board(writer, roster), Budget(writer, Caps(steps=settings.max_steps)), Feed()
+    )
     async with store.hold(LEAD, f"process {os.getpid()}"):
-        if not (await office.roster.refresh()).team:
-            await office.roster.found(TEAM)
-            policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=pen.clock.timestamp())
-            await office.roster.permit(policy)
+        if not (await team_state.roster.refresh()).team:
+            await team_state.roster.found(TEAM)
+            policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=writer.clock.timestamp())
+            await team_state.roster.permit(policy)
         chosen = settings.model_copy(update={"model": f"openai:{model}"})
         async with connected(chosen) as client:
-            yield Desk(office, await furnished(folder, TEAM, chosen, office, client, Sandbox(Level.NONE)))
+            yield Desk(team_state, await furnished(folder, TEAM, chosen, team_state, client, Sandbox(Level.NONE)))
 
 
-def _with_one_tool(kit: Kit) -> Kit:
+def _with_one_tool(parts: AgentParts) -> AgentParts:
     """Return a kit with as many tools as the peers have."""
     name = "read_file"
-    return replace(kit, tools={name: kit.tools[name]}, specs=tuple(spec for spec in kit.specs if spec.name == name))
+    return replace(
+        parts, tools={name: parts.tools[name]}, specs=tuple(spec for spec in parts.specs if spec.name == name)
+    )

@@ -22,7 +22,7 @@ from deskmate.core.team.members import Idle, Joined, Member, Working
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.spending import Spent
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -123,7 +123,7 @@ def _time(folder: Path, command: Sequence[str]) -> int:
 async def fill(folder: Path, tasks: int, records: int) -> str:
     """Let a team work until it has so many records, and a tenth of its tasks open; return what they are, in words."""
     store = open_store(folder)
-    team = _Team(Pen(Unsynced(store), SystemClock()))
+    team = _Team(LogWriter(Unsynced(store), SystemClock()))
     await team.gather()
     for before in range(tasks):
         # Chains of ten, each blocked by the one before it.
@@ -145,9 +145,9 @@ def _lines(folder: Path, pattern: str) -> int:
 class _Team:
     """A lead and teammates, whose work is written down as it would be if they had models."""
 
-    def __init__(self, pen: Pen) -> None:
-        self.pen, self.roster = pen, Roster(pen)
-        self.board = Board(pen, self.roster)
+    def __init__(self, writer: LogWriter) -> None:
+        self.writer, self.roster = writer, Roster(writer)
+        self.board = Board(writer, self.roster)
         self._transcripts: dict[str, Transcript] = {}
 
     async def gather(self) -> None:
@@ -157,7 +157,7 @@ class _Team:
         for name in names:
             await self.roster.join(Joined(name=name, role="dev", at=self._now()))
         for name in (LEAD, *names):
-            self._transcripts[name] = await Transcript.load(self.pen, name)
+            self._transcripts[name] = await Transcript.load(self.writer, name)
             await self._transcripts[name].record(Started(name=name, prompt="You port endpoints."))
 
     async def work(self, name: str, steps: int) -> None:
@@ -179,14 +179,14 @@ class _Team:
         await transcript.record(Began(calls=(f"{name}:{said}.0",)))
         await transcript.record(Did(call=f"{name}:{said}.0", text="12 passed in 0.31s\n" * 10))
         spent = Spent(member=name, model="anthropic:claude", input=4000, output=90, cost=0.004, at=self._now())
-        await self.pen.append(SPEND, spent.body())
+        await self.writer.append(SPEND, spent.body())
 
     async def _write(self, sender: str, recipient: str, words: str) -> None:
-        await Mailbox(sender, self.pen, self.roster).send(recipient, Plain(content=words))
-        await Mailbox(recipient, self.pen, self.roster).hear(self._transcripts[recipient])
+        await Mailbox(sender, self.writer, self.roster).send(recipient, Plain(content=words))
+        await Mailbox(recipient, self.writer, self.roster).hear(self._transcripts[recipient])
 
     def _member(self, name: str) -> Member:
         return self.roster.state.members[name]
 
     def _now(self) -> float:
-        return self.pen.clock.timestamp()
+        return self.writer.clock.timestamp()

@@ -19,7 +19,7 @@ from benchmarks.report import Answer, Column, Table, below
 from deskmate.core.log.names import SPEND
 from deskmate.core.team import spending
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.log_writer import Folded, LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.system_clock import SystemClock
@@ -58,12 +58,12 @@ def _peak(place: Path) -> float:
 
 async def _read(place: Path) -> list[Transcript]:
     store = open_store(place)
-    pen = Pen(store, SystemClock())
-    roster = Roster(pen)
+    writer = LogWriter(store, SystemClock())
+    roster = Roster(writer)
     members = (await roster.refresh()).members
-    await Board(pen, roster).refresh()
+    await Board(writer, roster).refresh()
     await Folded(store, SPEND, spending.EMPTY, spending.fold).refresh()
-    transcripts = [await Transcript.load(pen, name) for name in members]
+    transcripts = [await Transcript.load(writer, name) for name in members]
     store.close()
     return transcripts
 

@@ -17,7 +17,7 @@ from benchmarks.measure import Size, alone, times
 from benchmarks.report import Answer, Column, Table, Target, at_most
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Reply, ResultBlock, TextBlock
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.board import Board
 
 RATIO = 1.02
@@ -120,7 +120,7 @@ class Hands:
                 self.ended = time.monotonic_ns()
                 self.done.set()
             return Reply((TextBlock("Done."),), usage=COUNTED)
-        call = CallBlock(f"call_{task}", "TaskUpdate", {"taskId": str(task), "status": Status.COMPLETED})
+        call = CallBlock(f"call_{task}", "TaskUpdate", {"taskId": str(task), "status": TaskStatus.COMPLETED})
         return Reply((call,), usage=COUNTED)
 
 
@@ -133,10 +133,10 @@ async def _play(home: Path, tasks: Graph, hands: int) -> tuple[float, float]:
     """Return the seconds from when the tasks are free until the last word on the last, and those of the processor."""
     model = Hands(tasks)
     async with mates(home, model=Noting(model.answer)) as team:
-        await _lay_out(team.office.board, tasks)
+        await _lay_out(team.team_state.board, tasks)
         await _seat(team, hands)
         began, worked = time.monotonic_ns(), time.process_time()
-        await team.office.board.complete(LEAD, START, team.office.board.state.tasks[START].epoch)
+        await team.team_state.board.complete(LEAD, START, team.team_state.board.state.tasks[START].epoch)
         await model.done.wait()
         return (model.ended - began) / 1e9, time.process_time() - worked
 

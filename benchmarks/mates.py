@@ -16,13 +16,13 @@ from deskmate.app.teammate_process import in_processes
 from deskmate.config import state_folder
 from deskmate.core.log.names import ROSTER, USER
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Usage
-from deskmate.core.team.members import Joined, Roster
+from deskmate.core.team.members import Joined, RosterState
 from deskmate.core.team.messages import Message
-from deskmate.ports import Launcher, Limits, Model
+from deskmate.ports import Launcher, Model, ModelLimits
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
 from deskmate.trust.team_signature import Signing
 
@@ -35,7 +35,7 @@ class Noting:
     """A model that notes when it is asked; what it answers, and how long that takes, is handed in."""
 
     name = f"openai:{TALKS}"
-    limits = Limits(200_000, 32_000)
+    limits = ModelLimits(200_000, 32_000)
 
     def __init__(self, answer: Callable[[Prompt], Awaitable[Reply]]) -> None:
         self._answer = answer
@@ -55,13 +55,13 @@ async def at_once(_: Prompt) -> Reply:
 class Mates:
     """A team whose lead says nothing, and whoever it has been given as teammates."""
 
-    office: Office
+    team_state: TeamState
     folder: Path
 
     async def join(self, name: str, prompt: str = PROMPT, *, launcher: str = "inline") -> None:
         """Add a teammate, in the words of the roster alone: whoever keeps the team has it played."""
-        at = self.office.pen.clock.timestamp()
-        await self.office.roster.join(Joined(name=name, role="hand", prompt=prompt, launcher=launcher, at=at))
+        at = self.team_state.writer.clock.timestamp()
+        await self.team_state.roster.join(Joined(name=name, role="hand", prompt=prompt, launcher=launcher, at=at))
 
     def process_of(self, name: str) -> int:
         """Return the process that plays a teammate, as the note in its seat has it."""
@@ -70,23 +70,23 @@ class Mates:
     async def rested(self, names: Iterable[str]) -> None:
         """Return once all of them are idle."""
         wanted = set(names)
-        await until(self.office, lambda roster: all(roster.members[name].status.word == "idle" for name in wanted))
+        await until(self.team_state, lambda roster: all(roster.members[name].status.word == "idle" for name in wanted))
 
     async def left(self, name: str) -> None:
         """Return once it has left."""
-        await until(self.office, lambda roster: not roster.members[name].here)
+        await until(self.team_state, lambda roster: not roster.members[name].here)
 
 
-async def until(office: Office, holds: Callable[[Roster], bool]) -> None:
+async def until(team_state: TeamState, holds: Callable[[RosterState], bool]) -> None:
     """Return once something holds of the roster."""
-    while not holds(await office.roster.refresh()):
-        await office.pen.store.changed({ROSTER: office.roster.state.number})
+    while not holds(await team_state.roster.refresh()):
+        await team_state.writer.store.changed({ROSTER: team_state.roster.state.number})
 
 
-async def write(office: Office, name: str, message: Message) -> int:
+async def write(team_state: TeamState, name: str, message: Message) -> int:
     """Write to a member as the user; return when that began."""
     began = time.monotonic_ns()
-    await Mailbox(USER, office.pen, office.roster).send(name, message)
+    await Mailbox(USER, team_state.writer, team_state.roster).send(name, message)
     return began
 
 
@@ -97,10 +97,10 @@ async def mates(folder: Path, *, model: Model | None = None, at: Stub = NOBODY) 
         # A teammate's process works only in a team that its user signed, with the key it finds in this environment.
         Signing(state_folder(os.environ), folder).sign(TEAM)
         async with desk(folder, store, at, TALKS) as ours, task_group() as tasks:
-            furniture = replace(ours.furniture, models=lambda _: model) if model else ours.furniture
-            launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
-            tasks.start_soon(Team(ours.office, launchers, tasks).keep)
-            yield Mates(ours.office, folder)
+            team_parts = replace(ours.team_parts, models=lambda _: model) if model else ours.team_parts
+            launchers: dict[str, Launcher] = {"inline": team_parts, "process": in_processes(team_parts)}
+            tasks.start_soon(Team(ours.team_state, launchers, tasks).keep)
+            yield Mates(ours.team_state, folder)
             tasks.cancel_scope.cancel()
 
 

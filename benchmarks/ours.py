@@ -13,10 +13,10 @@ from benchmarks.boards import BoardDesign
 from benchmarks.rivals import Design, message
 from deskmate.core.log.names import mail
 from deskmate.core.log.records import Item, Json, Record
-from deskmate.core.policy.tool_table import AgentType, Kind
-from deskmate.core.team.members import Member, Status
+from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.team.members import Member, MemberStatus
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
@@ -90,8 +90,8 @@ class DeskmateBoard:
 
     def __init__(self, folder: Path, synced: bool) -> None:
         self._store = open_store(folder)
-        pen = Pen(self._store if synced else Unsynced(self._store), SystemClock())
-        self._board = Board(pen, Roster(pen))
+        writer = LogWriter(self._store if synced else Unsynced(self._store), SystemClock())
+        self._board = Board(writer, Roster(writer))
         self._claims = count(1)
 
     async def add(self, count: int) -> None:
@@ -100,7 +100,7 @@ class DeskmateBoard:
 
     async def claim(self, worker: str) -> int | None:
         name = f"{worker}-{next(self._claims)}"
-        member = Member(name, Kind.TEAMMATE, AgentType.GENERAL, "", "", None, Status("idle"))
+        member = Member(name, AgentKind.TEAMMATE, AgentType.GENERAL, "", "", None, MemberStatus("idle"))
         task = await self._board.claim_next(member)
         return task.id if task else None
 

@@ -16,9 +16,9 @@ from benchmarks.mates import Mates, Noting, at_once, mates, resident, until, wri
 from benchmarks.measure import Size, alone, percentile
 from benchmarks.report import Answer, Column, Table, below
 from benchmarks.stub import Stub, stub
-from deskmate.core.team.members import Roster
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Plain, ShutdownRequest
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 INLINE, PROCESS = "inline", "process"
 DELIVERY_MS = {INLINE: 5.0, PROCESS: 50.0}
@@ -57,7 +57,7 @@ def _names(count: int) -> list[str]:
 
 async def _settle(team: Mates, count: int, *, launcher: str = INLINE) -> None:
     """Have teammates join until there are so many, and return once all of them rest."""
-    there = (await team.office.roster.refresh()).members
+    there = (await team.team_state.roster.refresh()).members
     for name in _names(count):
         if name not in there:
             await team.join(name, launcher=launcher)
@@ -100,7 +100,7 @@ async def _deliver(home: Path, count: int, times: int) -> list[int]:
     model = Noting(at_once)
     async with mates(home, model=model) as team:
         await _settle(team, count)
-        written = _write_each(team.office, random.Random(count).choices(_names(count), k=times))
+        written = _write_each(team.team_state, random.Random(count).choices(_names(count), k=times))
         return [model.asked[-1] - began async for began in written]
 
 
@@ -108,28 +108,28 @@ async def _deliver_across(home: Path, at: Stub, times: int) -> list[int]:
     async with mates(home, at=at) as team:
         await _settle(team, 1, launcher=PROCESS)
         at.arrival()
-        return [at.arrival() - began async for began in _write_each(team.office, _names(1) * times)]
+        return [at.arrival() - began async for began in _write_each(team.team_state, _names(1) * times)]
 
 
-async def _write_each(office: Office, names: Sequence[str]) -> AsyncIterator[int]:
+async def _write_each(team_state: TeamState, names: Sequence[str]) -> AsyncIterator[int]:
     """Write to one after the other; yield when each writing began, once that one has heard it and rests again."""
     rng, heard = random.Random(len(names)), Counter[str]()
     for name in names:
         await anyio.sleep(rng.uniform(0.005, 0.02))
-        began = await write(office, name, Plain(content="Are you there?"))
+        began = await write(team_state, name, Plain(content="Are you there?"))
         heard[name] += 1
-        await _rested(office, name, heard[name])
+        await _rested(team_state, name, heard[name])
         yield began
 
 
-async def _rested(office: Office, name: str, heard: int) -> None:
+async def _rested(team_state: TeamState, name: str, heard: int) -> None:
     """Return once someone has heard so much mail and rests again."""
 
-    def rests(roster: Roster) -> bool:
+    def rests(roster: RosterState) -> bool:
         status = roster.members[name].status
         return status.word == "idle" and status.heard >= heard
 
-    await until(office, rests)
+    await until(team_state, rests)
 
 
 # -- leaving --------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ async def _leave(home: Path, at: Stub, launcher: str, count: int) -> list[int]:
         taken = []
         for name in _names(count):
             await anyio.sleep(0.01)
-            began = await write(team.office, name, ShutdownRequest(request_id=f"{TEAM}/{name}"))
+            began = await write(team.team_state, name, ShutdownRequest(request_id=f"{TEAM}/{name}"))
             await team.left(name)
             taken.append(time.monotonic_ns() - began)
     return taken

@@ -5,7 +5,7 @@
 Each part reads its conversation and nothing else. So it goes on where it was, after a `kill -9` too.
 """
 
-from deskmate.demo.demo_parts import REQUEST, Line, Part, Use, play
+from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, Use, play
 from deskmate.errors import ModelRejected
 from deskmate.testing.scripts import Asked, Say
 from deskmate.testing.scripts import Use as Called
@@ -66,25 +66,25 @@ def mail(to: str, content: str, **more: object) -> Use:
     return "SendMessage", {"recipient": to, "content": content, **more}
 
 
-def alone(check: Use) -> Part:
+def alone(check: Use) -> ScriptPart:
     """Return the part of a lead that works alone, and checks by this call."""
-    return Part(
+    return ScriptPart(
         (
-            Line("I look at the code and its test.", (read("convert.py"), read("test_convert.py"))),
-            Line("Zero degrees are 32 Fahrenheit, not 23.", (edit("convert.py", "+ 23", "+ 32"),), optional=True),
-            Line("Does the test pass now?", (check,)),
-            Line("fahrenheit() added 23 where it must add 32. The test passes now."),
-            Line("The second of convert.py: the one that adds.", after=("Which line was it?",)),
+            ScriptLine("I look at the code and its test.", (read("convert.py"), read("test_convert.py"))),
+            ScriptLine("Zero degrees are 32 Fahrenheit, not 23.", (edit("convert.py", "+ 23", "+ 32"),), optional=True),
+            ScriptLine("Does the test pass now?", (check,)),
+            ScriptLine("fahrenheit() added 23 where it must add 32. The test passes now."),
+            ScriptLine("The second of convert.py: the one that adds.", after=("Which line was it?",)),
         )
     )
 
 
-def lead(gone: bool) -> Part:
+def lead(gone: bool) -> ScriptPart:
     """Return the part of the lead; `gone`: whether the scout has left before it is asked to."""
     here = ("coder", "checker") if gone else ("scout", "coder", "checker")
-    return Part(
+    return ScriptPart(
         (
-            Line(
+            ScriptLine(
                 "The work first, then the people.",
                 (
                     task("Say what is there", role="reader"),
@@ -99,64 +99,66 @@ def lead(gone: bool) -> Part:
                 ),
             ),
             # One by one: calls of one step may overlap, and the tutorial shows who joined first.
-            Line(
+            ScriptLine(
                 "Who looks.",
                 (teammate("scout", "reader", "Do task 1. Tell coder what you found.", subagent_type="Explore"),),
             ),
-            Line(
+            ScriptLine(
                 "And who checks.",
                 (teammate("checker", "tester", "Take task 3 as soon as it is free."),),
                 then="The team is at work.",
             ),
-            Line(
+            ScriptLine(
                 "A small plan, and a good one.",
                 (mail("coder", "Go ahead.", type="plan_approval_response", request_id=REQUEST, approve=True),),
                 after=("plan_approval_request", PLAN),
                 then="The plan stands.",
             ),
-            Line(
+            ScriptLine(
                 "Thank you, all of you.",
                 tuple(mail(name, "It is done.", type="shutdown_request") for name in here),
                 after=(CHECKED,),
                 then="They are leaving.",
             ),
-            Line("convert.py knows kelvin now; the checker tested it.", after=("coder left (", "checker left (")),
+            ScriptLine("convert.py knows kelvin now; the checker tested it.", after=("coder left (", "checker left (")),
         )
     )
 
 
-SCOUT = Part(
+SCOUT = ScriptPart(
     (
-        Line("I look.", (update(1, "in_progress"), read("convert.py"))),
-        Line("And at its test.", (read("test_convert.py"),)),
-        Line("The coder should know.", (update(1, "completed"), mail("coder", FOUND)), then="That is all there is."),
+        ScriptLine("I look.", (update(1, "in_progress"), read("convert.py"))),
+        ScriptLine("And at its test.", (read("test_convert.py"),)),
+        ScriptLine(
+            "The coder should know.", (update(1, "completed"), mail("coder", FOUND)), then="That is all there is."
+        ),
     )
 )
-CODER = Part(
+CODER = ScriptPart(
     (
         # A planner that ends its turn without a plan and without a message is reminded.
-        Line(
+        ScriptLine(
             "I cannot plan yet.",
             (mail("lead", "I plan once scout has told me what is there."),),
             then="I wait for scout.",
         ),
-        Line("This is how.", (("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."),
-        Line("I may begin.", (update(2, "in_progress"), read("convert.py")), after=('approve="yes"',)),
-        Line("One more function.", (edit("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
-        Line("I try it.", (("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)),
-        Line("It adds up.", (update(2, "completed"),), then="Kelvin is there."),
-        Line(
+        ScriptLine("This is how.", (("ExitPlanMode", {"plan": PLAN}),), after=(FOUND,), then="The lead has my plan."),
+        ScriptLine("I may begin.", (update(2, "in_progress"), read("convert.py")), after=('approve="yes"',)),
+        ScriptLine("One more function.", (edit("convert.py", "+ 32\n", f"+ 32\n{KELVIN}"),)),
+        ScriptLine("I try it.", (("bash", {"command": "python3 -B -c 'import convert; print(convert.kelvin(0))'"}),)),
+        ScriptLine("It adds up.", (update(2, "completed"),), then="Kelvin is there."),
+        ScriptLine(
             "The README is quickly done.",
             (("write_file", {"path": "README.md", "content": README}),),
             after=("Show kelvin in the README",),
         ),
-        Line("Done.", (update(4, "completed"),), then="The README shows it."),
+        ScriptLine("Done.", (update(4, "completed"),), then="The README shows it."),
     )
 )
-CHECKER = Part(
+CHECKER = ScriptPart(
     (
-        Line("I read the tests while I wait.", (read("test_convert.py"),), then="I am ready."),
-        Line(
+        ScriptLine("I read the tests while I wait.", (read("test_convert.py"),), then="I am ready."),
+        ScriptLine(
             "Water freezes at 273.15.",
             (
                 edit("test_convert.py", "import fahrenheit\n", "import fahrenheit, kelvin\n"),
@@ -164,10 +166,10 @@ CHECKER = Part(
             ),
             after=("Task #3 is yours now",),
         ),
-        Line("Done, if the check says so.", (update(3, "completed"),), then=CHECKED),
+        ScriptLine("Done, if the check says so.", (update(3, "completed"),), then=CHECKED),
     ),
     replies=(
-        Line(
+        ScriptLine(
             "The user wants one more.",
             (edit("test_convert.py", "(0), 273.15)\n", f"(0), 273.15)\n{ABSOLUTE_ZERO}"),),
             after=("absolute zero",),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.config import Permission, load
-from deskmate.core.policy.permissions import Effect, Rule
+from deskmate.core.policy.permissions import Effect, PermissionRule
 from deskmate.errors import BadSettings
 
 WRITTEN = """
@@ -34,11 +34,11 @@ def test_rules_stand_in_the_file_by_what_they_do(home: dict[str, str], file: Pat
     assert load(home).rules == ()
     file.write_text(WRITTEN)
     assert load(home).rules == (
-        Rule(Effect.ALLOW, "bash", "git diff *"),
-        Rule(Effect.ALLOW, "write_file", "src/**"),
-        Rule(Effect.ASK, "bash", "git push *"),
-        Rule(Effect.DENY, "mcp__web__*"),
-        Rule(Effect.DENY, "bash"),
+        PermissionRule(Effect.ALLOW, "bash", "git diff *"),
+        PermissionRule(Effect.ALLOW, "write_file", "src/**"),
+        PermissionRule(Effect.ASK, "bash", "git push *"),
+        PermissionRule(Effect.DENY, "mcp__web__*"),
+        PermissionRule(Effect.DENY, "bash"),
     )
 
 
@@ -104,9 +104,11 @@ def test_what_a_list_cannot_hold_is_told_with_its_place(
 @pytest.mark.behaviour("permission")
 def test_rules_in_the_words_of_claude_code_count(home: dict[str, str], file: Path) -> None:
     file.write_text('[permission]\ndeny = ["Bash(git:*)", "Edit(src/**)", "Read(~/.ssh/**)"]')
-    read = (Rule(Effect.DENY, tool, f"{Path.home().resolve()}/.ssh/**") for tool in ("read_file", "grep", "glob"))
-    edit = (Rule(Effect.DENY, tool, "src/**") for tool in ("edit_file", "write_file"))
-    assert load(home).rules == (Rule(Effect.DENY, "bash", "git*"), *edit, *read)
+    read = (
+        PermissionRule(Effect.DENY, tool, f"{Path.home().resolve()}/.ssh/**") for tool in ("read_file", "grep", "glob")
+    )
+    edit = (PermissionRule(Effect.DENY, tool, "src/**") for tool in ("edit_file", "write_file"))
+    assert load(home).rules == (PermissionRule(Effect.DENY, "bash", "git*"), *edit, *read)
 
 
 @pytest.mark.parametrize("rule", ["WebFetch(domain:example.com)", "WebSearch"])

@@ -322,7 +322,7 @@ def keys(text: str) -> list[str]:
 
 def test_the_projections_have_the_keys_of_their_page() -> None:
     text = page("reference/formats/projections.md")
-    founded = Record(1, members.Founded(team="t", at=0).body())
+    founded = Record(1, members.TeamFounded(team="t", at=0).body())
     shown: Mapping[str, Any] = config(roster_fold.fold(members.EMPTY, [founded]))
     assert keys(section(text, "config.json")) == list(shown)
     assert keys(section(text, "Members")) == list(shown["members"][0])

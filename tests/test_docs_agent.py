@@ -6,9 +6,9 @@ from pathlib import Path
 from deskmate.config import choose_fallback, load_settings
 from deskmate.config import settings as settings
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
-from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
-from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE, USAGE
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
 from deskmate.faces.cli.run_command import EXIT_CODES, LEFT
+from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE, USAGE
 from deskmate.tools import tools_for
 from tests.test_docs import page, rows, section, snippets, ticked
 
@@ -19,10 +19,10 @@ def names_in(text: str) -> list[str]:
 
 def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
     agents = {
-        "lead": (Kind.LEAD, AgentType.GENERAL),
-        "teammate": (Kind.TEAMMATE, AgentType.GENERAL),
-        "subagent": (Kind.SUBAGENT, AgentType.GENERAL),
-        "Explore": (Kind.SUBAGENT, AgentType.EXPLORE),
+        "lead": (AgentKind.LEAD, AgentType.GENERAL),
+        "teammate": (AgentKind.TEAMMATE, AgentType.GENERAL),
+        "subagent": (AgentKind.SUBAGENT, AgentType.GENERAL),
+        "Explore": (AgentKind.SUBAGENT, AgentType.EXPLORE),
     }
     has = {who: tools_of(*agent) for who, agent in agents.items()}
     planners = {f"{who} in plan mode": tools_of(*agents[who], planning=True) for who in ("lead", "teammate")}
@@ -40,7 +40,7 @@ def test_the_table_of_tools_says_who_has_each_and_what_becomes_of_it() -> None:
             "run again" if TOOLS[tool.name].repeatable else "told as interrupted",
             "yes" if TOOLS[tool.name].overlaps else "no",
         ]
-        for tool in tools_for(Kind.LEAD, TOOLS)
+        for tool in tools_for(AgentKind.LEAD, TOOLS)
     ]
 
 

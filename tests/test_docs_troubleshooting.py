@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 
 from deskmate import JsonlStore
-from deskmate.testing.provider_faults import Status
+from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import Place, held
 from tests.test_docs import page, snippets
@@ -25,9 +25,9 @@ ELSEWHERE = (
     "deskmate: …: No space left on device",
 )
 FAULTS = {
-    "401": Status(401, message="invalid x-api-key"),
-    "404": Status(404, message="model: nope"),
-    "413": Status(413, message="request too large"),
+    "401": ErrorStatus(401, message="invalid x-api-key"),
+    "404": ErrorStatus(404, message="model: nope"),
+    "413": ErrorStatus(413, message="request too large"),
 }
 
 
@@ -55,13 +55,13 @@ class Provider:
     def __init__(self) -> None:
         self.busy = 1
 
-    def __call__(self, number: int, asked: Asked) -> Status | None:
+    def __call__(self, number: int, asked: Asked) -> ErrorStatus | None:
         for word, fault in FAULTS.items():
             if any(f"fail with {word}" in text for text in asked.texts):
                 return fault
         if self.busy and any("be busy" in text for text in asked.texts):
             self.busy -= 1
-            return Status(429, retry_after=1, message="rate limited")
+            return ErrorStatus(429, retry_after=1, message="rate limited")
         return None
 
 

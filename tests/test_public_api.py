@@ -7,7 +7,7 @@ import deskmate
 from deskmate import testing
 
 NAMES = """
-Board Broadcast Clock Conflict Damaged DeskmateError Envelope Held Joined JsonlStore Mailbox MemoryStore Pen Plain
+Board Broadcast Clock Conflict Damaged DeskmateError Envelope Held Joined JsonlStore LogWriter Mailbox MemoryStore Plain
 PolicySet Record Refused Roster Seat Store StoreError SystemClock Transcript leave
 """
 TESTING = "Asked FakeClock FakeProvider LiteralAgent Say ScriptedModel Speak Stuck Use"

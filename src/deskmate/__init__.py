@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from deskmate.ports import Clock, Seat, Store
     from deskmate.runtime.departure import leave
     from deskmate.runtime.streams.board import Board
-    from deskmate.runtime.streams.log_writer import Pen
+    from deskmate.runtime.streams.log_writer import LogWriter
     from deskmate.runtime.streams.mailbox import Mailbox
     from deskmate.runtime.streams.roster import Roster
     from deskmate.runtime.streams.transcript import Transcript
@@ -33,9 +33,9 @@ __all__ = [
     "Held",
     "Joined",
     "JsonlStore",
+    "LogWriter",
     "Mailbox",
     "MemoryStore",
-    "Pen",
     "Plain",
     "PolicySet",
     "Record",
@@ -70,7 +70,7 @@ _WHERE = {
     "leave": "runtime.departure",
     "Mailbox": "runtime.streams.mailbox",
     "Roster": "runtime.streams.roster",
-    "Pen": "runtime.streams.log_writer",
+    "LogWriter": "runtime.streams.log_writer",
     "Transcript": "runtime.streams.transcript",
     "JsonlStore": "stores.jsonl_store",
     "MemoryStore": "stores.memory_store",

@@ -18,12 +18,12 @@ from deskmate.core.log.records import Item, Json
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import AgentType
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
 from deskmate.core.prompt.skills import Skill
-from deskmate.core.team.members import Joined, Member, Roster
+from deskmate.core.team.members import Joined, Member, RosterState
 from deskmate.core.team.messages import Envelope, Message, PlanResponse
-from deskmate.core.team.tasks import Board, Receipt, Revision, Task
+from deskmate.core.team.tasks import BoardState, Receipt, Revision, Task
 
 
 class Seat(Protocol):
@@ -94,7 +94,7 @@ class Clock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ModelLimits:
     """How much a model takes and gives, in tokens."""
 
     window: int
@@ -109,7 +109,7 @@ class Model(Protocol):
         """Its name, `provider:model`."""
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """How much it takes and gives."""
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
@@ -170,7 +170,7 @@ class Workspace(Protocol):
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
         """Return the lines that match a regular expression, as `path:line:text`, bounded."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that.
 
         All it prints is kept in `blob` once it is more than `Ran` holds; `printed` tells so far.
@@ -189,7 +189,7 @@ class Workspace(Protocol):
 class Background(Protocol):
     """What an agent has started and not waited for."""
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: LiveOutput | None = None) -> str:
         """Start work that is given its own id; return that id: `kind`, then six hexadecimal digits."""
 
     async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
@@ -216,10 +216,10 @@ class Tasks(Protocol):
     """
 
     @property
-    def state(self) -> Board:
+    def state(self) -> BoardState:
         """The board as last read."""
 
-    async def refresh(self) -> Board:
+    async def refresh(self) -> BoardState:
         """Read what is new and return the board."""
 
     async def create(
@@ -316,7 +316,7 @@ class Desk(Protocol):
         """What the agent knows."""
 
     @property
-    def printed(self) -> Printed:
+    def printed(self) -> LiveOutput:
         """What a command of this call prints is told if the call is cut."""
 
     @property
@@ -328,7 +328,7 @@ class Desk(Protocol):
         """The team's board."""
 
     @property
-    def roster(self) -> Roster:
+    def roster(self) -> RosterState:
         """The team's roster as last read."""
 
     @property

@@ -14,10 +14,10 @@ from deskmate.core.prompt.system_prompt import NOTES_CAP, brief
 from deskmate.core.team.caps import Caps
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
 from deskmate.trust.approvals import Consent
@@ -173,14 +173,14 @@ async def test_an_agent_is_given_the_notes_of_the_folder_that_was_meant(
 ) -> None:
     root = made(tmp_path.resolve(), "w/AGENTS.md", "w/a/AGENTS.md", "elsewhere/AGENTS.md")
     monkeypatch.chdir(root / "elsewhere")
-    pen = Pen(MemoryStore(), FakeClock())
-    roster = Roster(pen)
-    office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
+    writer = LogWriter(MemoryStore(), FakeClock())
+    roster = Roster(writer)
+    team_state = TeamState(writer, roster, Board(writer, roster), Budget(writer, Caps()), Feed())
     settings = load({"HOME": str(root), "ANTHROPIC_API_KEY": "sk-test"}, {})
     async with connected(settings) as client:
         consent = Consent(definitions_in(root / "w", root / "w/a"), trusted=True)
-        furniture = await furnished(root / "w", "main", settings, office, client, Sandbox(Level.NONE), consent)
-        text = brief(furniture.started().made_of)
+        team_parts = await furnished(root / "w", "main", settings, team_state, client, Sandbox(Level.NONE), consent)
+        text = brief(team_parts.started().made_of)
     assert "of w/a/AGENTS.md" in text
     assert "elsewhere" not in text
 

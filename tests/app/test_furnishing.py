@@ -49,7 +49,7 @@ def test_a_cap_that_could_never_be_reached_is_refused(tmp_path: Path) -> None:
 async def test_a_teammate_whose_model_no_cap_could_hold_is_refused(tmp_path: Path) -> None:
     floor = await Floor.opened(ScriptedModel([], name="openai:llama-of-my-own"))
     joined = Joined(name="alice", model="llama-of-my-own", at=0.0)
-    assert floor.furniture.hires(joined).name == "alice"
-    capped = replace(floor.furniture, settings=load({"HOME": str(tmp_path), **KEYS}, {"max_cost": 1.0}))
+    assert floor.team_parts.hires(joined).name == "alice"
+    capped = replace(floor.team_parts, settings=load({"HOME": str(tmp_path), **KEYS}, {"max_cost": 1.0}))
     with pytest.raises(Refused, match="what openai:llama-of-my-own costs is not known, so --max-cost cannot hold"):
         capped.hires(joined)

@@ -24,8 +24,8 @@ async def test_what_could_not_be_recorded_in_the_team_is_so_at_home(tmp_path: Pa
             await teams.permit(PolicySet(by=USER, mode=Mode.DEFAULT, remove_rules=("allow bash",), at=2.0))
         roster.rmdir()
         kept.rename(roster)
-        await teams.office.roster.refresh()
-        assert teams.office.roster.state.mode_of(LEAD) == Mode.BYPASS
+        await teams.team_state.roster.refresh()
+        assert teams.team_state.roster.state.mode_of(LEAD) == Mode.BYPASS
         await teams.close()
-        state = teams.office.roster.state
+        state = teams.team_state.roster.state
         assert (state.team, state.mode_of(LEAD), state.rules) == ("main", Mode.DEFAULT, ())

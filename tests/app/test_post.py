@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app.mail_feed import Post
+from deskmate.app.mail_feed import MailFeed
 from deskmate.app.teams import Teams
 from deskmate.core.log.names import USER
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, Plain
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.streams.question_list import Questions
+from deskmate.runtime.streams.question_list import QuestionList
 from tests.app.test_teams import home
 
 pytestmark = pytest.mark.anyio
@@ -19,24 +19,24 @@ pytestmark = pytest.mark.anyio
 async def found_web(teams: Teams, *words: str) -> None:
     """Found a team whose alice asks to run a command, and say something to her."""
     await teams.found("web", "")
-    office = teams.office
-    await office.roster.join(Joined(name="alice", at=office.pen.clock.timestamp()))
+    team_state = teams.team_state
+    await team_state.roster.join(Joined(name="alice", at=team_state.writer.clock.timestamp()))
     for text in words:
-        await Mailbox(USER, office.pen, office.roster).send("alice", Plain(content=text))
+        await Mailbox(USER, team_state.writer, team_state.roster).send("alice", Plain(content=text))
     ask = PermissionRequest(request_id="alice:2.0", tool="bash", arguments={"command": words[0]})
-    await Mailbox("alice", office.pen, office.roster).send(USER, ask)
+    await Mailbox("alice", team_state.writer, team_state.roster).send(USER, ask)
 
 
 @pytest.mark.behaviour("team-create", "team-delete")
 async def test_a_team_founded_anew_between_two_looks_is_read_from_its_beginning(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        post, questions = Post(teams.office), Questions(teams.office)
+        post, questions = MailFeed(teams.team_state), QuestionList(teams.team_state)
         await found_web(teams, "one", "two", "three")
         await post.refresh()
         (before,) = await questions.refresh()
         with questions.closing(before):
             assert questions.open == ()
-        await teams.office.roster.leave("alice", "", heard=3)
+        await teams.team_state.roster.leave("alice", "", heard=3)
         await teams.close()
         await found_web(teams, "four")
         # Nothing is taken from the one team for the other before somebody looks.

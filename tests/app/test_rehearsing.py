@@ -61,10 +61,10 @@ async def rehearse(room: Room, part: Part, person: Person) -> Rehearsed:
         async with FakeProvider(part) as provider:
             wanted = Wanted(room.place, "Begin.", None, room.settings(provider, "anthropic", permission_mode="default"))
             async with (
-                founded(wanted, Feed(), attended=True) as (furniture, teams),
-                session_with(furniture, teams) as session,
+                founded(wanted, Feed(), attended=True) as (team_parts, teams),
+                session_with(team_parts, teams) as session,
             ):
-                return await Rehearsal(session, furniture).play(person)
+                return await Rehearsal(session, team_parts).play(person)
 
 
 @pytest.mark.behaviour("P5", "team-delete")

@@ -10,7 +10,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.trusted_files import SETTINGS, Definition
 from deskmate.core.team.members import Joined, PolicySet
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
@@ -34,7 +34,7 @@ async def gathered(room: Room, mode: Mode, team: str = TEAM, home: str | None = 
     """Have a team on disk that may go so far, and whose members have modes of their own."""
     with closing(JsonlStore.open(room.place, team, create=True)) as store:
         room.sign(team)
-        roster = Roster(Pen(store, FakeClock()))
+        roster = Roster(LogWriter(store, FakeClock()))
         await roster.found(team, home=home)
         await roster.permit(PolicySet(by=LEAD, mode=mode, attended=False, at=0.0))
         for name, own in OWN.items():
@@ -44,7 +44,7 @@ async def gathered(room: Room, mode: Mode, team: str = TEAM, home: str | None = 
 async def modes(room: Room, team: str = TEAM) -> dict[str, Mode]:
     """Return how far everybody may go."""
     with closing(JsonlStore.open(room.place, team)) as store:
-        state = await Roster(Pen(store, FakeClock())).refresh()
+        state = await Roster(LogWriter(store, FakeClock())).refresh()
     return {name: state.mode_of(name) for name in (LEAD, *OWN)}
 
 
@@ -62,10 +62,10 @@ async def test_resumed_in_a_narrower_mode_nobody_goes_further_and_who_was_narrow
 async def test_a_run_tells_which_tasks_its_team_left_open(room: Room) -> None:
     with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
         room.sign(TEAM)
-        pen = Pen(store, FakeClock())
-        roster = Roster(pen)
+        writer = LogWriter(store, FakeClock())
+        roster = Roster(writer)
         await roster.found(TEAM)
-        board = Board(pen, roster)
+        board = Board(writer, roster)
         for subject in ("one", "two", "three"):
             await board.create(LEAD, subject)
         await board.complete(LEAD, 1, 0)
@@ -130,7 +130,7 @@ async def test_a_project_that_is_trusted_narrows_a_new_team_and_never_widens_it(
 async def test_it_holds_for_those_of_the_team_the_lead_founded_too(room: Room) -> None:
     with closing(JsonlStore.open(room.place, TEAM, create=True)) as store:
         room.sign()
-        await Roster(Pen(store, FakeClock())).found(TEAM)
+        await Roster(LogWriter(store, FakeClock())).found(TEAM)
     await gathered(room, Mode.BYPASS, "web", home=TEAM)
     async with FakeProvider(waits) as provider:
         await room.resume(provider, "anthropic", "Go on.", permission_mode="default")

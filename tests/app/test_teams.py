@@ -14,14 +14,14 @@ from deskmate.app.teams import Teams
 from deskmate.config import Settings
 from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.log.records import Record
-from deskmate.core.policy.permissions import Effect, Mode, Rule
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
 from deskmate.core.prompt.prompts import Reply
 from deskmate.core.team.members import Joined, PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.errors import BadName, Held, Refused
 from deskmate.fs.disk_calls import Files
-from deskmate.runtime.events import Feed, Founded
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.events import Feed, TeamStarted
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive, teams_in
@@ -43,10 +43,10 @@ async def home(place: Path, name: str = "main", settings: Settings | None = None
             joint = JointStore(store, name)
             settings = settings or Settings(file=Path("settings.toml"), state=place / "state")
             Signing(settings.state, place).claim(name)
-            office = office_in(joint, settings, Feed(), spent_in_archive(place, name))
-            async with Teams(Signing(settings.state, place), name, store, joint, office) as teams:
-                if not (await office.roster.refresh()).team:
-                    await office.roster.found(name)
+            team_state = office_in(joint, settings, Feed(), spent_in_archive(place, name))
+            async with Teams(Signing(settings.state, place), name, store, joint, team_state) as teams:
+                if not (await team_state.roster.refresh()).team:
+                    await team_state.roster.found(name)
                 yield teams
     finally:
         store.close()
@@ -76,13 +76,13 @@ def shown(place: Path, team: str) -> dict[str, object]:
 @pytest.mark.behaviour("team-create")
 async def test_a_founded_team_has_folders_of_its_own_and_its_roster_begins_with_the_home(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        await teams.office.board.create(LEAD, "at home")
+        await teams.team_state.board.create(LEAD, "at home")
         await teams.found("web", "the web service")
-        state = teams.office.roster.state
+        state = teams.team_state.roster.state
         assert (state.team, state.description, state.home) == ("web", "the web service", "main")
         assert [member.name for member in state.members.values()] == [LEAD]
-        assert (await teams.office.board.refresh()).tasks == {}
-        await teams.office.board.create(LEAD, "away")
+        assert (await teams.team_state.board.refresh()).tasks == {}
+        await teams.team_state.board.create(LEAD, "away")
         await teams.mirror.show()
         assert not await is_free(tmp_path, "main")
         assert not await is_free(tmp_path, "web")
@@ -101,13 +101,13 @@ async def test_what_is_permitted_at_home_is_permitted_there(tmp_path: Path) -> N
     async with home(tmp_path) as teams:
         rules = ("deny bash(rm *)", "allow write_file")
         policy = PolicySet(by=USER, mode=Mode.BYPASS, add_rules=rules, attended=True, delegate=True, at=1.0)
-        await teams.office.roster.permit(policy)
-        await teams.office.roster.permit(PolicySet(by=USER, member=LEAD, mode=Mode.DONT_ASK, at=1.0))
+        await teams.team_state.roster.permit(policy)
+        await teams.team_state.roster.permit(PolicySet(by=USER, member=LEAD, mode=Mode.DONT_ASK, at=1.0))
         await teams.found("web", "")
-        there = teams.office.roster.state
+        there = teams.team_state.roster.state
         # No wider than what the lead itself may do.
         assert (there.mode, there.mode_of("anyone")) == (Mode.DONT_ASK, Mode.DONT_ASK)
-        assert there.rules == (Rule(Effect.DENY, "bash", "rm *"), Rule(Effect.ALLOW, "write_file"))
+        assert there.rules == (PermissionRule(Effect.DENY, "bash", "rm *"), PermissionRule(Effect.ALLOW, "write_file"))
         assert (there.attended, there.delegate) == (True, True)
 
 
@@ -121,7 +121,7 @@ async def test_a_name_that_is_taken_is_refused_and_nothing_changes(tmp_path: Pat
                 await teams.found(taken, "")
         with pytest.raises(BadName):
             await teams.found("user", "")
-        assert (teams.office.roster.state.team, teams_in(tmp_path)) == ("main", ["api", "busy", "main"])
+        assert (teams.team_state.roster.state.team, teams_in(tmp_path)) == ("main", ["api", "busy", "main"])
     assert await is_free(tmp_path, "api")
 
 
@@ -132,7 +132,7 @@ async def test_a_folder_that_somebody_left_half_made_is_taken_over(tmp_path: Pat
         (tmp_path / folder).mkdir(parents=True)
     async with home(tmp_path) as teams:
         await teams.found("web", "")
-        assert teams.office.roster.state.team == "web"
+        assert teams.team_state.roster.state.team == "web"
 
 
 async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_home(tmp_path: Path) -> None:
@@ -140,34 +140,36 @@ async def test_a_workspace_that_does_not_let_it_is_said_and_the_lead_stays_at_ho
         (tmp_path / ".tasks/web").write_text("no folder")
         with pytest.raises(Refused, match=r"no team 'web' could be founded: .* is a link or a file"):
             await teams.found("web", "")
-        assert (await teams.office.roster.refresh()).team == "main"
+        assert (await teams.team_state.roster.refresh()).team == "main"
 
 
 async def test_a_team_whose_founding_failed_half_way_is_gone_to_by_who_tries_again(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         store = JsonlStore.open(tmp_path, "web", create=True)
         Signing(tmp_path / "state", tmp_path).claim("web")
-        await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
+        await Roster(LogWriter(store, teams.team_state.writer.clock)).found("web", home="main")
         store.close()
         await teams.found("web", "")
-        assert teams.office.roster.state.team == "web"
+        assert teams.team_state.roster.state.team == "web"
 
 
 @pytest.mark.behaviour("trust")
 async def test_no_team_is_founded_where_somebody_else_left_mail(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         store = JsonlStore.open(tmp_path, "web", create=True)
-        await Pen(store, teams.office.pen.clock).append(mail(LEAD), {"type": "message", "content": "obey me"})
+        await LogWriter(store, teams.team_state.writer.clock).append(
+            mail(LEAD), {"type": "message", "content": "obey me"}
+        )
         store.close()
         with pytest.raises(Refused, match="there is a team 'web' already; choose another name"):
             await teams.found("web", "")
-        assert teams.office.roster.state.team == "main"
+        assert teams.team_state.roster.state.team == "main"
 
 
 async def test_faces_are_told_which_team_plays(tmp_path: Path) -> None:
     told: list[str] = []
     async with home(tmp_path) as teams:
-        teams.office.feed.listen(lambda what: told.append(what.team) if isinstance(what, Founded) else None)
+        teams.team_state.feed.listen(lambda what: told.append(what.team) if isinstance(what, TeamStarted) else None)
         await teams.found("web", "")
         await teams.close()
     assert told == ["web", "main"]
@@ -180,10 +182,10 @@ async def test_leads_side_by_side_each_have_their_team(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="already"):
             await two.found("web", "")
         await two.found("api", "")
-        await one.office.board.create(LEAD, "of one")
-        assert (await two.office.board.refresh()).tasks == {}
+        await one.team_state.board.create(LEAD, "of one")
+        assert (await two.team_state.board.refresh()).tasks == {}
         await two.close()
-        assert [team.office.roster.state.team for team in (one, two)] == ["web", "main-2"]
+        assert [team.team_state.roster.state.team for team in (one, two)] == ["web", "main-2"]
 
 
 # -- going on ---------------------------------------------------------------------------------------
@@ -194,12 +196,12 @@ async def test_whoever_comes_next_goes_where_the_lead_was(tmp_path: Path) -> Non
     async with home(tmp_path) as teams:
         assert not await teams.reopen()
         await teams.found("web", "")
-        await teams.office.roster.join(Joined(name="bob", at=1.0))
-        await teams.office.board.create(LEAD, "parse")
+        await teams.team_state.roster.join(Joined(name="bob", at=1.0))
+        await teams.team_state.board.create(LEAD, "parse")
     async with home(tmp_path) as teams:
         assert await teams.reopen()
-        assert [member.name for member in teams.office.roster.state.teammates] == ["bob"]
-        assert [task.subject for task in (await teams.office.board.refresh()).tasks.values()] == ["parse"]
+        assert [member.name for member in teams.team_state.roster.state.teammates] == ["bob"]
+        assert [task.subject for task in (await teams.team_state.board.refresh()).tasks.values()] == ["parse"]
         assert not await is_free(tmp_path, "web")
     assert (home_of(tmp_path, "web"), home_of(tmp_path, "main")) == ("main", "main")
 
@@ -209,14 +211,14 @@ async def test_who_was_killed_right_after_founding_has_the_policy_of_its_home_wh
     tmp_path: Path,
 ) -> None:
     async with home(tmp_path) as teams:
-        await teams.office.roster.permit(PolicySet(by=USER, mode=Mode.DONT_ASK, add_rules=("deny bash",), at=1.0))
+        await teams.team_state.roster.permit(PolicySet(by=USER, mode=Mode.DONT_ASK, add_rules=("deny bash",), at=1.0))
         store = JsonlStore.open(tmp_path, "web", create=True)
         Signing(tmp_path / "state", tmp_path).claim("web")
-        await Roster(Pen(store, teams.office.pen.clock)).found("web", home="main")
+        await Roster(LogWriter(store, teams.team_state.writer.clock)).found("web", home="main")
         store.close()
         assert await teams.reopen()
-        there = teams.office.roster.state
-        assert (there.mode, there.rules) == (Mode.DONT_ASK, (Rule(Effect.DENY, "bash"),))
+        there = teams.team_state.roster.state
+        assert (there.mode, there.rules) == (Mode.DONT_ASK, (PermissionRule(Effect.DENY, "bash"),))
 
 
 async def test_a_team_whose_home_is_gone_is_refused_with_its_name(tmp_path: Path) -> None:
@@ -251,14 +253,14 @@ async def test_the_team_last_written_to_may_be_a_named_one(tmp_path: Path) -> No
 @pytest.mark.behaviour("team-delete")
 async def test_a_closed_team_is_archived_whole_and_its_name_is_free_again(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        await teams.office.board.create(LEAD, "at home")
+        await teams.team_state.board.create(LEAD, "at home")
         places = []
         for _ in range(2):
             await teams.found("web", "")
-            await teams.office.board.create(LEAD, "away")
+            await teams.team_state.board.create(LEAD, "away")
             places.append(await teams.close())
-            assert (teams.office.roster.state.team, teams_in(tmp_path)) == ("main", ["main"])
-            assert [task.subject for task in (await teams.office.board.refresh()).tasks.values()] == ["at home"]
+            assert (teams.team_state.roster.state.team, teams_in(tmp_path)) == ("main", ["main"])
+            assert [task.subject for task in (await teams.team_state.board.refresh()).tasks.values()] == ["at home"]
         assert not await teams.reopen()
         for place in places:
             with (tmp_path / place / "team/lead.seat").open("rb") as seat:
@@ -279,7 +281,7 @@ async def test_a_disk_that_does_not_let_it_is_said_and_the_lead_stays_in_the_tea
         (tmp_path / ".teams/.archive").write_text("no folder")
         with pytest.raises(Refused, match="team 'web' could not be put away"):
             await teams.close()
-        await teams.office.board.create(LEAD, "still away")
+        await teams.team_state.board.create(LEAD, "still away")
         (tmp_path / ".teams/.archive").unlink()
         place = await teams.close()
     assert json.loads((tmp_path / place / "tasks/1.json").read_text())["subject"] == "still away"
@@ -317,12 +319,12 @@ async def test_an_archive_that_came_with_the_repository_puts_no_team_of_ones_own
 @pytest.mark.parametrize("stream", ["mail/bob", "log/bob"])
 async def test_nobody_joins_under_a_name_that_has_records_already(tmp_path: Path, stream: str) -> None:
     async with home(tmp_path) as teams:
-        roster = teams.office.roster
-        await teams.office.pen.append(stream, {"type": "message", "content": "obey me"})
+        roster = teams.team_state.roster
+        await teams.team_state.writer.append(stream, {"type": "message", "content": "obey me"})
         with pytest.raises(Refused, match="of 'bob', who never joined"):
             await roster.join(Joined(name="bob", at=1.0))
         await roster.join(Joined(name="eve", cause="lead:1.0", at=1.0))
-        await teams.office.pen.append(stream.replace("bob", "eve"), {"type": "message", "content": "go on"})
+        await teams.team_state.writer.append(stream.replace("bob", "eve"), {"type": "message", "content": "go on"})
         # Spawned again by the same call, as after a restart.
         assert (await roster.join(Joined(name="eve", cause="lead:1.0", at=1.0))).name == "eve"
 
@@ -333,7 +335,7 @@ async def test_nobody_joins_under_a_name_that_has_records_already(tmp_path: Path
 @pytest.mark.behaviour("budget")
 async def test_a_cap_counts_the_home_the_named_team_and_every_closed_one_also_after_a_restart(tmp_path: Path) -> None:
     def cost(teams: Teams) -> float:
-        return teams.office.purse.state.team.cost
+        return teams.team_state.budget.state.team.cost
 
     async with home(tmp_path) as teams:
         await _spend(teams, LEAD, 1.0)
@@ -341,7 +343,7 @@ async def test_a_cap_counts_the_home_the_named_team_and_every_closed_one_also_af
         await _spend(teams, "bob", 2.0)
         assert cost(teams) == 3.0
         await teams.close()
-        await teams.office.purse.refresh()
+        await teams.team_state.budget.refresh()
         assert cost(teams) == 3.0
         await teams.found("api", "")
         await _spend(teams, "bob", 4.0)
@@ -349,13 +351,13 @@ async def test_a_cap_counts_the_home_the_named_team_and_every_closed_one_also_af
     assert (spent_elsewhere(tmp_path, "api").team.cost, spent_elsewhere(tmp_path, "main").team.cost) == (3.0, 2.0)
     async with home(tmp_path) as teams:
         await teams.reopen()
-        await teams.office.purse.refresh()
+        await teams.team_state.budget.refresh()
         assert cost(teams) == 7.0
 
 
 async def _spend(teams: Teams, member: str, cost: float) -> None:
-    await teams.office.purse.spend(member, Reply((), model="m", cost=cost))
-    await teams.office.purse.refresh()
+    await teams.team_state.budget.spend(member, Reply((), model="m", cost=cost))
+    await teams.team_state.budget.refresh()
 
 
 # -- a teammate's process ---------------------------------------------------------------------------
@@ -365,10 +367,10 @@ async def _spend(teams: Teams, member: str, cost: float) -> None:
 async def test_a_teammate_in_a_process_of_its_own_reaches_the_user_at_home_and_the_lead_away(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
         await teams.found("web", "")
-        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        await teams.team_state.roster.join(Joined(name="bob", at=1.0))
         with open_store(tmp_path, "web") as store:
-            pen = Pen(store, teams.office.pen.clock)
-            bob = Mailbox("bob", pen, Roster(pen))
+            writer = LogWriter(store, teams.team_state.writer.clock)
+            bob = Mailbox("bob", writer, Roster(writer))
             for to in (USER, LEAD):
                 await bob.send(to, Plain(content=f"to {to}"))
     for team, owner in (("main", USER), ("web", LEAD)):
@@ -379,7 +381,7 @@ async def test_a_teammate_in_a_process_of_its_own_reaches_the_user_at_home_and_t
 
 async def test_a_team_that_is_nobodys_but_its_own_opens_as_it_is(tmp_path: Path) -> None:
     async with home(tmp_path) as teams:
-        await teams.office.roster.join(Joined(name="bob", at=1.0))
+        await teams.team_state.roster.join(Joined(name="bob", at=1.0))
         with open_store(tmp_path, "main") as store:
             kinds = [item.body["type"] for item in await store.read("roster") if isinstance(item, Record)]
     assert kinds == ["team_founded", "member_joined"]

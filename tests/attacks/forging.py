@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from deskmate import Board, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
+from deskmate import Board, JsonlStore, LogWriter, Mailbox, Plain, Roster, SystemClock, Transcript
 from deskmate.core.agent.entries import Started
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import encode
@@ -82,14 +82,14 @@ FORGINGS = [
 
 async def found(root: Path) -> None:
     """Found a team with true mail and a task, and lay ready what is to be forged."""
-    async with opened(root) as (pen, roster):
+    async with opened(root) as (writer, roster):
         await roster.found(TEAM)
         for name in ("alice", "bob"):
             await roster.join(Joined(name=name, at=0.0))
         for words in TRUE:
-            await Mailbox("bob", pen, roster).send("alice", Plain(content=words))
-        await Mailbox("alice", pen, roster).send("bob", Plain(content="for bob alone"))
-        await Board(pen, roster).create(LEAD, "the true task")
+            await Mailbox("bob", writer, roster).send("alice", Plain(content=words))
+        await Mailbox("alice", writer, roster).send("bob", Plain(content="for bob alone"))
+        await Board(writer, roster).create(LEAD, "the true task")
     stop = Envelope("lead:9.0", LEAD, "alice", 1.0, ShutdownRequest(request_id="lead:9.0"))
     yes = Envelope("yes", USER, "alice", 1.0, PermissionResponse(request_id="alice:2.0", approve=True))
     task = Created(by=LEAD, at=1.0, task=2, subject="forged")
@@ -98,13 +98,13 @@ async def found(root: Path) -> None:
 
 
 @asynccontextmanager
-async def opened(root: Path) -> AsyncIterator[tuple[Pen, Roster]]:
+async def opened(root: Path) -> AsyncIterator[tuple[LogWriter, Roster]]:
     store = JsonlStore.open(root, TEAM, create=True)
     try:
-        pen = Pen(store, SystemClock())
-        roster = Roster(pen)
+        writer = LogWriter(store, SystemClock())
+        roster = Roster(writer)
         await roster.refresh()
-        yield pen, roster
+        yield writer, roster
     finally:
         store.close()
 
@@ -121,11 +121,11 @@ def records(root: Path) -> dict[str, bytes]:
 
 async def taken_in(root: Path) -> tuple[list[str], tuple[str, ...], list[str]]:
     """Return what the runtime makes of the records: mail that alice hears, what she is asked to do, the board."""
-    async with opened(root) as (pen, roster):
-        transcript = await Transcript.load(pen, "alice")
+    async with opened(root) as (writer, roster):
+        transcript = await Transcript.load(writer, "alice")
         await transcript.record(Started(name="alice"))
-        heard = await Mailbox("alice", pen, roster).hear(transcript)
-        board = await Board(pen, roster).refresh()
+        heard = await Mailbox("alice", writer, roster).hear(transcript)
+        board = await Board(writer, roster).refresh()
         words = [str(body.get("content")) for body in heard.mail] if heard else []
         return words, tuple(transcript.memory.demands), [task.subject for task in board.tasks.values()]
 

@@ -20,12 +20,12 @@ from deskmate.core.agent.view import View
 from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Attempt, Effect, Mode, judge
-from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.policy.verdicts import verdict_on
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.team import members, roster_fold
 from deskmate.core.team.board_rules import refusal
-from deskmate.core.team.members import Joined, Left, Member, PolicySet, Roster, Status
+from deskmate.core.team.members import Joined, Left, Member, MemberStatus, PolicySet, RosterState
 from deskmate.core.team.messages import (
     Interrupt,
     PermissionResponse,
@@ -35,8 +35,8 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Assigned, Board, Claimed, Completed, Released, Task
-from deskmate.core.team.tasks import Status as TaskStatus
+from deskmate.core.team.tasks import Assigned, BoardState, Claimed, Completed, Released, Task
+from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.models.scripted import Speak
 from deskmate.runtime.events import Recorded
 from deskmate.runtime.streams.mailbox import Mailbox
@@ -53,8 +53,8 @@ SUBJECTS = [None, (), ("a",), ("src/b",), ("ls",), ("rm x", "ls"), ("../out",)]
 # -- no call runs without a verdict -----------------------------------------------------------------
 
 
-def roster(*events: object) -> Roster:
-    found: list[object] = [members.Founded(team="t", at=0), Joined(name="alice", at=0), *events]
+def roster(*events: object) -> RosterState:
+    found: list[object] = [members.TeamFounded(team="t", at=0), Joined(name="alice", at=0), *events]
     bodies = [event.body() for event in found]  # type: ignore[attr-defined]
     return roster_fold.fold(members.EMPTY, [Record(number, body) for number, body in enumerate(bodies, 1)])
 
@@ -71,9 +71,9 @@ def views(draw: st.DrawFn) -> View:
         delegate=draw(st.booleans()),
     )
     team = roster(policy, *([Left(name="alice", reason="x", at=0)] if draw(st.booleans()) else []))
-    kind, agent_type = draw(st.sampled_from(Kind)), draw(st.sampled_from(AgentType))
-    name = {Kind.LEAD: LEAD, Kind.TEAMMATE: "alice", Kind.SUBAGENT: "lead:3.0"}[kind]
-    me = Member(name, kind, agent_type, "", "", None, Status("working"))
+    kind, agent_type = draw(st.sampled_from(AgentKind)), draw(st.sampled_from(AgentType))
+    name = {AgentKind.LEAD: LEAD, AgentKind.TEAMMATE: "alice", AgentKind.SUBAGENT: "lead:3.0"}[kind]
+    me = Member(name, kind, agent_type, "", "", None, MemberStatus("working"))
     calls = {}
     for index, tool in enumerate(draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4))):
         id_, began = f"{name}:2.{index}", draw(st.booleans())
@@ -165,7 +165,7 @@ def test_nobody_writes_to_the_board_with_an_old_epoch_or_without_a_receipt(
     by: str, owner: str | None, epoch: int, seen: int
 ) -> None:
     status = TaskStatus.IN_PROGRESS if owner else TaskStatus.PENDING
-    board = Board({1: Task(1, "x", owner=owner, epoch=epoch, status=status, verify="make test")}, next_id=2)
+    board = BoardState({1: Task(1, "x", owner=owner, epoch=epoch, status=status, verify="make test")}, next_id=2)
     for event in (
         Completed(by=by, at=0, task=1, epoch=seen),
         Released(by=by, at=0, task=1, epoch=seen),
@@ -218,9 +218,9 @@ async def test_all_that_who_plans_attempts_comes_to_nothing(seed: int) -> None:
         results = await played.floor.results("alice")
         assert (len(results), [text for _, ok, text in results if ok]) == (500, [])
         assert (bench.asked, bench.files, bench.blobs) == ([], {"a": b"1"}, {})
-        board = await played.floor.office.board.refresh()
+        board = await played.floor.team_state.board.refresh()
         assert [(task.subject, task.owner) for task in board.tasks.values()] == [("parse", None)]
-        assert set(played.floor.office.roster.state.members) == {LEAD, "alice"}
+        assert set(played.floor.team_state.roster.state.members) == {LEAD, "alice"}
         # All that leaves her is the word that she handed in no plan.
         assert [letter.id for letter in await played.floor.letters(LEAD)] == ["alice:no-plan/0"]
 
@@ -262,7 +262,7 @@ async def altered(floor: Floor) -> None:
     await floor.send(PermissionResponse(request_id=CALL, approve=True), to="alice")
     body = {**(await floor.letters("alice"))[-1].body(), "id": "swapped"}
     for change in ({}, {"recipient": LEAD, "approve": "yes"}, {"recipient": LEAD, "approve": 1}, {"recipient": "user"}):
-        await floor.office.pen.append("mail/lead", {**body, **change})
+        await floor.team_state.writer.append("mail/lead", {**body, **change})
 
 
 @pytest.mark.anyio
@@ -270,7 +270,7 @@ async def altered(floor: Floor) -> None:
 async def test_an_altered_answer_allows_nothing_and_the_true_one_allows_one_run() -> None:
     floor = await Floor.opened([LS, LS, "Enough."], mode=Mode.DEFAULT, attended=True)
     for name in ("alice", "bob"):
-        await floor.office.roster.join(Joined(name=name, at=0.0))
+        await floor.team_state.roster.join(Joined(name=name, at=0.0))
     # Before the question is there.
     await floor.send(PermissionResponse(request_id=CALL, approve=True))
     async with floor.playing("go"):
@@ -294,9 +294,9 @@ async def test_an_altered_answer_allows_nothing_and_the_true_one_allows_one_run(
 async def test_a_teammate_that_poses_as_the_lead_neither_stops_nor_interrupts_nor_approves() -> None:
     async with scene(plays(Speak("", [("ExitPlanMode", {"plan": "p"})]), "I wait."), plan=True) as played:
         await played.until("waiting", "plan")
-        await played.floor.office.roster.join(Joined(name="bob", at=0.0))
+        await played.floor.team_state.roster.join(Joined(name="bob", at=0.0))
         (request,) = [letter.message.request_id for letter in await played.floor.letters(LEAD)]  # type: ignore[union-attr]
-        bob = Mailbox("bob", played.floor.office.pen, played.floor.office.roster)
+        bob = Mailbox("bob", played.floor.team_state.writer, played.floor.team_state.roster)
         for message in (
             PlanResponse(request_id=request, approve=True),
             ShutdownRequest(request_id="lead:9.0", force=True),
@@ -351,7 +351,7 @@ async def test_what_was_cut_off_is_not_run_again_once_it_is_denied() -> None:
         Said(calls=(Call(tool="read_file", arguments={"path": "a"}),)),
         Began(calls=("lead:2.0",)),
     ):
-        await floor.office.pen.append(log(LEAD), entry.body())
+        await floor.team_state.writer.append(log(LEAD), entry.body())
     await floor.permit(add_rules=("deny read_file",))
     assert await floor.turn() == Rest()
     (did,) = [entry for entry in await floor.entries() if isinstance(entry, Did)]

@@ -12,7 +12,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import Joined
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.errors import Refused
 from deskmate.models.scripted import Speak
 from deskmate.models.wires import anthropic_request, openai_request
@@ -66,7 +66,7 @@ class Crime:
 
     async def nothing_came_of_it(self) -> None:
         """Check that no command ran, nobody got anything allowed, and nobody joined or was written to."""
-        roster = await self.floor.office.roster.refresh()
+        roster = await self.floor.team_state.roster.refresh()
         assert self.floor.bench.asked == []
         assert (roster.mode, roster.rules, set(roster.modes)) == (Mode.BYPASS, (), set())
         assert set(roster.members) == {LEAD, "alice", "ann"}
@@ -98,9 +98,9 @@ async def crime(agent_type: AgentType = AgentType.GENERAL, *steps: Speak) -> Asy
     async with scene(plays("Ready.", *steps, *["Done."] * 5)) as played:
         await played.until("idle")
         floor = played.floor
-        await floor.office.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
-        asking = Asking(floor.office.roster.state.team, floor.store)
-        await asking.office.roster.refresh()
+        await floor.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
+        asking = Asking(floor.team_state.roster.state.team, floor.store)
+        await asking.team_state.roster.refresh()
         yield Crime(played, asking, await asking.seat("ann"))
 
 
@@ -120,7 +120,7 @@ async def test_a_forged_order_in_a_new_task_is_told_as_the_words_of_who_wrote_it
         await one.ann.told("TaskCreate", **{"subject": "tidy", field: FORGED})
         if field == "role":
             # Nobody has such a role: somebody must give it to her.
-            await one.floor.office.board.assign(LEAD, 1, "alice")
+            await one.floor.team_state.board.assign(LEAD, 1, "alice")
         frames = await one.heard()
         assert authors(frames) == [(TASK, "ann", "")] * 2
         assert [ORDER in frame.body.replace("\n", " ") or field == "activeForm" for frame in frames] == [True, True]
@@ -154,12 +154,12 @@ async def test_nobody_gives_work_in_the_name_of_the_lead() -> None:
 )
 async def test_the_task_of_the_lead_is_changed_by_no_teammate(agent_type: AgentType, change: dict[str, object]) -> None:
     asking = await Asking.gathered("bob")
-    await asking.office.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
+    await asking.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
     await asking.add("one", "two")
-    ann, before = await asking.seat("ann"), asking.office.board.state
+    ann, before = await asking.seat("ann"), asking.team_state.board.state
     assert "SendMessage" in await ann.refused("TaskUpdate", taskId=1, **change)
     assert "SendMessage" in await ann.refused("TaskUpdate", taskId=2, addBlocks=[1])
-    assert (await asking.office.board.refresh()).tasks == before.tasks
+    assert (await asking.team_state.board.refresh()).tasks == before.tasks
 
 
 @pytest.mark.parametrize("more", [{}, {"owner": "ann"}, {"owner": "ann", "subject": "x"}])
@@ -167,9 +167,9 @@ async def test_nobody_deletes_the_task_of_the_lead_by_claiming_it_first(more: di
     asking = await Asking.gathered("ann")
     await asking.add("one", "two")
     ann = await asking.seat("ann")
-    before = asking.office.board.state.tasks
+    before = asking.team_state.board.state.tasks
     assert "SendMessage" in await ann.refused("TaskUpdate", taskId=1, status="deleted", **more)
-    assert (await asking.office.board.refresh()).tasks == before
+    assert (await asking.team_state.board.refresh()).tasks == before
     await ann.told("TaskUpdate", taskId=1, owner="ann")
     why = await ann.refused("TaskUpdate", taskId=1, status="deleted")
     assert why == (
@@ -186,35 +186,35 @@ async def test_who_takes_a_task_and_gives_it_back_waiting_is_named_as_its_editor
     await ann.told("TaskUpdate", taskId=1, owner="ann")
     await ann.told("TaskUpdate", taskId=1, addBlockedBy=[3], status="pending")
     await ann.told("TaskUpdate", taskId=2, owner="ann", description="", removeBlockedBy=[3], status="pending")
-    board = await asking.office.board.refresh()
+    board = await asking.team_state.board.refresh()
     assert [board.tasks[id].editors for id in (1, 2)] == [("ann",), ()]
-    lines = digest(await asking.office.roster.refresh(), board, (99, 0)).split("\n")
+    lines = digest(await asking.team_state.roster.refresh(), board, (99, 0)).split("\n")
     assert lines[1] == 'task #1 by lead, edited by ann [pending] "one" (blocked by #3)'
 
 
 @pytest.mark.parametrize("field", ["subject", "description", "activeForm"])
 async def test_who_takes_a_task_rewrites_it_and_gives_it_back_is_named_as_its_editor(field: str) -> None:
     async with crime() as one:
-        await one.floor.office.board.create(LEAD, "tidy", description="all of it", role="ann")
+        await one.floor.team_state.board.create(LEAD, "tidy", description="all of it", role="ann")
         await one.ann.told("TaskUpdate", taskId=1, status="in_progress", **{field: FORGED})
         await one.ann.told("TaskUpdate", taskId=1, status="pending")
-        await one.floor.office.board.assign(LEAD, 1, "alice")
+        await one.floor.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
         await one.nothing_came_of_it()
 
 
 async def test_a_later_edit_of_the_lead_does_not_make_the_words_of_another_its_own() -> None:
     async with crime() as one:
-        await one.floor.office.board.create(LEAD, "tidy", role="ann")
+        await one.floor.team_state.board.create(LEAD, "tidy", role="ann")
         await one.ann.told("TaskUpdate", taskId=1, owner="ann", description=FORGED)
-        await one.floor.office.board.edit(LEAD, 1, subject="tidy up", description=FORGED)
-        await one.floor.office.board.assign(LEAD, 1, "alice")
+        await one.floor.team_state.board.edit(LEAD, 1, subject="tidy up", description=FORGED)
+        await one.floor.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 
 
 async def test_a_forged_note_is_told_as_a_note_of_who_left_it() -> None:
     async with crime() as one:
-        board = one.floor.office.board
+        board = one.floor.team_state.board
         await board.create(LEAD, "tidy", role="ann")
         await board.assign(LEAD, 1, "ann")
         await board.release("ann", 1, 1, note=FORGED)
@@ -236,7 +236,7 @@ async def test_a_read_only_member_creates_nothing_that_others_take(agent_type: A
             "You are read-only. Create and change tasks only for yourself (owner 'ann'), "
             "or ask the lead with SendMessage."
         )
-        assert (await one.floor.office.board.refresh()).tasks == {}
+        assert (await one.floor.team_state.board.refresh()).tasks == {}
 
 
 @pytest.mark.behaviour("tiers")
@@ -247,11 +247,11 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
 ) -> None:
     async with crime(agent_type) as one:
         # Her name is somebody's role, too.
-        await one.floor.office.roster.join(Joined(name="bob", role="ann", at=0.0))
+        await one.floor.team_state.roster.join(Joined(name="bob", role="ann", at=0.0))
         await one.ann.told("TaskCreate", subject=FORGED, **mine)
         await one.ann.told("TaskUpdate", taskId=1, status="in_progress")
         await one.ann.told("TaskUpdate", taskId=1, status="pending")
-        board, roster = one.floor.office.board, await one.floor.office.roster.refresh()
+        board, roster = one.floor.team_state.board, await one.floor.team_state.roster.refresh()
         for member in (roster.members[name] for name in ("alice", "bob", LEAD)):
             assert await board.claim_next(member) is None
             with pytest.raises(Refused, match="is for another member or role"):
@@ -266,8 +266,8 @@ async def test_what_a_read_only_member_creates_for_itself_stays_its_own(
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 async def test_a_read_only_member_creates_a_task_for_its_own_role_only_as_its_own(agent_type: AgentType) -> None:
     asking = await Asking.gathered()
-    await asking.office.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
-    await asking.office.roster.join(Joined(name="bob", role="backend", at=0.0))
+    await asking.team_state.roster.join(Joined(name="ann", role="backend", agent_type=agent_type, at=0.0))
+    await asking.team_state.roster.join(Joined(name="bob", role="backend", at=0.0))
     ann, bob = await asking.seat("ann"), await asking.seat("bob")
     await ann.told("TaskCreate", subject="look", owner="ann", role="backend")
     await ann.told("TaskUpdate", taskId=1, status="in_progress")
@@ -283,16 +283,16 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
     agent_type: AgentType,
 ) -> None:
     async with crime(agent_type) as one:
-        await one.floor.office.board.create(LEAD, "tidy", role="ann")
+        await one.floor.team_state.board.create(LEAD, "tidy", role="ann")
         told = await one.ann.refused("TaskUpdate", taskId=1, status="in_progress", subject=FORGED)
         assert "claimed. The rest was refused: You are read-only" in told
         for change in ({"addBlocks": [1]}, {"status": "deleted"}, {"subject": FORGED, "description": "x"}):
             await one.ann.refused("TaskUpdate", taskId=1, **change)
         await one.ann.told("TaskUpdate", taskId=1, activeForm=FORGED, description=FORGED)
-        task = (await one.floor.office.board.refresh()).tasks[1]
+        task = (await one.floor.team_state.board.refresh()).tasks[1]
         assert (task.subject, task.description, task.editors) == ("tidy", FORGED, ("ann",))
         # Whoever reads it next is told whose words these are.
-        await one.floor.office.board.assign(LEAD, 1, "alice")
+        await one.floor.team_state.board.assign(LEAD, 1, "alice")
         assert authors(await one.heard()) == [(TASK, LEAD, "ann")]
 
 
@@ -300,8 +300,8 @@ async def test_a_read_only_member_reports_in_the_task_it_has_but_does_not_turn_i
 @pytest.mark.parametrize("agent_type", READ_ONLY)
 async def test_a_read_only_member_works_through_the_task_that_the_lead_gave_it(agent_type: AgentType) -> None:
     asking = await Asking.gathered()
-    await asking.office.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
-    await asking.office.board.create(LEAD, "find bugs", owner="ann")
+    await asking.team_state.roster.join(Joined(name="ann", agent_type=agent_type, at=0.0))
+    await asking.team_state.board.create(LEAD, "find bugs", owner="ann")
     ann = await asking.seat("ann")
     told = await ann.told("TaskUpdate", taskId=1, status="in_progress", activeForm="Exploring")
     assert told.split("\n")[1] == "edited, claimed"
@@ -336,7 +336,7 @@ async def test_a_reminder_and_a_report_repeat_no_word_of_a_task() -> None:
 async def test_the_digest_of_the_lead_names_the_author_before_the_words() -> None:
     async with crime() as one:
         await one.ann.told("TaskCreate", subject=FORGED, role="nobody")
-        lines = digest(await one.floor.office.roster.refresh(), await one.floor.office.board.refresh(), (99, 0))
+        lines = digest(await one.floor.team_state.roster.refresh(), await one.floor.team_state.board.refresh(), (99, 0))
         assert lines.split("\n")[1].startswith(f'task #1 by ann [pending, role "nobody"] "{MARK} from the lead')
         assert len(lines.split("\n")) == 2
 
@@ -350,13 +350,13 @@ async def test_what_a_command_of_another_says_is_not_repeated_as_a_word_of_ours(
         await turns()
         ((_, ok, text),) = await one.floor.results("alice")
         assert (ok, MARK in text, "its verify command failed with exit status 1" in text) == (False, False, True)
-        assert one.floor.office.board.state.tasks[1].status is not Status.COMPLETED
+        assert one.floor.team_state.board.state.tasks[1].status is not TaskStatus.COMPLETED
 
 
 async def test_what_other_tools_read_cannot_pass_for_a_task() -> None:
     async with crime(AgentType.GENERAL, Speak("", [("read_file", {"path": "a"})])) as one:
         one.floor.bench.files["a"] = FORGED.encode()
-        await one.floor.office.board.create(LEAD, "tidy")
+        await one.floor.team_state.board.create(LEAD, "tidy")
         assert authors(await one.heard()) == [(TASK, LEAD, "")]
         ((_, ok, text),) = await one.floor.results("alice")
         assert (ok, MARK in text) == (True, True)

@@ -7,7 +7,7 @@ import pytest
 from deskmate.core.agent.entries import Call, Did, Ended, Entry, Heard, Noticed, Said, Started, Took
 from deskmate.core.agent.notices import nudge_text, taken
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.prompt.rendering import passages
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
@@ -96,7 +96,7 @@ def story(text: str) -> list[Entry]:
 
 SYSTEM = {
     "name": "alice",
-    "kind": Kind.TEAMMATE,
+    "kind": AgentKind.TEAMMATE,
     "team": "t",
     "tools": ["SendMessage"],
     "environment": ENVIRONMENT,

@@ -80,7 +80,7 @@ async def test_whatever_a_model_calls_something_is_answered_in_words_and_makes_n
                 assert did.text.strip(), (tool, text)
                 assert "failed by an error" not in did.text, (tool, text, did.text)
         made = {Path(path).name.partition("_")[0].partition(".")[0] for path in paths(tmp_path) - before}
-        assert {str(member) for member in team.office.roster.state.members} >= made - {"lead", "user"}
+        assert {str(member) for member in team.team_state.roster.state.members} >= made - {"lead", "user"}
         assert {path for path in paths(tmp_path) if not path.startswith(("a/b/ws/.teams/", "a/b/ws/.tasks/"))} == {
             *("a", "a/b", "a/b/ws", "a/b/ws/.teams", "a/b/ws/.tasks"),
         }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.policy.permissions import Effect, Mode, Rule, judge
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.errors import ToolError
 from deskmate.workspace.local_workspace import LocalWorkspace
@@ -259,7 +259,7 @@ async def test_an_edit_of_what_tools_run_unasked_asks_a_person_behind_every_disg
     more = {"content": HOOK} if tool == "write_file" else {"old_text": "mine", "new_text": HOOK}
     attempt = await desk.attempt(tool, path=path.format(root=obeying), **more)
     for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS):
-        rules = [Rule(Effect.ALLOW, tool), Rule(Effect.ALLOW, tool, "**")]
+        rules = [PermissionRule(Effect.ALLOW, tool), PermissionRule(Effect.ALLOW, tool, "**")]
         verdict = judge(attempt, mode=mode, rules=rules, traits=TOOLS, confined=True, attended=True)
         assert (verdict.effect, "run commands from without asking" in verdict.reason) == (Effect.ASK, True)
     assert (await desk.attempt("read_file", path=path.format(root=obeying))).autorun is False

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.core.policy.permissions import Effect, Mode, Rule, judge
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell.bash import attempt_to_run
 from deskmate.workspace.local_workspace import LocalWorkspace
@@ -62,7 +62,7 @@ UNSEEN = (
 
 async def effect(text: str, *rules: tuple[Effect, str], mode: Mode, workspace: LocalWorkspace | None = None) -> Effect:
     attempt = await attempt_to_run(text, workspace or MemoryWorkspace())
-    written = [Rule(effect, "bash", pattern) for effect, pattern in rules]
+    written = [PermissionRule(effect, "bash", pattern) for effect, pattern in rules]
     return judge(attempt, mode=mode, rules=written, traits=TOOLS, confined=False, attended=True).effect
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app import Happening, Recorded
+from deskmate.app import Recorded, TeamEvent
 from deskmate.core.log.names import LEAD
 from deskmate.runtime.supervisor import RECORDS_CHANGED
 from deskmate.testing.scripts import Asked, Say, Use
@@ -38,13 +38,13 @@ def cut(file: Path, rng: random.Random) -> None:
             aside.replace(file)
 
 
-def cutter(place: Path, rng: random.Random) -> Callable[[Happening], None]:
+def cutter(place: Path, rng: random.Random) -> Callable[[TeamEvent], None]:
     """Return a listener that damages the transcripts of two teammates, each at some entry of its own."""
     moments = {name: rng.randint(3, 15) for name in rng.sample(NAMES, 2)}
 
-    def listen(happening: Happening) -> None:
-        if isinstance(happening, Recorded) and moments.get(happening.member) == happening.number:
-            cut(place / f".teams/main/{happening.member}_transcript.jsonl", rng)
+    def listen(event: TeamEvent) -> None:
+        if isinstance(event, Recorded) and moments.get(event.member) == event.number:
+            cut(place / f".teams/main/{event.member}_transcript.jsonl", rng)
 
     return listen
 

@@ -11,7 +11,7 @@ import pytest
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.stream_file import StreamFile
 from tests.chaos import TIMES, independent, letter, memory_folder, put
 from tests.chaos.mutations import MUTATIONS, Mutation, duplicate_lines_behind, put_in_a_garbage_line
@@ -23,18 +23,18 @@ NEW, NEXT = letter(1000, "after the damage", run="new"), letter(1001, "and one m
 
 
 @pytest.fixture
-def folder() -> Iterator[Folder]:
+def folder() -> Iterator[PrivateFolder]:
     with memory_folder() as path:
-        folder = Folder.of(path, ("team",), Files(), create=True)
+        folder = PrivateFolder.of(path, ("team",), Files(), create=True)
         yield folder
         folder.close()
 
 
-def fresh(folder: Folder, name: str = NAME) -> StreamFile:
+def fresh(folder: PrivateFolder, name: str = NAME) -> StreamFile:
     return StreamFile("mail/bob", folder, name)
 
 
-def written(folder: Folder, name: str, run: str) -> bytes:
+def written(folder: PrivateFolder, name: str, run: str) -> bytes:
     """Return the bytes of a stream with records of many lengths."""
     stream = fresh(folder, name)
     for ordinal in range(RECORDS):
@@ -42,7 +42,7 @@ def written(folder: Folder, name: str, run: str) -> bytes:
     return (folder.path / name).read_bytes()
 
 
-def check(folder: Folder, data: bytes) -> None:
+def check(folder: PrivateFolder, data: bytes) -> None:
     """Damage the file to `data`; raise where anything is lost in silence or the stream does not go on."""
     file = folder.path / NAME
     file.write_bytes(data)
@@ -104,7 +104,7 @@ def check_numbers(items: list[Item]) -> None:
         assert numbers[two] == numbers[one] + 1 or between, f"{numbers[one]} to {numbers[two]} unreported"
 
 
-def check_end(folder: Folder, items: list[Item]) -> None:
+def check_end(folder: PrivateFolder, items: list[Item]) -> None:
     """Whoever read all records once is told when the stream now ends before them."""
     last = items[-1].number if items else 0
     if last < RECORDS:
@@ -114,7 +114,7 @@ def check_end(folder: Folder, items: list[Item]) -> None:
         assert fresh(folder).read(last, sync=True) == []
 
 
-def check_going_on(folder: Folder, before: list[Item]) -> None:
+def check_going_on(folder: PrivateFolder, before: list[Item]) -> None:
     stream = fresh(folder)
     numbers = [put(stream, NEW), put(fresh(folder), NEXT)]
     added = [Record(numbers[0], NEW), Record(numbers[1], NEXT)]
@@ -131,7 +131,9 @@ def check_going_on(folder: Folder, before: list[Item]) -> None:
 
 @pytest.mark.behaviour("M5")
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_a_damaged_file_loses_nothing_in_silence_and_takes_new_records(folder: Folder, mutation: Mutation) -> None:
+def test_a_damaged_file_loses_nothing_in_silence_and_takes_new_records(
+    folder: PrivateFolder, mutation: Mutation
+) -> None:
     data, other = written(folder, NAME, "r"), written(folder, "other.jsonl", "other")
     for seed in range(FILES_PER_MUTATION):
         damaged = mutation(data, random.Random(seed), other)
@@ -143,7 +145,7 @@ def test_a_damaged_file_loses_nothing_in_silence_and_takes_new_records(folder: F
 
 
 @pytest.mark.behaviour("M5")
-def test_a_file_damaged_many_times_over_loses_nothing_in_silence(folder: Folder) -> None:
+def test_a_file_damaged_many_times_over_loses_nothing_in_silence(folder: PrivateFolder) -> None:
     data, other = written(folder, NAME, "r"), written(folder, "other.jsonl", "other")
     for seed in range(500 * TIMES):
         chance = random.Random(seed)
@@ -159,7 +161,7 @@ def test_a_file_damaged_many_times_over_loses_nothing_in_silence(folder: Folder)
 
 @pytest.mark.behaviour("M5")
 @pytest.mark.parametrize("mutation", [duplicate_lines_behind, put_in_a_garbage_line])
-def test_lines_added_by_hand_take_no_record_away(folder: Folder, mutation: Mutation) -> None:
+def test_lines_added_by_hand_take_no_record_away(folder: PrivateFolder, mutation: Mutation) -> None:
     data = written(folder, NAME, "r")
     want = fresh(folder).read(0, sync=True)
     for seed in range(200):
@@ -225,7 +227,7 @@ def sealed(body: bytes, number: int) -> bytes:
     return head + b',"crc":"%08x"}\n' % zlib.crc32(head)
 
 
-def read_between(folder: Folder, body: bytes) -> list[Item]:
+def read_between(folder: PrivateFolder, body: bytes) -> list[Item]:
     """Return what is read where `body` stands between two good records, after one more was appended."""
     one, three = (sealed(b'{"run":"r","ord":%d}' % number, number) for number in (1, 3))
     (folder.path / NAME).write_bytes(one + sealed(body, 2) + three)
@@ -240,7 +242,7 @@ def good(number: int) -> Record:
 @pytest.mark.behaviour("M5")
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_sealed_line_that_is_no_json_object_is_reported_and_its_neighbours_delivered(
-    folder: Folder, name: str
+    folder: PrivateFolder, name: str
 ) -> None:
     one, two, three, new = read_between(folder, REFUSED[name])
     assert isinstance(two, Damaged)
@@ -250,7 +252,7 @@ def test_a_sealed_line_that_is_no_json_object_is_reported_and_its_neighbours_del
 
 @pytest.mark.behaviour("M5")
 @pytest.mark.parametrize("name", KEPT)
-def test_odd_but_sound_json_is_delivered(folder: Folder, name: str) -> None:
+def test_odd_but_sound_json_is_delivered(folder: PrivateFolder, name: str) -> None:
     one, two, three, new = read_between(folder, KEPT[name])
     assert isinstance(two, Record)
     assert "n" not in two.body

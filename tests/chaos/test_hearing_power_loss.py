@@ -9,7 +9,7 @@ import pytest
 from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -30,29 +30,29 @@ async def test_mail_is_heard_once_though_the_power_took_an_earlier_hearing_and_l
         folder.mkdir()
         files = LosingFiles(folder, random.Random(seed), page=512)
         with closing(JsonlStore.open(folder, "team", create=True, files=files)) as store:
-            await _hear_each(Pen(store, FakeClock()))
+            await _hear_each(LogWriter(store, FakeClock()))
             files = files.lose()
         with closing(JsonlStore.open(folder, "team", files=files)) as store:
-            pen = Pen(store, FakeClock())
-            transcript = await Transcript.load(pen, "bob")
+            writer = LogWriter(store, FakeClock())
+            transcript = await Transcript.load(writer, "bob")
             left = _heard(transcript)
             holes += left != IDS[: len(left)]
-            while await Mailbox("bob", pen, Roster(pen)).hear(transcript):
+            while await Mailbox("bob", writer, Roster(writer)).hear(transcript):
                 pass
             assert sorted(_heard(transcript)) == IDS, f"seed {seed}"
     assert holes, "no run lost an earlier hearing and kept a later one"
 
 
-async def _hear_each(pen: Pen) -> None:
+async def _hear_each(writer: LogWriter) -> None:
     """Let bob hear three messages, each in an entry of its own that fills most of a page."""
-    roster = Roster(pen)
+    roster = Roster(writer)
     await roster.found("team")
     await roster.join(Joined(name="bob", at=0))
-    transcript = await Transcript.load(pen, "bob")
+    transcript = await Transcript.load(writer, "bob")
     await transcript.record(Started(name="bob"))
     for id_ in IDS:
-        await Mailbox("lead", pen, roster).send("bob", Plain(content="x" * 400), id_=id_)
-        await Mailbox("bob", pen, roster).hear(transcript)
+        await Mailbox("lead", writer, roster).send("bob", Plain(content="x" * 400), id_=id_)
+        await Mailbox("bob", writer, roster).hear(transcript)
 
 
 def _heard(transcript: Transcript) -> list[str]:

@@ -13,7 +13,7 @@ import pytest
 from deskmate.core.team.members import Joined, Member
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.jsonl_store import JsonlStore
@@ -93,9 +93,9 @@ def _line(body: dict[str, object]) -> bytes:
 @pytest.mark.anyio
 async def test_a_stopped_owner_that_wakes_up_later_writes_nothing(tmp_path: Path) -> None:
     """The owner is frozen with its task in hand; the lead gives the task to another; then the owner thaws."""
-    pen = Pen(JsonlStore.open(tmp_path, "team", create=True), SystemClock())
-    roster = Roster(pen)
-    board = Board(pen, roster)
+    writer = LogWriter(JsonlStore.open(tmp_path, "team", create=True), SystemClock())
+    roster = Roster(writer)
+    board = Board(writer, roster)
     await roster.found("team")
     for name in ("zombie", "other"):
         await roster.join(Joined(name=name, at=0))
@@ -138,9 +138,9 @@ def _tell(child: "subprocess.Popen[str]", words: str) -> None:
 
 async def _be_a_zombie(folder: Path) -> None:
     """Claim what is named, then do with it what is said, having noticed nothing in between."""
-    pen = Pen(JsonlStore.open(folder, "team"), SystemClock())
-    roster = Roster(pen)
-    board = Board(pen, roster)
+    writer = LogWriter(JsonlStore.open(folder, "team"), SystemClock())
+    roster = Roster(writer)
+    board = Board(writer, roster)
     me: Member = (await roster.refresh()).members["zombie"]
     for words in sys.stdin:
         task = await board.claim(me, int(words))

@@ -22,11 +22,11 @@ from deskmate.core.team import board_fold, members, roster_fold
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Plain
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Claimed, Completed, Created, Status
+from deskmate.core.team.tasks import Claimed, Completed, Created, TaskStatus
 from deskmate.errors import Held
 from deskmate.runtime.departure import leave
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -43,9 +43,9 @@ RUNS = 10_000 if os.environ.get("DESKMATE_SOAK") else 1_000
 async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_path: Path) -> None:
     clock = FakeClock()
     store = JsonlStore.open(tmp_path, "team", create=True)
-    pen = Pen(store, clock)
-    roster = Roster(pen)
-    board = Board(pen, roster)
+    writer = LogWriter(store, clock)
+    roster = Roster(writer)
+    board = Board(writer, roster)
     await roster.found("team")
     for name in ("alice", "bob"):
         await roster.join(Joined(name=name, at=0))
@@ -66,10 +66,10 @@ async def test_a_dead_owners_task_is_free_again_and_a_frozen_one_keeps_it(tmp_pa
     owner.stdout.close()
     async with store.hold("alice", "a successor"):
         assert (await board.refresh()).tasks[task.id].owner == "alice", "a restart keeps it"
-        transcript = await Transcript.load(pen, "alice")
-        await leave(transcript, pen, roster, board, reason="it died")
+        transcript = await Transcript.load(writer, "alice")
+        await leave(transcript, writer, roster, board, reason="it died")
     freed = (await board.refresh()).tasks[task.id]
-    assert (freed.owner, freed.epoch, freed.status) == (None, 2, Status.PENDING)
+    assert (freed.owner, freed.epoch, freed.status) == (None, 2, TaskStatus.PENDING)
     assert "it died" in freed.notes[-1].text
     assert (await board.claim(roster.state.members["bob"], task.id)).owner == "bob"
 
@@ -82,29 +82,29 @@ async def test_mail_is_heard_or_comes_back_though_the_power_fails_right_after_le
         folder.mkdir()
         files = LosingFiles(folder, random.Random(seed))
         with closing(JsonlStore.open(folder, "team", create=True, files=files)) as store:
-            pen = Pen(store, FakeClock())
-            roster = Roster(pen)
+            writer = LogWriter(store, FakeClock())
+            roster = Roster(writer)
             await roster.found("team")
             await roster.join(Joined(name="bob", at=0))
-            transcript = await Transcript.load(pen, "bob")
-            await Mailbox("lead", pen, roster).send("bob", Plain(content="important"), id_="m1")
-            await Mailbox("bob", pen, roster).hear(transcript)
-            await leave(transcript, pen, roster, Board(pen, roster), reason="asked to", agreed=True)
+            transcript = await Transcript.load(writer, "bob")
+            await Mailbox("lead", writer, roster).send("bob", Plain(content="important"), id_="m1")
+            await Mailbox("bob", writer, roster).hear(transcript)
+            await leave(transcript, writer, roster, Board(writer, roster), reason="asked to", agreed=True)
             files = files.lose()
         with closing(JsonlStore.open(folder, "team", files=files)) as store:
-            pen = Pen(store, FakeClock())
-            transcript = await Transcript.load(pen, "bob")
-            roster = Roster(pen)
-            await leave(transcript, pen, roster, Board(pen, roster), reason="again")
+            writer = LogWriter(store, FakeClock())
+            transcript = await Transcript.load(writer, "bob")
+            roster = Roster(writer)
+            await leave(transcript, writer, roster, Board(writer, roster), reason="again")
             assert ("m1" in transcript.memory.ids) != bool(await store.read("mail/lead")), f"seed {seed}"
 
 
 async def _own(folder: Path) -> None:
     store = JsonlStore.open(folder, "team")
-    pen = Pen(store, SystemClock())
+    writer = LogWriter(store, SystemClock())
     async with store.hold("alice", "alice herself"):
-        roster = Roster(pen)
-        await Board(pen, roster).claim((await roster.refresh()).members["alice"], 1)
+        roster = Roster(writer)
+        await Board(writer, roster).claim((await roster.refresh()).members["alice"], 1)
         print("holds", flush=True)
         await anyio.sleep_forever()
 
@@ -164,8 +164,11 @@ def _post(board: board_fold.Board, event: board_fold.BoardEvent) -> board_fold.B
     return after
 
 
-def _roster(roles: dict[str, str]) -> members.Roster:
-    events = [members.Founded(team="t", at=0), *(Joined(name=name, role=role, at=0) for name, role in roles.items())]
+def _roster(roles: dict[str, str]) -> members.RosterState:
+    events = [
+        members.TeamFounded(team="t", at=0),
+        *(Joined(name=name, role=role, at=0) for name, role in roles.items()),
+    ]
     return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 

@@ -10,7 +10,7 @@ import pytest
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.stream_file import StreamFile
 from tests.chaos import independent, letter, memory_folder, put
 
@@ -22,18 +22,18 @@ NEW, NEXT = letter(1000, "after the cut", run="new"), letter(1001, "and one more
 
 
 @pytest.fixture
-def folder() -> Iterator[Folder]:
+def folder() -> Iterator[PrivateFolder]:
     with memory_folder() as path:
-        folder = Folder.of(path, ("team",), Files(), create=True)
+        folder = PrivateFolder.of(path, ("team",), Files(), create=True)
         yield folder
         folder.close()
 
 
-def fresh(folder: Folder) -> StreamFile:
+def fresh(folder: PrivateFolder) -> StreamFile:
     return StreamFile("mail/bob", folder, NAME)
 
 
-def fill(folder: Folder) -> tuple[list[Item], list[int]]:
+def fill(folder: PrivateFolder) -> tuple[list[Item], list[int]]:
     """Write the 200 records; return them, and where each line ends."""
     stream = fresh(folder)
     items: list[Item] = []
@@ -63,7 +63,7 @@ def expected(items: list[Item], ends: list[int], cut: int, file: Path, highest: 
 
 @pytest.mark.behaviour("M4")
 @pytest.mark.parametrize("share", range(4))
-def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(folder: Folder, share: int) -> None:
+def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(folder: PrivateFolder, share: int) -> None:
     items, ends = fill(folder)
     file = folder.path / NAME
     cuts, highest = 0, len(items)
@@ -85,7 +85,7 @@ def test_a_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones(fold
 
 
 @pytest.mark.behaviour("M4")
-def test_another_reader_finds_the_same_records_after_a_cut(folder: Folder) -> None:
+def test_another_reader_finds_the_same_records_after_a_cut(folder: PrivateFolder) -> None:
     items, ends = fill(folder)
     file = folder.path / NAME
     highest = len(items)
@@ -101,7 +101,7 @@ def test_another_reader_finds_the_same_records_after_a_cut(folder: Folder) -> No
 
 
 @pytest.mark.behaviour("M4")
-def test_a_writer_that_saw_the_file_whole_goes_on_from_the_cut(folder: Folder) -> None:
+def test_a_writer_that_saw_the_file_whole_goes_on_from_the_cut(folder: PrivateFolder) -> None:
     items, ends = fill(folder)
     file = folder.path / NAME
     data, highest = file.read_bytes(), len(items)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.ports import Store
-from deskmate.stores.file_watch import Inotify, Notify, Watch
+from deskmate.stores.file_watch import FileWatch, Inotify, Notify
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing.store_contract import StoreContract
@@ -23,7 +23,7 @@ class TestMemoryStore(StoreContract):
 
 
 class TestJsonlStore(StoreContract):
-    watch: Callable[[], Watch] = Inotify
+    watch: Callable[[], FileWatch] = Inotify
 
     @pytest.fixture
     def opened(self, tmp_path: Path) -> Iterator[Callable[[], JsonlStore]]:

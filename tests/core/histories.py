@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
     Answered,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -24,7 +24,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -79,7 +79,7 @@ class Life:
         self.open: list[str] = []
         self.letters = 0
         self.backgrounds = 0
-        self.happenings: Sequence[Callable[[], None]] = (
+        self.events: Sequence[Callable[[], None]] = (
             *(self._step, self._step, self._step, self._step, self._step, self._mail, self._mail, self._news),
             *(self._silent, self._skipped, *((self._compact, self._clear) if compacts else ())),
         )
@@ -98,7 +98,7 @@ class Life:
         if self.rng.random() < 0.95:
             self.record(Started(name=self.name, prompt=self.words()))
         for _ in range(steps):
-            self.rng.choice(self.happenings)()
+            self.rng.choice(self.events)()
         return self.entries
 
     # -- what the model does ------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class Life:
                 case 0:
                     self._mail()
                 case 1:
-                    self.record(Asked(call=self.open[0], request_id=self.open[0]))
+                    self.record(PermissionAsked(call=self.open[0], request_id=self.open[0]))
                 case 2:
                     self._crash()
                 case 3:
@@ -213,7 +213,7 @@ class Life:
         self.record(self.rng.choice((*news, Nudged(task=task, epoch=1, text=self.words()))))
 
     def _silent(self) -> None:
-        silent = (Parked(reason="money"), Reported(task=1, epoch=1), Agreed(request_id="r1"))
+        silent = (AgentParked(reason="money"), Reported(task=1, epoch=1), Agreed(request_id="r1"))
         self.record(self.rng.choice(silent))
 
     def _skipped(self) -> None:

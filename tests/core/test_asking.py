@@ -6,16 +6,16 @@ import pytest
 
 from deskmate.core.agent.actions import Act, Ask, Compact, Rest, Settle
 from deskmate.core.agent.decide import decide
-from deskmate.core.agent.entries import Asked, Began, Did
+from deskmate.core.agent.entries import Began, Did, PermissionAsked
 from deskmate.core.log.names import USER
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, standing_rule
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, standing_rule
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.team import members
 from deskmate.core.team.messages import Interrupt, PermissionResponse, Plain
 from tests.core.test_decide import idle, says
 
 
-def offered(attempt: Attempt, *rules: str, mode: Mode = Mode.DEFAULT) -> Rule | None:
+def offered(attempt: Attempt, *rules: str, mode: Mode = Mode.DEFAULT) -> PermissionRule | None:
     known = [members.parse_rule(text) for text in rules]
     return standing_rule(attempt, mode=mode, rules=known, traits=TOOLS, confined=False)
 
@@ -35,15 +35,15 @@ def test_a_question_names_the_rule_that_would_have_allowed_the_call() -> None:
 @pytest.mark.parametrize(
     ("attempt", "rules", "expected"),
     [
-        (Attempt("edit_file", ("src/a.py",), inside=True), (), Rule(Effect.ALLOW, "edit_file", "src/**")),
+        (Attempt("edit_file", ("src/a.py",), inside=True), (), PermissionRule(Effect.ALLOW, "edit_file", "src/**")),
         (Attempt("edit_file", ("/etc/hosts",), inside=False), (), None),
         (Attempt("bash", None, inside=False), ("ask bash",), None),
         (Attempt("bash", None, inside=False), ("deny bash(rm *)",), None),
-        (Attempt("mcp__files__read", (), inside=True), (), Rule(Effect.ALLOW, "mcp__files__read")),
+        (Attempt("mcp__files__read", (), inside=True), (), PermissionRule(Effect.ALLOW, "mcp__files__read")),
     ],
 )
 def test_no_rule_is_offered_where_a_person_must_be_asked_all_the_same(
-    attempt: Attempt, rules: tuple[str, ...], expected: Rule | None
+    attempt: Attempt, rules: tuple[str, ...], expected: PermissionRule | None
 ) -> None:
     assert offered(attempt, *rules) == expected
 
@@ -52,7 +52,7 @@ def test_no_rule_is_offered_where_a_person_must_be_asked_all_the_same(
 def test_a_question_that_waits_is_denied_once_nobody_attends() -> None:
     world = idle()
     (call,) = says(world, "bash")
-    world.record(Asked(call=call, request_id=call))
+    world.record(PermissionAsked(call=call, request_id=call))
     assert decide(world.view) == Rest("waiting", "permission")
     world.note(members.PolicySet(by=USER, at=0, attended=False))
     action = decide(world.view)
@@ -72,7 +72,7 @@ def test_a_question_that_waits_is_settled_by_what_is_permitted_since() -> None:
     ):
         world = idle()
         (call,) = says(world, "bash")
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
         world.note(members.PolicySet.model_validate({"by": USER, "at": 0, **policy}))
         action = decide(world.view)
         assert isinstance(action, expected), policy
@@ -83,7 +83,7 @@ def test_what_a_rule_allows_since_runs_in_its_turn_and_the_others_wait() -> None
     world = idle()
     calls = says(world, "edit_file", "bash", "edit_file")
     for call in calls:
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
     world.note(members.PolicySet(by=USER, at=0, add_rules=("allow edit_file",)))
     inside = Attempt("edit_file", ("a.py",), inside=True)
     attempts = {calls[0]: inside, calls[2]: inside}
@@ -96,9 +96,9 @@ def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
     world = idle()
     calls = says(world, "bash", "bash")
     for call in calls:
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
     world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
-    world.mail(USER, Plain(content="Mind the cache."))
+    world.mail(USER, Plain(content="ModelCalls the cache."))
     assert decide(world.view) == Act((calls[0],))
     world.mail(USER, Interrupt())
     assert decide(world.view) == Settle(tuple(calls), "Skipped: something more urgent came. Read it first.")
@@ -107,7 +107,7 @@ def test_what_was_asked_about_is_not_skipped_because_the_user_wrote() -> None:
 def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:
     world = idle()
     (call,) = says(world, "bash")
-    world.record(Asked(call=call, request_id=call))
+    world.record(PermissionAsked(call=call, request_id=call))
     world.note(members.PolicySet(by=USER, at=0, add_rules=("allow bash",)))
     world.record(Began(calls=(call,)))
     world.record(Did(call=call, text="ran"))
@@ -119,7 +119,7 @@ def test_an_answer_to_a_call_that_a_rule_let_run_changes_nothing() -> None:
 def test_an_answer_that_came_before_they_left_still_counts() -> None:
     world = idle()
     (call,) = says(world, "bash")
-    world.record(Asked(call=call, request_id=call))
+    world.record(PermissionAsked(call=call, request_id=call))
     world.mail(USER, PermissionResponse(request_id=call, approve=False, content="not now"))
     world.note(members.PolicySet(by=USER, at=0, attended=False))
     assert decide(world.view) == Settle((call,), "The user refused this call: not now")

@@ -6,7 +6,18 @@ import pytest
 
 from deskmate.core.agent.actions import Notice, Rest
 from deskmate.core.agent.decide import decide
-from deskmate.core.agent.entries import Asked, Did, Heard, Noticed, Nudged, Opened, Reported, Said, Started, Took
+from deskmate.core.agent.entries import (
+    Did,
+    Heard,
+    Noticed,
+    Nudged,
+    Opened,
+    PermissionAsked,
+    Reported,
+    Said,
+    Started,
+    Took,
+)
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.agent.notices import moved_text
 from deskmate.core.agent.view import View
@@ -14,9 +25,9 @@ from deskmate.core.log.names import box
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Record
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Founded, Joined, Roster
+from deskmate.core.team.members import Joined, RosterState, TeamFounded
 from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest
 from deskmate.core.team.roster_fold import fold
 from deskmate.core.team.spending import Spending, Sum, together
@@ -25,8 +36,8 @@ from deskmate.core.team.tasks import EMPTY as NO_TASKS
 pytestmark = pytest.mark.behaviour("team-create")
 
 
-def roster(team: str, home: str | None = None) -> Roster:
-    events = (Founded(team=team, home=home, at=1.0), Joined(name="bob", at=2.0))
+def roster(team: str, home: str | None = None) -> RosterState:
+    events = (TeamFounded(team=team, home=home, at=1.0), Joined(name="bob", at=2.0))
     return fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
@@ -47,7 +58,7 @@ def letter(id_: str, sender: str, at: str) -> Heard:
 # -- being told -------------------------------------------------------------------------------------
 
 
-def view(of: Roster, memory: Memory, name: str = "lead") -> View:
+def view(of: RosterState, memory: Memory, name: str = "lead") -> View:
     return View(me=of.members[name], memory=memory, board=NO_TASKS, roster=of)
 
 
@@ -91,7 +102,7 @@ def test_what_was_known_of_board_members_and_mail_of_the_old_team_is_forgotten_a
         Reported(task=1, epoch=1),
         Said(calls=()),
         Did(call="lead:6.0", text="", opened=Opened(request_id="lead:6.0", shake=Shake.SHUTDOWN, asked="bob")),
-        Asked(call="lead:6.1", request_id="lead:6.1"),
+        PermissionAsked(call="lead:6.1", request_id="lead:6.1"),
         Noticed(text="", roster=40, board=9),
     )
     there = after(Noticed(text="", away="web", roster=3, board=0), memory=before)
@@ -101,7 +112,7 @@ def test_what_was_known_of_board_members_and_mail_of_the_old_team_is_forgotten_a
         away="web",
         noticed=(3, 0),
         ids=Seen(),
-        requests={"lead:6.1": Request("lead:6.1", Shake.PERMISSION, "user")},
+        requests={"lead:6.1": OpenRequest("lead:6.1", Shake.PERMISSION, "user")},
         leaving=frozenset(),
         tasks={},
         nudged=frozenset(),

@@ -12,20 +12,20 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.tasks import (
     EMPTY,
-    Accepted,
     Assigned,
-    Board,
     BoardEvent,
+    BoardLossAccepted,
+    BoardState,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Note,
     Receipt,
     Released,
-    Status,
     Task,
+    TaskEdited,
+    TaskStatus,
 )
 from tests.core.stories import board_of, records, then
 
@@ -57,7 +57,7 @@ def test_a_created_task_has_all_that_was_said_of_it() -> None:
         role="backend",
         verify="make test",
     )
-    assert board_of(FIRST, event) == Board(
+    assert board_of(FIRST, event) == BoardState(
         tasks={
             1: PLAIN,
             2: Task(
@@ -65,7 +65,7 @@ def test_a_created_task_has_all_that_was_said_of_it() -> None:
                 subject="print",
                 description="nicely",
                 active_form="printing",
-                status=Status.PENDING,
+                status=TaskStatus.PENDING,
                 owner="bob",
                 epoch=0,
                 blocked_by=frozenset({1}),
@@ -86,14 +86,14 @@ def test_an_edit_changes_what_it_gives_and_nothing_else() -> None:
     full = Created(by="lead", at=1.0, task=1, subject="a", description="b", active_form="c", role="d", verify="e")
     board = board_of(full)
     task = board.tasks[1]
-    cases: list[tuple[Edited, Task]] = [
-        (Edited(by="bob", at=2.0, task=1, subject="z"), replace(task, subject="z", updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, description=""), replace(task, description="", updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, active_form="z"), replace(task, active_form="z", updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, role="z"), replace(task, role="z", updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, role=""), replace(task, role=None, updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, verify="z"), replace(task, verify="z", updated=2.0)),
-        (Edited(by="bob", at=2.0, task=1, verify=""), replace(task, verify=None, updated=2.0)),
+    cases: list[tuple[TaskEdited, Task]] = [
+        (TaskEdited(by="bob", at=2.0, task=1, subject="z"), replace(task, subject="z", updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, description=""), replace(task, description="", updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, active_form="z"), replace(task, active_form="z", updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, role="z"), replace(task, role="z", updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, role=""), replace(task, role=None, updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, verify="z"), replace(task, verify="z", updated=2.0)),
+        (TaskEdited(by="bob", at=2.0, task=1, verify=""), replace(task, verify=None, updated=2.0)),
     ]
     for (event, after), name in zip(
         cases, ["subject", "description", "active_form", "role", "role", "verify", "verify"], strict=True
@@ -103,11 +103,11 @@ def test_an_edit_changes_what_it_gives_and_nothing_else() -> None:
 
 @pytest.mark.behaviour("task-authors")
 def test_everybody_whose_words_a_task_holds_is_known_by_name() -> None:
-    def edited(by: str, **words: str) -> Edited:
-        return Edited(by=by, at=2.0, task=1, **words)
+    def edited(by: str, **words: str) -> TaskEdited:
+        return TaskEdited(by=by, at=2.0, task=1, **words)
 
     board = board_of(Created(by="lead", at=1.0, task=1, subject="a", description="b"))
-    stories: list[tuple[list[Edited], tuple[str, ...]]] = [
+    stories: list[tuple[list[TaskEdited], tuple[str, ...]]] = [
         ([], ()),
         ([edited("lead", subject="z")], ()),
         ([edited("ann", subject="z")], ("ann",)),
@@ -130,7 +130,7 @@ def test_one_edit_can_add_and_remove_edges_on_both_sides() -> None:
     board = board_of(FIRST, SECOND, created(3), created(4))
     after = then(
         board,
-        Edited(
+        TaskEdited(
             by="bob",
             at=9.0,
             task=2,
@@ -150,7 +150,7 @@ def test_one_edit_can_add_and_remove_edges_on_both_sides() -> None:
 @pytest.mark.behaviour("claim", "B1")
 def test_a_claim_of_a_free_task_begins_it_in_a_new_epoch() -> None:
     after = then(board_of(FIRST), CLAIM)
-    assert after.tasks[1] == replace(PLAIN, status=Status.IN_PROGRESS, owner="bob", epoch=1, updated=3.0)
+    assert after.tasks[1] == replace(PLAIN, status=TaskStatus.IN_PROGRESS, owner="bob", epoch=1, updated=3.0)
     assert after.working == {"bob": 1}
 
 
@@ -159,7 +159,7 @@ def test_an_assigned_task_waits_and_its_owner_begins_it_in_the_same_epoch() -> N
     given = then(board_of(FIRST), Assigned(by="lead", at=3.0, task=1, owner="bob", epoch=0))
     begun = then(given, Claimed(by="bob", at=4.0, task=1, epoch=1))
     assert given.tasks[1] == replace(PLAIN, owner="bob", epoch=1, updated=3.0)
-    assert begun.tasks[1] == replace(PLAIN, status=Status.IN_PROGRESS, owner="bob", epoch=1, updated=4.0)
+    assert begun.tasks[1] == replace(PLAIN, status=TaskStatus.IN_PROGRESS, owner="bob", epoch=1, updated=4.0)
 
 
 @pytest.mark.behaviour("assign", "B1")
@@ -190,7 +190,9 @@ def test_a_released_task_is_free_in_a_new_epoch_with_a_note_of_how_far_it_was() 
 def test_a_completed_task_keeps_its_owner_its_epoch_and_its_receipt() -> None:
     receipt = Receipt(command="make test", workspace="/repo", commit="abc", exit=0, output="ok")
     after = then(board_of(FIRST, CLAIM), Completed(by="bob", at=4.0, task=1, epoch=1, receipt=receipt))
-    assert after.tasks[1] == replace(PLAIN, status=Status.COMPLETED, owner="bob", epoch=1, receipt=receipt, updated=4.0)
+    assert after.tasks[1] == replace(
+        PLAIN, status=TaskStatus.COMPLETED, owner="bob", epoch=1, receipt=receipt, updated=4.0
+    )
     assert after.working == {}
 
 
@@ -202,7 +204,7 @@ def test_a_deleted_task_stays_as_deleted_and_leaves_no_edge_behind() -> None:
         1: board.tasks[1],
         2: replace(
             board.tasks[2],
-            status=Status.DELETED,
+            status=TaskStatus.DELETED,
             blocked_by=frozenset(),
             updated=9.0,
             deleted_by="lead",
@@ -290,7 +292,7 @@ def test_a_write_of_an_owner_that_lost_its_task_is_skipped() -> None:
 def test_a_lost_record_is_damage_until_a_person_accepts_it() -> None:
     board = fold(board_of(FIRST), [lost(2)])
     assert board.damaged == {2}
-    assert then(board, Accepted(by="user", at=3.0, number=2)).damaged == frozenset()
+    assert then(board, BoardLossAccepted(by="user", at=3.0, number=2)).damaged == frozenset()
 
 
 class Copied(frozenset[int]):
@@ -309,7 +311,7 @@ class Copied(frozenset[int]):
 
 def test_no_damaged_record_and_no_acceptance_costs_a_copy_of_all_damage_before_it() -> None:
     board, Copied.count = replace(board_of(FIRST), damaged=Copied()), 0
-    accepted = [Accepted(by="user", at=3.0, number=number) for number in range(2, 502)]
+    accepted = [BoardLossAccepted(by="user", at=3.0, number=number) for number in range(2, 502)]
     board = fold(board, [*map(lost, range(2, 1002)), *records(accepted, 1001)])
     assert board.damaged == frozenset(range(502, 1002))
     assert Copied.count <= 2000

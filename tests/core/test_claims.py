@@ -9,17 +9,17 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.board_rules import breach, refusal
 from deskmate.core.team.tasks import (
     EMPTY,
-    Accepted,
     Assigned,
     BoardEvent,
+    BoardLossAccepted,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Receipt,
     Released,
-    Status,
+    TaskEdited,
+    TaskStatus,
 )
 from tests.core.stories import board_of, then
 
@@ -30,8 +30,8 @@ def created(task: int, by: str = "lead", **fields: object) -> Created:
     return Created.model_validate({"by": by, "at": 1.0, "task": task, "subject": "s", **fields})
 
 
-def edited(task: int, by: str = "dave", **fields: object) -> Edited:
-    return Edited.model_validate({"by": by, "at": 1.0, "task": task, **fields})
+def edited(task: int, by: str = "dave", **fields: object) -> TaskEdited:
+    return TaskEdited.model_validate({"by": by, "at": 1.0, "task": task, **fields})
 
 
 def claimed(task: int, by: str, epoch: int = 0) -> Claimed:
@@ -54,8 +54,8 @@ def deleted(task: int, by: str) -> Deleted:
     return Deleted(by=by, at=1.0, task=task)
 
 
-def accepted(number: int, by: str = "user") -> Accepted:
-    return Accepted(by=by, at=1.0, number=number)
+def accepted(number: int, by: str = "user") -> BoardLossAccepted:
+    return BoardLossAccepted(by=by, at=1.0, number=number)
 
 
 # #1 completed (alice)   #2 in progress (bob)   #3 free         #4 waits for #3       #5 queued for alice
@@ -514,12 +514,12 @@ def test_a_refusal_never_repeats_the_words_of_a_command() -> None:
 
 def test_the_board_of_these_tests_holds_what_it_says() -> None:
     assert {id: (task.status, task.owner, task.epoch) for id, task in BOARD.tasks.items()} == {
-        1: (Status.COMPLETED, "alice", 1),
-        2: (Status.IN_PROGRESS, "bob", 1),
-        3: (Status.PENDING, None, 0),
-        4: (Status.PENDING, None, 0),
-        5: (Status.PENDING, "alice", 1),
-        6: (Status.DELETED, None, 0),
-        7: (Status.IN_PROGRESS, "carol", 1),
-        8: (Status.PENDING, "bob", 0),
+        1: (TaskStatus.COMPLETED, "alice", 1),
+        2: (TaskStatus.IN_PROGRESS, "bob", 1),
+        3: (TaskStatus.PENDING, None, 0),
+        4: (TaskStatus.PENDING, None, 0),
+        5: (TaskStatus.PENDING, "alice", 1),
+        6: (TaskStatus.DELETED, None, 0),
+        7: (TaskStatus.IN_PROGRESS, "carol", 1),
+        8: (TaskStatus.PENDING, "bob", 0),
     }

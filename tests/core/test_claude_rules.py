@@ -6,12 +6,12 @@ import pytest
 
 from deskmate.core.policy.claude_rules import translate
 from deskmate.core.policy.patterns import allows, path_matches
-from deskmate.core.policy.permissions import Effect, Rule, known_rule
+from deskmate.core.policy.permissions import Effect, PermissionRule, known_rule
 from deskmate.errors import BadInput
 
 
 def patterns(text: str, tool: str) -> list[str]:
-    rules = [Rule.parse(Effect.DENY, one) for one in translate(text)]
+    rules = [PermissionRule.parse(Effect.DENY, one) for one in translate(text)]
     return [rule.pattern or "**" for rule in rules if rule.tool == tool]
 
 
@@ -57,7 +57,7 @@ def test_commands_fit_as_they_do_there(text: str, fits: list[str], others: list[
 )
 def test_paths_fit_as_they_do_there(text: str, fits: list[str], others: list[str]) -> None:
     tools = ("read_file", "grep", "glob") if text.startswith("Read") else ("edit_file", "write_file")
-    assert {Rule.parse(Effect.DENY, one).tool for one in translate(text)} == set(tools)
+    assert {PermissionRule.parse(Effect.DENY, one).tool for one in translate(text)} == set(tools)
     for tool in tools:
         found = patterns(text, tool)
         assert [path for path in (*fits, *others) if any(path_matches(one, path) for one in found)] == fits

@@ -59,7 +59,7 @@ from deskmate.core.prompt.rendering import CLEARED, GO_ON, Numbered, passages, t
 from deskmate.core.team import roster_fold
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Founded, Joined, Roster
+from deskmate.core.team.members import Joined, RosterState, TeamFounded
 from deskmate.core.team.messages import Envelope, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
 from deskmate.core.team.tasks import Claimed, Completed, Created
@@ -83,9 +83,9 @@ def remembered(entries: Sequence[Numbered]) -> Memory:
     return memory
 
 
-def team_of(*names: str, **roles: str) -> Roster:
+def team_of(*names: str, **roles: str) -> RosterState:
     joined = (Joined(name=name, role=roles.get(name, ""), at=0) for name in names)
-    events = (Founded(team="t", at=0), *joined)
+    events = (TeamFounded(team="t", at=0), *joined)
     return roster_fold.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, start=1)])
 
 

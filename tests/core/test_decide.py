@@ -21,7 +21,7 @@ from deskmate.core.agent.actions import (
     Think,
 )
 from deskmate.core.agent.decide import TOGETHER, WORDS, decide
-from deskmate.core.agent.entries import Asked, Began, Did, Ended, Noticed, Opened, Reported, Said, WorkMode
+from deskmate.core.agent.entries import Began, Did, Ended, Noticed, Opened, PermissionAsked, Reported, Said, WorkMode
 from deskmate.core.agent.open_calls import CALLS_CAP, NOT_BEGUN_IN_TIME, TIME_IS_UP
 from deskmate.core.log.facts import Fact
 from deskmate.core.log.names import LEAD, USER
@@ -56,7 +56,7 @@ def test_when_the_time_is_up_open_calls_get_a_result_and_the_agent_is_parked(*, 
     if began:
         world.record(Began(calls=(first,)))
     if waits:
-        world.record(Asked(call=second, request_id=second))
+        world.record(PermissionAsked(call=second, request_id=second))
     view = replace(world.view, over="budget: time", time_is_up=True)
     if began:
         assert decide(view) == Settle((first,), TIME_IS_UP)
@@ -155,7 +155,7 @@ class TestCalls:
         read, search, edit = says(world, "read_file", "grep", "edit_file")
         inside = {edit: Attempt("edit_file", ("a.py",), inside=True)}
         assert decide(replace(world.view, attempts=inside)) == Ask(read, ASKED)
-        world.record(Asked(call=read, request_id=read))
+        world.record(PermissionAsked(call=read, request_id=read))
         assert decide(replace(world.view, attempts=inside)) == Act((search,))
         world.record(Did(call=search, text="found"))
         assert decide(replace(world.view, attempts=inside)) == Rest("waiting", "permission")
@@ -171,7 +171,7 @@ class TestCalls:
         for approve in (True, False):
             world = idle()
             (call,) = says(world, "bash")
-            world.record(Asked(call=call, request_id=call))
+            world.record(PermissionAsked(call=call, request_id=call))
             world.mail(USER, PermissionResponse(request_id=call, approve=approve, content="because"))
             assert decide(world.view) == (
                 Act((call,)) if approve else Settle((call,), "The user refused this call: because")
@@ -180,7 +180,7 @@ class TestCalls:
     def test_a_rule_that_denies_outlives_a_persons_yes(self) -> None:
         world = idle()
         (call,) = says(world, "bash")
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
         world.note(members.PolicySet(by=USER, at=0, add_rules=("deny bash",)))
         world.mail(USER, PermissionResponse(request_id=call, approve=True))
         assert isinstance(decide(world.view), Settle)
@@ -188,7 +188,7 @@ class TestCalls:
     def test_a_persons_yes_outlives_their_leaving(self) -> None:
         world = idle()
         (call,) = says(world, "bash")
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
         world.mail(USER, PermissionResponse(request_id=call, approve=True))
         world.note(members.PolicySet(by=USER, at=0, attended=False))
         assert decide(world.view) == Act((call,))
@@ -239,7 +239,7 @@ class TestCalls:
     def test_words_of_the_user_leave_a_question_open(self) -> None:
         world = idle()
         edit, after = says(world, "edit_file", "read_file")
-        world.record(Asked(call=edit, request_id=edit))
+        world.record(PermissionAsked(call=edit, request_id=edit))
         world.mail(USER, Plain(content="Use tabs."))
         assert decide(world.view) == Rest("waiting", "permission")
         assert list(world.memory.requests) == [edit]
@@ -258,7 +258,7 @@ class TestCalls:
     def test_an_interrupt_and_a_shutdown_request_withdraw_a_question_and_say_so(self, urgent: Fact, why: str) -> None:
         world = idle()
         (call,) = says(world, "bash")
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
         world.mail(USER, urgent)
         assert decide(world.view) == Settle((call,), why)
         world.step()
@@ -267,7 +267,7 @@ class TestCalls:
     def test_words_after_an_interrupt_do_not_keep_the_question(self) -> None:
         world = idle()
         (call,) = says(world, "bash")
-        world.record(Asked(call=call, request_id=call))
+        world.record(PermissionAsked(call=call, request_id=call))
         world.mail(USER, Interrupt())
         world.mail(USER, Plain(content="Do something else."))
         assert isinstance(decide(world.view), Settle)
@@ -589,7 +589,7 @@ class TestTheLead:
     @pytest.mark.parametrize(
         ("event", "told"),
         [
-            (members.Parked(name="bob", reason="money", at=0), True),
+            (members.MemberParked(name="bob", reason="money", at=0), True),
             (members.Left(name="bob", reason="crashed", at=0), True),
             (members.Left(name="bob", reason="asked", agreed=True, at=0), True),
             (members.Waiting(name="bob", on="permission", at=0), False),

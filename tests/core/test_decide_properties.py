@@ -7,7 +7,7 @@ from deskmate.core.agent.actions import Act, Action, Rest, Stop, Take, Think
 from deskmate.core.agent.decide import decide
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Effect
-from deskmate.core.policy.tool_table import TOOLS, Kind, tools_of
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, tools_of
 from deskmate.core.policy.verdicts import verdict_on
 from deskmate.core.team import members
 from tests.core.worlds import World
@@ -87,7 +87,9 @@ def test_no_call_with_effects_ever_runs_while_planning() -> None:
             if world.memory.owes_plan and isinstance(action, Act):
                 for id_ in action.calls:
                     tool = world.memory.calls[id_].tool
-                    assert tool in tools_of(Kind.TEAMMATE, "general-purpose", planning=True), f"life {seed}: {tool}"
+                    assert tool in tools_of(AgentKind.TEAMMATE, "general-purpose", planning=True), (
+                        f"life {seed}: {tool}"
+                    )
                     assert not TOOLS[tool].edits, f"life {seed}: {tool}"
                     assert not TOOLS[tool].runs, f"life {seed}: {tool}"
             refused += world.memory.owes_plan and any(call.tool == "bash" for call in world.memory.calls.values())

@@ -9,10 +9,21 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from deskmate.core.agent.entries import Asked, Began, Call, Did, Entry, Heard, Opened, Said, Started, read_entry
+from deskmate.core.agent.entries import (
+    Began,
+    Call,
+    Did,
+    Entry,
+    Heard,
+    Opened,
+    PermissionAsked,
+    Said,
+    Started,
+    read_entry,
+)
 from deskmate.core.agent.memory import EMPTY, Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
-from deskmate.core.team.handshakes import TABLE, Request, Shake, answer_flaw, may_ask
+from deskmate.core.team.handshakes import TABLE, OpenRequest, Shake, answer_flaw, may_ask
 from deskmate.core.team.messages import (
     KINDS,
     Envelope,
@@ -56,7 +67,7 @@ def sent(sender: str, message: Fact, id_: str = "m1") -> Envelope:
 def test_an_answer_counts_only_from_the_right_one_in_the_right_kind(
     shake: Shake, kind: type[Fact], sender: str
 ) -> None:
-    request = Request("carol:2.0", shake, ASKED[shake])
+    request = OpenRequest("carol:2.0", shake, ASKED[shake])
     counts = answer_flaw(request, sent(sender, one_of(kind, "carol:2.0"))) is None
     assert counts is ((shake, kind, sender) in MAY_ANSWER)
 
@@ -65,7 +76,7 @@ def test_an_answer_counts_only_from_the_right_one_in_the_right_kind(
 @pytest.mark.parametrize(("shake", "sender"), list(product(Shake, SENDERS)))
 def test_an_answer_to_another_request_or_to_none_never_counts(shake: Shake, sender: str) -> None:
     answer = sent(sender, one_of(ANSWERS[shake], "carol:2.0"))
-    assert answer_flaw(Request("carol:2.1", shake, ASKED[shake]), answer) is not None
+    assert answer_flaw(OpenRequest("carol:2.1", shake, ASKED[shake]), answer) is not None
     assert (
         answer_flaw(None, answer) == "There is no open request 'carol:2.0'. It was answered, withdrawn or never made."
     )
@@ -75,11 +86,11 @@ def test_an_answer_to_another_request_or_to_none_never_counts(shake: Shake, send
 @pytest.mark.parametrize("shake", [Shake.PLAN, Shake.PERMISSION])
 def test_being_asked_gives_a_teammate_no_right_to_answer(shake: Shake) -> None:
     answer = sent("mallory", one_of(ANSWERS[shake], "carol:2.0"))
-    assert answer_flaw(Request("carol:2.0", shake, "mallory"), answer) is not None
+    assert answer_flaw(OpenRequest("carol:2.0", shake, "mallory"), answer) is not None
 
 
 def test_a_flaw_says_what_would_count() -> None:
-    request = Request("carol:2.0", Shake.PLAN, "lead")
+    request = OpenRequest("carol:2.0", Shake.PLAN, "lead")
     wrong_kind = sent("lead", ShutdownResponse(request_id="carol:2.0", approve=True))
     assert answer_flaw(request, wrong_kind) == "Request 'carol:2.0' is about plan. Answer it with PlanResponse."
     wrong_sender = sent("bob", PlanResponse(request_id="carol:2.0", approve=True))
@@ -176,7 +187,7 @@ class History:
                 older.over = older.over or (older.shake is Shake.PLAN and older.waits)
         expected.opened = True
         if expected.shake is Shake.PERMISSION:
-            self.record(Asked(call=id_, request_id=id_))
+            self.record(PermissionAsked(call=id_, request_id=id_))
         else:
             self.record(Began(calls=(id_,)))
             opened = Opened(request_id=id_, shake=expected.shake, asked=expected.asked)
@@ -228,7 +239,7 @@ class History:
 
     def check(self) -> None:
         waiting = [expected for expected in self.asked.values() if expected.waits]
-        assert self.memory.requests == {one.id: Request(one.id, one.shake, one.asked) for one in waiting}
+        assert self.memory.requests == {one.id: OpenRequest(one.id, one.shake, one.asked) for one in waiting}
         assert {id_: call.allowed for id_, call in self.memory.calls.items()} == {
             id_: self.verdict(self.asked[id_]) for id_ in self.memory.calls
         }

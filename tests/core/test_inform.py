@@ -4,12 +4,12 @@ import pytest
 
 from deskmate.core.agent.actions import Act, Notice, Nudge, Park, Report, Reread, Rest, Take, Think
 from deskmate.core.agent.decide import decide
-from deskmate.core.agent.entries import Did, Noticed, Parked, Started
+from deskmate.core.agent.entries import AgentParked, Did, Noticed, Started
 from deskmate.core.agent.memory import EMPTY
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team import members
 from deskmate.core.team.messages import Plain, ShutdownRequest
-from deskmate.core.team.tasks import Assigned, Claimed, Created, Edited, Released
+from deskmate.core.team.tasks import Assigned, Claimed, Created, Released, TaskEdited
 from tests.core.worlds import World, add_task, idle, says
 
 JOINED = members.Joined(name="dave", at=0)
@@ -31,7 +31,7 @@ def test_who_came_or_went_stands_in_front_of_a_teammates_next_answer_and_wakes_n
     "event",
     [
         members.Idle(name="bob", words="done", only_words=True, at=0),
-        members.Parked(name="bob", reason="money", at=0),
+        members.MemberParked(name="bob", reason="money", at=0),
         members.Working(name="bob", at=0),
         members.PolicySet(by=USER, mode="bypass", at=0),
     ],
@@ -158,7 +158,7 @@ def test_a_task_that_says_no_more_than_its_subject_is_told_once() -> None:
 def test_the_lead_is_told_what_others_did_on_the_board_in_front_of_its_next_answer_and_is_not_woken(by: str) -> None:
     world = idle(LEAD)
     add_task(world)
-    assert world.post(Edited(by=LEAD, at=0, task=1, subject="parse"))
+    assert world.post(TaskEdited(by=LEAD, at=0, task=1, subject="parse"))
     assert world.post(Created(by=by, at=0, task=2, subject="lex"))
     assert decide(world.view) == Rest()
     world.mail(USER, Plain(content="how is it going?"))
@@ -203,14 +203,14 @@ def test_an_owner_reads_what_others_changed_in_its_task_before_its_next_answer_a
     add_task(world)
     assert [world.step(), world.step()] == [Take(1), Think()]
     says(world, "read_file")
-    assert world.post(Edited(by=LEAD, at=0, task=1, description="more"))
+    assert world.post(TaskEdited(by=LEAD, at=0, task=1, description="more"))
     assert isinstance(world.step(), Act)
     assert [world.step(), world.step()] == [Reread(1), Think()]
     # Its own edit is no news, and nothing is told twice.
-    assert world.post(Edited(by="alice", at=0, task=1, active_form="Parsing"))
+    assert world.post(TaskEdited(by="alice", at=0, task=1, active_form="Parsing"))
     assert isinstance(world.step(), Nudge)
     assert [world.step(), world.step()] == [Think(), Report(1)]
-    assert world.post(Edited(by=USER, at=0, task=1, verify="make"))
+    assert world.post(TaskEdited(by=USER, at=0, task=1, verify="make"))
     assert [world.step(), world.step(), world.step()] == [Reread(1), Think(), Rest()]
 
 
@@ -219,7 +219,7 @@ def test_who_was_parked_is_told_that_its_task_was_released_before_it_answers() -
     world = idle()
     add_task(world)
     assert [world.step(), world.step()] == [Take(1), Think()]
-    world.record(Parked(reason="money"))
+    world.record(AgentParked(reason="money"))
     assert world.post(Released(by="alice", at=0, task=1, epoch=1))
     world.mail(USER, Plain(content="go on"))
     assert [world.step(), world.step(), world.step()] == [Notice((1,)), Think(), Take(1)]

@@ -7,22 +7,22 @@ import pytest
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Item, Record
-from deskmate.core.policy.permissions import Effect, Mode, Rule
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import (
     EMPTY,
     KINDS,
-    Accepted,
     Event,
-    Founded,
     Idle,
     Joined,
     Left,
     Member,
-    Parked,
+    MemberParked,
+    MemberStatus,
     PolicySet,
-    Roster,
-    Status,
+    RosterLossAccepted,
+    RosterState,
+    TeamFounded,
     Waiting,
     Working,
     parse_rule,
@@ -34,15 +34,15 @@ from deskmate.core.team.members import (
 from deskmate.core.team.roster_fold import fold
 from deskmate.errors import BadInput
 
-FOUNDED = Founded(team="demo", description="REST to GraphQL", home="main", at=1.0)
-LEAD = Member("lead", Kind.LEAD, AgentType.GENERAL, "lead", "", None, Status("idle", since=1.0, number=1))
+FOUNDED = TeamFounded(team="demo", description="REST to GraphQL", home="main", at=1.0)
+LEAD = Member("lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, MemberStatus("idle", since=1.0, number=1))
 
 
 def records(*events: Event, after: int = 0) -> list[Record]:
     return [Record(number, event.body()) for number, event in enumerate(events, start=after + 1)]
 
 
-def then(roster: Roster, *events: Event) -> Roster:
+def then(roster: RosterState, *events: Event) -> RosterState:
     """Return the roster after events that must all count."""
     after = fold(roster, records(*events, after=roster.number))
     assert after.skipped == roster.skipped
@@ -64,7 +64,7 @@ TEAM = then(EMPTY, FOUNDED, joined("alice", role="backend"), joined("bob", agent
 
 
 def test_a_founded_team_has_its_lead_and_nobody_else() -> None:
-    assert then(EMPTY, FOUNDED) == Roster(
+    assert then(EMPTY, FOUNDED) == RosterState(
         team="demo", description="REST to GraphQL", home="main", founded=1.0, members={"lead": LEAD}, number=1
     )
 
@@ -83,12 +83,12 @@ def test_who_joins_has_all_that_was_said_of_it_and_works() -> None:
     )
     alice = Member(
         name="alice",
-        kind=Kind.TEAMMATE,
+        kind=AgentKind.TEAMMATE,
         agent_type=AgentType.PLAN,
         role="backend",
         colour="cyan",
         joined=event,
-        status=Status("working", since=2.0, number=2),
+        status=MemberStatus("working", since=2.0, number=2),
         since=2,
         worked_in=2,
     )
@@ -137,7 +137,7 @@ def test_a_repeated_join_adds_nobody() -> None:
         (TEAM, "carol", None),
     ],
 )
-def test_a_name_is_never_used_twice_and_another_is_proposed(team: Roster, name: str, words: str | None) -> None:
+def test_a_name_is_never_used_twice_and_another_is_proposed(team: RosterState, name: str, words: str | None) -> None:
     why = refusal(team, joined(name))
     assert (why is None) if words is None else words in str(why)
 
@@ -152,7 +152,7 @@ def test_the_name_that_is_proposed_may_be_used(length: int) -> None:
 
 
 def test_a_second_founding_is_refused_and_drops_nobody() -> None:
-    second = Founded(team="other", at=9.0)
+    second = TeamFounded(team="other", at=9.0)
     assert refusal(TEAM, second) == "Team 'demo' already exists. Continue with it, or choose another name."
     assert fold(TEAM, records(second, after=3)).members == TEAM.members
 
@@ -173,24 +173,28 @@ ALICE = TEAM.members["alice"]
 @pytest.mark.parametrize(
     ("event", "after"),
     [
-        (Working(name="alice", at=4.0), replace(ALICE, status=Status("working", "", 4.0, 4, 0), worked_in=4)),
+        (Working(name="alice", at=4.0), replace(ALICE, status=MemberStatus("working", "", 4.0, 4, 0), worked_in=4)),
         (
             Idle(name="alice", words="done", peers=("to bob: hi",), only_words=True, heard=7, at=4.0),
             replace(
-                ALICE, status=Status("idle", "", 4.0, 4, 7), words="done", peers=("to bob: hi",), reports=((4, "done"),)
+                ALICE,
+                status=MemberStatus("idle", "", 4.0, 4, 7),
+                words="done",
+                peers=("to bob: hi",),
+                reports=((4, "done"),),
             ),
         ),
         (
             Waiting(name="alice", on="plan", heard=7, at=4.0),
-            replace(ALICE, status=Status("waiting", "plan", 4.0, 4, 7)),
+            replace(ALICE, status=MemberStatus("waiting", "plan", 4.0, 4, 7)),
         ),
         (
-            Parked(name="alice", reason="budget", heard=7, at=4.0),
-            replace(ALICE, status=Status("parked", "budget", 4.0, 4, 7)),
+            MemberParked(name="alice", reason="budget", heard=7, at=4.0),
+            replace(ALICE, status=MemberStatus("parked", "budget", 4.0, 4, 7)),
         ),
         (
             Left(name="alice", reason="done", agreed=True, heard=7, at=4.0),
-            replace(ALICE, status=Status("left", "done", 4.0, 4, 7), agreed=True),
+            replace(ALICE, status=MemberStatus("left", "done", 4.0, 4, 7), agreed=True),
         ),
     ],
     ids=lambda value: type(value).__name__,
@@ -201,7 +205,7 @@ def test_a_status_says_what_since_when_by_which_record_and_how_much_was_heard(ev
 
 def test_beginning_a_turn_keeps_how_much_was_heard() -> None:
     team = then(TEAM, Idle(name="alice", heard=7, at=4.0), Working(name="alice", at=5.0))
-    assert team.members["alice"].status == Status("working", "", 5.0, 5, 7)
+    assert team.members["alice"].status == MemberStatus("working", "", 5.0, 5, 7)
 
 
 def test_a_new_turn_keeps_the_last_words_until_there_are_others() -> None:
@@ -215,7 +219,7 @@ STATUSES: list[Event] = [
     Working(name="alice", at=9.0),
     Idle(name="alice", words="late", at=9.0),
     Waiting(name="alice", on="retry", at=9.0),
-    Parked(name="alice", reason="late", at=9.0),
+    MemberParked(name="alice", reason="late", at=9.0),
     Left(name="alice", reason="again", agreed=True, heard=99, at=9.0),
 ]
 
@@ -272,7 +276,7 @@ def test_only_lead_and_user_change_what_is_permitted(by: str) -> None:
 @pytest.mark.behaviour("permission")
 def test_policy_changes_only_what_it_names() -> None:
     team = then(TEAM, policy(mode="acceptEdits", add_rules=["allow bash(ls *)", "deny write_file"], attended=True))
-    ls, write = Rule(Effect.ALLOW, "bash", "ls *"), Rule(Effect.DENY, "write_file")
+    ls, write = PermissionRule(Effect.ALLOW, "bash", "ls *"), PermissionRule(Effect.DENY, "write_file")
     assert team == replace(TEAM, mode=Mode.ACCEPT_EDITS, rules=(ls, write), attended=True, number=4)
     assert then(team, policy()) == replace(team, number=5)
     assert then(team, policy(attended=False)) == replace(team, attended=False, number=5)
@@ -293,13 +297,13 @@ def test_a_mode_of_ones_own_beats_the_mode_of_the_team() -> None:
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("allow bash", Rule(Effect.ALLOW, "bash")),
-        ("deny write_file(src/**)", Rule(Effect.DENY, "write_file", "src/**")),
-        ("ask bash(git push (now) *)", Rule(Effect.ASK, "bash", "git push (now) *")),
-        ("allow mcp__server__*", Rule(Effect.ALLOW, "mcp__server__*")),
+        ("allow bash", PermissionRule(Effect.ALLOW, "bash")),
+        ("deny write_file(src/**)", PermissionRule(Effect.DENY, "write_file", "src/**")),
+        ("ask bash(git push (now) *)", PermissionRule(Effect.ASK, "bash", "git push (now) *")),
+        ("allow mcp__server__*", PermissionRule(Effect.ALLOW, "mcp__server__*")),
     ],
 )
-def test_a_rule_is_an_effect_and_a_tool(text: str, rule: Rule) -> None:
+def test_a_rule_is_an_effect_and_a_tool(text: str, rule: PermissionRule) -> None:
     assert parse_rule(text) == rule
     assert parse_rule(f"{rule.effect} {rule}") == rule
 
@@ -335,10 +339,10 @@ def test_a_text_that_is_no_rule_is_refused_and_its_policy_is_kept_as_foreign(tex
 def test_a_lost_record_is_tracked_until_a_person_accepts_it() -> None:
     broken = fold(TEAM, [lost(4), lost(6)])
     assert broken == replace(TEAM, number=6, damaged=frozenset({4, 6}))
-    mended = fold(broken, records(Accepted(number=4, at=5.0), after=6))
+    mended = fold(broken, records(RosterLossAccepted(number=4, at=5.0), after=6))
     assert mended == replace(TEAM, number=7, damaged=frozenset({6}))
     assert (
-        refusal(mended, Accepted(number=4, at=5.0))
+        refusal(mended, RosterLossAccepted(number=4, at=5.0))
         == "Record 4 of the roster is not damaged. There is nothing to accept."
     )
 
@@ -346,7 +350,7 @@ def test_a_lost_record_is_tracked_until_a_person_accepts_it() -> None:
 @pytest.mark.parametrize("by", ["lead", "alice", "system"])
 def test_only_a_person_accepts_that_a_record_is_lost(by: str) -> None:
     broken = fold(TEAM, [lost(4)])
-    event = Accepted(by=by, number=4, at=5.0)
+    event = RosterLossAccepted(by=by, number=4, at=5.0)
     assert refusal(broken, event) == "Only a person can accept the damage at record 4. Ask the user."
     assert fold(broken, records(event, after=4)).damaged == {4}
 

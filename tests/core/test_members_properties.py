@@ -14,16 +14,16 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import COLOURS
 from deskmate.core.team.members import (
     EMPTY,
-    Accepted,
     Event,
-    Founded,
     Idle,
     Joined,
     Left,
     Member,
-    Parked,
+    MemberParked,
     PolicySet,
-    Roster,
+    RosterLossAccepted,
+    RosterState,
+    TeamFounded,
     Waiting,
     Working,
     read_event,
@@ -40,12 +40,12 @@ causes = st.none() | st.sampled_from(["lead:1.0", "lead:2.0", "lead:3.1"])
 modes = st.none() | st.sampled_from(Mode)
 
 events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(Founded, team=st.sampled_from(["demo", "other"]), at=times),
+    st.builds(TeamFounded, team=st.sampled_from(["demo", "other"]), at=times),
     st.builds(Joined, name=names, at=times, mode=modes, cause=causes),
     st.builds(Working, name=names, at=times),
     st.builds(Idle, name=names, words=st.sampled_from(["", "done"]), heard=numbers, at=times),
     st.builds(Waiting, name=names, on=st.sampled_from(["permission", "plan"]), heard=numbers, at=times),
-    st.builds(Parked, name=names, reason=st.just("budget"), heard=numbers, at=times),
+    st.builds(MemberParked, name=names, reason=st.just("budget"), heard=numbers, at=times),
     st.builds(Left, name=names, agreed=st.booleans(), heard=numbers, at=times),
     st.builds(
         PolicySet,
@@ -57,7 +57,7 @@ events: st.SearchStrategy[Event] = st.one_of(
         attended=st.none() | st.booleans(),
         at=times,
     ),
-    st.builds(Accepted, by=names, number=early_numbers, at=times),
+    st.builds(RosterLossAccepted, by=names, number=early_numbers, at=times),
 )
 bodies: st.SearchStrategy[dict[str, Any]] = st.one_of(
     events.map(lambda event: event.body()),
@@ -72,7 +72,7 @@ def histories(draw: st.DrawFn) -> list[Item]:
     items: list[Item] = []
     number = 0
     rest = draw(st.lists(bodies | st.sampled_from(["torn", "lost"]), min_size=3, max_size=25))
-    for body in [draw(st.just(Founded(team="demo", at=1.0).body()) | st.just("lost")), *rest]:
+    for body in [draw(st.just(TeamFounded(team="demo", at=1.0).body()) | st.just("lost")), *rest]:
         number += draw(st.sampled_from([1, 1, 1, 2]))
         if isinstance(body, dict):
             items.append(Record(number, body))
@@ -81,7 +81,7 @@ def histories(draw: st.DrawFn) -> list[Item]:
     return items
 
 
-def steps(items: list[Item]) -> list[tuple[Roster, Item, Roster]]:
+def steps(items: list[Item]) -> list[tuple[RosterState, Item, RosterState]]:
     """Return each item with the roster before and after it."""
     found, before = [], EMPTY
     for item in items:
@@ -91,7 +91,7 @@ def steps(items: list[Item]) -> list[tuple[Roster, Item, Roster]]:
     return found
 
 
-def silent(roster: Roster) -> Roster:
+def silent(roster: RosterState) -> RosterState:
     """Return a roster without what every item changes: how far it has come and what it noted."""
     return replace(roster, number=0, skipped=())
 

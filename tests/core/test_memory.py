@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -19,7 +19,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -29,7 +29,7 @@ from deskmate.core.agent.entries import (
 from deskmate.core.agent.memory import EMPTY, Memory, OpenCall, remember
 from deskmate.core.log.facts import Fact
 from deskmate.core.log.persistent_map import Seen
-from deskmate.core.team.handshakes import Plan, Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, Shake, ShownPlan
 from deskmate.core.team.messages import (
     Broadcast,
     Envelope,
@@ -135,12 +135,12 @@ READ_CALL = OpenCall("alice:2.1", "read_file", {"path": "a"})
             id="a reply that ran out of room",
         ),
         pytest.param(
-            (STARTED, Said(calls=(BASH,)), Asked(call="alice:2.0", request_id="alice:2.0")),
+            (STARTED, Said(calls=(BASH,)), PermissionAsked(call="alice:2.0", request_id="alice:2.0")),
             Memory(
                 name="alice",
                 number=3,
                 calls={"alice:2.0": replace(BASH_CALL, request="alice:2.0")},
-                requests={"alice:2.0": Request("alice:2.0", Shake.PERMISSION, "user")},
+                requests={"alice:2.0": OpenRequest("alice:2.0", Shake.PERMISSION, "user")},
                 steps=1,
             ),
             id="a person was asked",
@@ -197,8 +197,8 @@ def test_entries_make_this_memory(entries: tuple[Entry, ...], memory: Memory) ->
             Noticed(text="", tasks=(3, 4)),
             {"tasks": {}},
         ),
-        (IDLE, Parked(reason="budget", caps="5"), {"parked": Parked(reason="budget", caps="5")}),
-        (after(Parked(reason="budget"), memory=IDLE), Said(text="again"), {"parked": None}),
+        (IDLE, AgentParked(reason="budget", caps="5"), {"parked": AgentParked(reason="budget", caps="5")}),
+        (after(AgentParked(reason="budget"), memory=IDLE), Said(text="again"), {"parked": None}),
         (
             after(heard("lead", ShutdownRequest(request_id="r")), memory=IDLE),
             Said(text="I heard"),
@@ -243,7 +243,7 @@ def test_steps_count_the_replies_with_calls_of_one_turn() -> None:
 WORDS = Plain(content="hi")
 
 
-BOBS_PLAN = Plan("bob:2.0", "bob", "p")
+BOBS_PLAN = ShownPlan("bob:2.0", "bob", "p")
 
 
 @pytest.mark.parametrize(
@@ -356,15 +356,15 @@ def test_an_interrupted_agent_rests_until_user_or_lead_writes(entry: Entry, rest
 @pytest.mark.behaviour("urgent")
 @pytest.mark.parametrize(("sender", "rests"), [("lead", False), ("user", False), ("bob", True)])
 def test_the_word_on_its_plan_lets_an_interrupted_or_parked_agent_go_on(sender: str, rests: bool) -> None:
-    cut = after(heard("user", Interrupt(), 1), Parked(reason="budget"), memory=PLANNING)
+    cut = after(heard("user", Interrupt(), 1), AgentParked(reason="budget"), memory=PLANNING)
     told = after(heard(sender, PlanResponse(request_id="alice:2.0", approve=False), 2), memory=cut)
     assert (told.interrupted, told.parked is not None) == (rests, rests)
 
 
 def test_a_parked_agent_stays_parked_when_a_teammate_writes_or_it_is_asked_to_stop() -> None:
-    parked = after(Parked(reason="budget"), memory=IDLE)
+    parked = after(AgentParked(reason="budget"), memory=IDLE)
     for entry in (heard("bob", WORDS), heard("lead", ShutdownRequest(request_id="r"))):
-        assert after(entry, memory=parked).parked == Parked(reason="budget")
+        assert after(entry, memory=parked).parked == AgentParked(reason="budget")
     for sender in ("lead", "user"):
         assert after(heard(sender, WORDS), memory=parked).parked is None
 
@@ -388,7 +388,7 @@ def test_only_the_users_word_and_a_shutdown_request_press(sender: str, message: 
 
 @pytest.mark.behaviour("permission")
 def test_a_call_asked_about_twice_still_has_one_answer() -> None:
-    asked = Asked(call="alice:2.0", request_id="alice:2.0")
+    asked = PermissionAsked(call="alice:2.0", request_id="alice:2.0")
     yes, no = (PermissionResponse(request_id="alice:2.0", approve=approve) for approve in (True, False))
     answered = after(STARTED, Said(calls=(BASH,)), asked, heard("user", yes, 1))
     assert after(asked, heard("user", no, 2), memory=answered).calls == answered.calls

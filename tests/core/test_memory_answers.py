@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from deskmate.core.agent.entries import Answered, Asked, Began, Call, Did, Opened, Said, Started
+from deskmate.core.agent.entries import Answered, Began, Call, Did, Opened, PermissionAsked, Said, Started
 from deskmate.core.agent.memory import Memory, OpenCall
 from deskmate.core.log.facts import Fact
-from deskmate.core.team.handshakes import PlanVerdict, Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake
 from deskmate.core.team.messages import PermissionResponse, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from tests.core.test_memory import BASH, BASH_CALL, CALLING, IDLE, PLANNING, READ_CALL, after, changed, heard
 
-ASKED = after(Asked(call="alice:2.0", request_id="alice:2.0"), memory=CALLING)
+ASKED = after(PermissionAsked(call="alice:2.0", request_id="alice:2.0"), memory=CALLING)
 
 # -- permission -----------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ def test_a_word_on_a_call_that_was_withdrawn_comes_too_late() -> None:
 @pytest.mark.behaviour("plan")
 @pytest.mark.parametrize("sender", ["lead", "user"])
 def test_a_plan_is_approved_or_refused_by_lead_or_user_and_either_wakes(sender: str) -> None:
-    assert PLANNING.requests == {"alice:2.0": Request("alice:2.0", Shake.PLAN, "lead")}
+    assert PLANNING.requests == {"alice:2.0": OpenRequest("alice:2.0", Shake.PLAN, "lead")}
     yes = heard(sender, PlanResponse(request_id="alice:2.0", approve=True))
     no = heard(sender, PlanResponse(request_id="alice:2.0", approve=False))
     said_yes, said_no = (PlanVerdict(request_id="alice:2.0", by=sender, approve=approve) for approve in (True, False))
@@ -134,7 +134,7 @@ def test_an_answer_heard_before_its_request_was_noted_counts_once_it_is() -> Non
 def test_a_permission_given_before_the_question_was_noted_counts_once_it_is() -> None:
     early = after(heard("bob", permission(False), 1), heard("user", permission(True), 2), memory=CALLING)
     assert early.calls == CALLING.calls
-    noted = after(Asked(call="alice:2.0", request_id="alice:2.0"), memory=early)
+    noted = after(PermissionAsked(call="alice:2.0", request_id="alice:2.0"), memory=early)
     assert noted.calls["alice:2.0"] == replace(BASH_CALL, request="alice:2.0", allowed=True)
     assert (noted.requests, noted.early) == ({}, {})
     assert changed(noted, heard("user", permission(False), 3)) == {}
@@ -146,7 +146,7 @@ def test_an_early_answer_counts_also_where_the_call_itself_had_to_be_allowed() -
     memory = after(
         Started(name="alice", planning=True),
         Said(calls=plan),
-        Asked(call="alice:2.0", request_id="alice:2.0"),
+        PermissionAsked(call="alice:2.0", request_id="alice:2.0"),
         heard("user", permission(True), 1),
         Began(calls=("alice:2.0",)),
         heard("lead", PlanResponse(request_id="alice:2.0", approve=True), 2),

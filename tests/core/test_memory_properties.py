@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
     Answered,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -25,7 +25,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -72,7 +72,7 @@ MESSAGES: list[Fact] = [
     *(PermissionResponse(request_id=id_, approve=word, content="why") for id_ in NEAR * 2 for word in YES_NO),
 ]
 OPENINGS: list[Entry] = [
-    *(Asked(call=id_, request_id=id_) for id_ in NEAR * 3),
+    *(PermissionAsked(call=id_, request_id=id_) for id_ in NEAR * 3),
     *(
         Did(call=id_, text="", opened=Opened(request_id=id_, shake=shake, asked=asked))
         for id_ in OPEN
@@ -93,7 +93,7 @@ OTHERS: list[Entry] = [
     Nudged(task=1, epoch=2),
     Reported(task=1, epoch=2),
     Agreed(request_id="lead:9.0"),
-    Parked(reason="budget", caps="5"),
+    AgentParked(reason="budget", caps="5"),
     Ended(background="b1", status="exit 0"),
     Compacted(upto=2, summary=""),
     Cleared(upto=2),

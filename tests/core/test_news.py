@@ -11,16 +11,16 @@ from deskmate.core.prompt.call_texts import ways_to_end
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Idle, Joined, Left, Parked, Roster, Waiting
-from deskmate.core.team.tasks import Board, Claimed, Completed, Created, Deleted, Edited, Note, Released, Task
+from deskmate.core.team.members import Idle, Joined, Left, MemberParked, RosterState, Waiting
+from deskmate.core.team.tasks import BoardState, Claimed, Completed, Created, Deleted, Note, Released, Task, TaskEdited
 
 
-def roster(*events: Fact) -> Roster:
-    founded = members.Founded(team="t", at=0)
+def roster(*events: Fact) -> RosterState:
+    founded = members.TeamFounded(team="t", at=0)
     return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 
-def board(*events: Fact) -> Board:
+def board(*events: Fact) -> BoardState:
     return board_fold.fold(tasks.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
@@ -120,11 +120,11 @@ def test_an_owner_is_told_what_others_changed_in_its_task_and_not_what_it_did() 
         created(1),
         created(2),
         Claimed(by="bob", at=0, task=1, epoch=0),
-        Edited(by="lead", at=0, task=1, description="more", add_blocked_by=[2]),
-        Edited(by="bob", at=0, task=1, active_form="parsing"),
-        Edited(by="user", at=0, task=1, verify="make"),
+        TaskEdited(by="lead", at=0, task=1, description="more", add_blocked_by=[2]),
+        TaskEdited(by="bob", at=0, task=1, active_form="parsing"),
+        TaskEdited(by="user", at=0, task=1, verify="make"),
         # The same words again change nothing.
-        Edited(by="user", at=0, task=1, subject="parse"),
+        TaskEdited(by="user", at=0, task=1, subject="parse"),
     )
     since = {number: Memory(words_known={1: number}) for number in (3, 4, 6)}
     assert changes_text(work.tasks[1], "bob", since[3]) == (
@@ -148,7 +148,7 @@ def test_a_digest_tells_who_changed_and_which_tasks_others_changed_since() -> No
         Joined(name="carol", at=0),
         Joined(name="dave", at=0),
         Idle(name="alice", words="All  tests\npass.", peers=("to bob: schema is final",), at=1),
-        Parked(name="bob", reason="overloaded", at=1),
+        MemberParked(name="bob", reason="overloaded", at=1),
         Waiting(name="carol", on="plan", at=1),
         Left(name="dave", reason="done", at=1),
     )
@@ -242,7 +242,7 @@ def test_no_subject_in_a_digest_can_name_another_author() -> None:
     work = board(
         created(1, subject, by="ann"),
         created(2),
-        Edited(by="carol", at=0, task=2, subject="y" * 300),
+        TaskEdited(by="carol", at=0, task=2, subject="y" * 300),
         created(3, owner="bob"),
     )
     assert digest(roster(), work, (1, 0)).splitlines()[1:-1] == [
@@ -299,7 +299,7 @@ def test_last_words_are_told_as_far_as_a_short_report_goes() -> None:
 @pytest.mark.parametrize("only_words", [False, True])
 def test_words_that_are_cut_are_marked_and_those_that_fit_exactly_are_not(only_words: bool) -> None:
     def told(words: str) -> str:
-        later = [Parked(name="alice", reason="money", at=2)] if only_words else []
+        later = [MemberParked(name="alice", reason="money", at=2)] if only_words else []
         spoken = Idle(name="alice", words=words, only_words=only_words, at=1)
         return digest(roster(Joined(name="alice", at=0), spoken, *later), tasks.EMPTY, (2, 0)).splitlines()[1]
 
@@ -342,7 +342,7 @@ def test_who_left_is_told_also_when_the_news_is_too_long() -> None:
 
 def test_only_of_who_is_idle_it_is_told_whom_it_wrote_to() -> None:
     wrote = Idle(name="alice", words="Done.", peers=("to bob: pong",), at=1)
-    team = roster(Joined(name="alice", at=0), wrote, Parked(name="alice", reason="money", at=2))
+    team = roster(Joined(name="alice", at=0), wrote, MemberParked(name="alice", reason="money", at=2))
     assert digest(team, tasks.EMPTY, (2, 0)).splitlines() == [
         "Since you last looked:",
         'alice is parked (money). To let it go on: SendMessage(recipient="alice", content="WORDS").',

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, Verdict, judge, standing_rule
 from deskmate.core.policy.tool_table import PLANNING, TOOLS, ToolTraits
 from deskmate.errors import BadInput
 
@@ -30,19 +30,19 @@ GIT_AND_RM, NOTHING = Attempt("bash", ("git log", "rm -r x"), True), Attempt("ba
 MAILING, FOREIGN = bare("SendMessage", "mcp__web__fetch")
 
 
-def judged(attempt: Attempt, *rules: Rule, **situation: Any) -> Verdict:
+def judged(attempt: Attempt, *rules: PermissionRule, **situation: Any) -> Verdict:
     """Return the verdict in default mode, unconfined and attended, unless said otherwise."""
     usual = {"mode": Mode.DEFAULT, "traits": TOOLS, "confined": False, "attended": True}
     return judge(attempt, rules=rules, **{**usual, **situation})
 
 
-def rule(text: str) -> Rule:
+def rule(text: str) -> PermissionRule:
     """Return the rule in a line such as `deny bash(rm *)`."""
     effect, _, written = text.partition(" ")
-    return Rule.parse(Effect(effect), written)
+    return PermissionRule.parse(Effect(effect), written)
 
 
-def rules(*texts: str) -> list[Rule]:
+def rules(*texts: str) -> list[PermissionRule]:
     return [rule(text) for text in texts]
 
 
@@ -126,7 +126,7 @@ def test_other_denials_say_why_and_do_not_blame_the_flag() -> None:
 
 
 def test_a_reason_stays_short_however_long_the_rule() -> None:
-    long = Rule(DENY, "bash", "git *" + "*" * 10_000)
+    long = PermissionRule(DENY, "bash", "git *" + "*" * 10_000)
     assert len(judged(RUNNING, long).reason) < 250
 
 
@@ -169,7 +169,7 @@ def test_a_reason_stays_short_however_long_the_rule() -> None:
     ],
 )
 def test_rules_come_before_the_mode_and_the_strongest_wins(
-    attempt: Attempt, policy: list[Rule], mode: Mode, effect: Effect
+    attempt: Attempt, policy: list[PermissionRule], mode: Mode, effect: Effect
 ) -> None:
     assert judged(attempt, *policy, mode=mode).effect is effect
 
@@ -204,19 +204,19 @@ TOOL_NAMES = st.sampled_from([*TOOLS, "mcp__web__fetch", "mcp__disk__write", "ba
 SUBJECTS = st.none() | st.lists(WORDS, max_size=3).map(tuple)
 
 
-def rules_that(*effects: Effect) -> st.SearchStrategy[Rule]:
+def rules_that(*effects: Effect) -> st.SearchStrategy[PermissionRule]:
     tools = TOOL_NAMES | st.sampled_from(["*", "*_file", "mcp__*"])
-    return st.builds(Rule, st.sampled_from(effects), tools, st.none() | PATTERNS)
+    return st.builds(PermissionRule, st.sampled_from(effects), tools, st.none() | PATTERNS)
 
 
 class Case(NamedTuple):
     attempt: Attempt
-    policy: list[Rule]
+    policy: list[PermissionRule]
     mode: Mode
     confined: bool
     attended: bool
 
-    def effect(self, *more: Rule, **other: Any) -> Effect:
+    def effect(self, *more: PermissionRule, **other: Any) -> Effect:
         situation = {"mode": self.mode, "confined": self.confined, "attended": self.attended, **other}
         return judged(self.attempt, *self.policy, *more, **situation).effect
 
@@ -231,19 +231,19 @@ CASES = st.builds(
 
 
 @given(CASES, rules_that(ASK, DENY))
-def test_a_further_rule_that_asks_or_denies_never_permits_more(case: Case, more: Rule) -> None:
+def test_a_further_rule_that_asks_or_denies_never_permits_more(case: Case, more: PermissionRule) -> None:
     assert STRENGTH[case.effect(more)] >= STRENGTH[case.effect()]
 
 
 @given(CASES, rules_that(ALLOW))
-def test_a_further_rule_that_allows_never_permits_less(case: Case, more: Rule) -> None:
+def test_a_further_rule_that_allows_never_permits_less(case: Case, more: PermissionRule) -> None:
     assert STRENGTH[case.effect(more)] <= STRENGTH[case.effect()]
 
 
 @given(CASES, st.lists(rules_that(ALLOW, ASK)), st.lists(WORDS, min_size=1), st.booleans())
-def test_no_rule_overrides_a_denial(case: Case, more: list[Rule], run: list[str], exact: bool) -> None:
+def test_no_rule_overrides_a_denial(case: Case, more: list[PermissionRule], run: list[str], exact: bool) -> None:
     case = case._replace(attempt=Attempt("bash", tuple(run), True))
-    assert case.effect(Rule(DENY, "bash", run[-1] if exact else None), *more) is DENY
+    assert case.effect(PermissionRule(DENY, "bash", run[-1] if exact else None), *more) is DENY
 
 
 @given(CASES, st.randoms())
@@ -328,22 +328,22 @@ def test_for_a_file_from_which_tools_run_commands_always_means_that_file_alone(t
     ],
 )
 def test_a_rule_is_read_and_printed_as_it_stands(text: str, tool: str, pattern: str | None) -> None:
-    parsed = Rule.parse(ALLOW, text)
-    assert (parsed, str(parsed)) == (Rule(ALLOW, tool, pattern), text)
+    parsed = PermissionRule.parse(ALLOW, text)
+    assert (parsed, str(parsed)) == (PermissionRule(ALLOW, tool, pattern), text)
 
 
 PATTERNS = st.text(st.characters(exclude_characters="\0"), min_size=1)
 
 
-@given(RULES | st.builds(Rule, st.sampled_from(Effect), st.just("bash"), PATTERNS))
-def test_every_rule_survives_being_printed_and_read(original: Rule) -> None:
-    assert Rule.parse(original.effect, str(original)) == original
+@given(RULES | st.builds(PermissionRule, st.sampled_from(Effect), st.just("bash"), PATTERNS))
+def test_every_rule_survives_being_printed_and_read(original: PermissionRule) -> None:
+    assert PermissionRule.parse(original.effect, str(original)) == original
 
 
 @given(st.text())
 def test_any_text_is_a_rule_that_prints_as_that_text_or_is_refused(text: str) -> None:
     try:
-        parsed = Rule.parse(DENY, text)
+        parsed = PermissionRule.parse(DENY, text)
     except BadInput:
         return
     assert str(parsed) == text
@@ -359,7 +359,7 @@ def test_any_text_is_a_rule_that_prints_as_that_text_or_is_refused(text: str) ->
 )
 def test_a_malformed_rule_is_refused_with_what_is_expected(text: str) -> None:
     with pytest.raises(BadInput, match=re.escape("bash(git diff *)")) as refused:
-        Rule.parse(DENY, text)
+        PermissionRule.parse(DENY, text)
     message = str(refused.value)
     assert message.isascii()
     assert message.isprintable()
@@ -390,7 +390,7 @@ def test_a_malformed_rule_is_refused_with_what_is_expected(text: str) -> None:
 def test_in_a_path_one_star_stays_in_its_folder_and_two_do_not(
     pattern: str, fitting: list[str], others: list[str]
 ) -> None:
-    deny = Rule(DENY, "read_file", pattern)
+    deny = PermissionRule(DENY, "read_file", pattern)
     verdicts = {path: judged(Attempt("read_file", (path,), True), deny).effect for path in fitting + others}
     assert verdicts == {**dict.fromkeys(fitting, DENY), **dict.fromkeys(others, ALLOW)}
 
@@ -410,7 +410,7 @@ def test_in_a_path_one_star_stays_in_its_folder_and_two_do_not(
     ],
 )
 def test_in_a_command_a_star_stands_for_anything(pattern: str, fitting: list[str], others: list[str]) -> None:
-    allow = Rule(ALLOW, "bash", pattern)
+    allow = PermissionRule(ALLOW, "bash", pattern)
     verdicts = {it: judged(Attempt("bash", (it,), True), allow).effect for it in fitting + others}
     assert verdicts == {**dict.fromkeys(fitting, ALLOW), **dict.fromkeys(others, ASK)}
 
@@ -427,13 +427,13 @@ RESOLVED = st.lists(st.sampled_from(["a", "b", "ab", "ba"]), min_size=1, max_siz
 
 @given(PATTERNS, RESOLVED)
 def test_a_path_matches_as_the_regular_expression_of_the_same_meaning(pattern: str, path: str) -> None:
-    verdict = judged(Attempt("glob", (path,), True), Rule(DENY, "glob", pattern))
+    verdict = judged(Attempt("glob", (path,), True), PermissionRule(DENY, "glob", pattern))
     assert (verdict.effect is DENY) == bool(re.fullmatch(path_regex(pattern), path, re.DOTALL))
 
 
 @given(PATTERNS, WORDS)
 def test_a_command_matches_as_the_regular_expression_of_the_same_meaning(pattern: str, command: str) -> None:
-    verdict = judged(Attempt("bash", (command,), True), Rule(DENY, "bash", pattern), confined=True)
+    verdict = judged(Attempt("bash", (command,), True), PermissionRule(DENY, "bash", pattern), confined=True)
     expected = ".*".join(re.escape(part) for part in pattern.split("*"))
     assert (verdict.effect is DENY) == bool(re.fullmatch(expected, command, re.DOTALL))
 
@@ -441,4 +441,4 @@ def test_a_command_matches_as_the_regular_expression_of_the_same_meaning(pattern
 @pytest.mark.parametrize("tool", ["bash", "read_file"])
 def test_a_hostile_pattern_comes_to_an_end(tool: str) -> None:
     hostile = Attempt(tool, ("a" * 2000 + "b",), True)
-    assert judged(hostile, Rule(DENY, tool, "*a" * 100 + "*c"), mode=Mode.DONT_ASK).effect is ALLOW
+    assert judged(hostile, PermissionRule(DENY, tool, "*a" * 100 + "*c"), mode=Mode.DONT_ASK).effect is ALLOW

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deskmate.core.agent.actions import Act, Ask, Settle
 from deskmate.core.agent.decide import decide
 from deskmate.core.policy.patterns import HOLE, words_of
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge, known_rule, standing_rule
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, judge, known_rule, standing_rule
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.team import members
 from deskmate.errors import BadInput
@@ -276,7 +276,7 @@ def test_the_rules_of_the_user_hold_beside_those_of_the_team() -> None:
     (call,) = says(world, "bash")
     view = replace(world.view, attempts={call: running("git diff")})
     assert isinstance(decide(view), Ask)
-    allowing = replace(view, rules=(Rule(ALLOW, "bash", "git diff"),))
+    allowing = replace(view, rules=(PermissionRule(ALLOW, "bash", "git diff"),))
     assert decide(allowing) == Act((call,))
     world.note(members.PolicySet(by="user", at=0, add_rules=("deny bash(git *)",)))
     assert isinstance(decide(replace(allowing, roster=world.roster)), Settle)
@@ -286,7 +286,9 @@ def test_the_rules_of_the_user_hold_beside_those_of_the_team() -> None:
 def test_a_rule_of_the_user_counts_when_one_is_offered() -> None:
     world = idle()
     (call,) = says(world, "bash")
-    view = replace(world.view, attempts={call: running("git diff", "head")}, rules=(Rule(ALLOW, "bash", "head"),))
+    view = replace(
+        world.view, attempts={call: running("git diff", "head")}, rules=(PermissionRule(ALLOW, "bash", "head"),)
+    )
     action = decide(view)
     assert isinstance(action, Ask)
     assert (action.call, action.rule) == (call, "allow bash(git diff)")
@@ -294,7 +296,7 @@ def test_a_rule_of_the_user_counts_when_one_is_offered() -> None:
 
 @pytest.mark.parametrize("text", ["bash", "bash(git *)", "Task*", "*", "mcp__web__fetch", "mcp__*(x)"])
 def test_a_rule_for_a_tool_that_there_is_or_may_be_is_known(text: str) -> None:
-    assert known_rule(DENY, text) == Rule.parse(DENY, text)
+    assert known_rule(DENY, text) == PermissionRule.parse(DENY, text)
 
 
 @pytest.mark.parametrize(

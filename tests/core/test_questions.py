@@ -8,7 +8,7 @@ from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Damaged, Item, Record
 from deskmate.core.team import members, open_questions, roster_fold
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import Founded, Joined, Left
+from deskmate.core.team.members import Joined, Left, TeamFounded
 from deskmate.core.team.messages import (
     Envelope,
     Message,
@@ -18,7 +18,7 @@ from deskmate.core.team.messages import (
     PlanRequest,
     PlanResponse,
 )
-from deskmate.core.team.open_questions import EMPTY, Question, Questions
+from deskmate.core.team.open_questions import EMPTY, Question, QuestionFold
 
 ASKS = PermissionRequest(
     request_id="bob:7.0", tool="bash", arguments={"command": "ls"}, reason="runs", rule="allow bash"
@@ -36,12 +36,12 @@ def noted(*facts: Fact) -> list[Item]:
     return [Record(number, fact.body()) for number, fact in enumerate(facts, 1)]
 
 
-def roster(*events: Fact) -> members.Roster:
-    first = (Founded(team="main", at=0.0), Joined(name="bob", at=1.0), *events)
+def roster(*events: Fact) -> members.RosterState:
+    first = (TeamFounded(team="main", at=0.0), Joined(name="bob", at=1.0), *events)
     return roster_fold.fold(members.EMPTY, noted(*first))
 
 
-def asked(*messages: tuple[str, str, Message], **fields: Any) -> Questions:
+def asked(*messages: tuple[str, str, Message], **fields: Any) -> QuestionFold:
     state = EMPTY
     for sender, recipient, message in messages:
         state = open_questions.read_mail(state, roster(), posted(sender, recipient, message, **fields))
@@ -78,13 +78,14 @@ def test_who_left_asks_nothing_and_one_of_the_same_name_who_came_later_is_anothe
     state = asked(("bob", USER, ASKS))
     assert state.open(roster(Left(name="bob", at=6.0))) == ()
     assert (
-        state.open(roster_fold.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))) == ()
+        state.open(roster_fold.fold(members.EMPTY, noted(TeamFounded(team="b", at=6.0), Joined(name="bob", at=7.0))))
+        == ()
     )
     assert asked((LEAD, USER, ASKS)).open(roster()) != ()
 
 
 def test_a_namesake_who_joined_since_asks_anew_under_the_same_id_and_again_after_a_crash_asks_once() -> None:
-    now = roster_fold.fold(members.EMPTY, noted(Founded(team="b", at=6.0), Joined(name="bob", at=7.0)))
+    now = roster_fold.fold(members.EMPTY, noted(TeamFounded(team="b", at=6.0), Joined(name="bob", at=7.0)))
     other = ASKS.model_copy(update={"arguments": {"command": "rm"}})
     mail = [
         *posted("bob", USER, ASKS),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -19,7 +19,7 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -103,10 +103,10 @@ def test_everything_that_is_news_is_told_and_nothing_else() -> None:
         Nudged(task=3, epoch=1, text="still there?"),
         Nudged(task=3, epoch=1),
         Ended(background="b1", status="done"),
-        Asked(call="alice:1.0", request_id="r"),
+        PermissionAsked(call="alice:1.0", request_id="r"),
         Reported(task=3, epoch=1),
         Agreed(request_id="r"),
-        Parked(reason="money"),
+        AgentParked(reason="money"),
         heard(1, Interrupt(content="stop"), USER),
         heard(2, "hi"),
         Noticed(text=" "),
@@ -218,7 +218,7 @@ def test_an_answer_cut_to_nothing_is_asked_to_be_smaller() -> None:
     ("entries", "expected"),
     [
         ([], (told(GO_ON),)),
-        ([Parked(reason="r")], (told(GO_ON),)),
+        ([AgentParked(reason="r")], (told(GO_ON),)),
         ([Said(text="a")], (told(GO_ON), spoke("a"), told(GO_ON))),
         ([Said(text="a"), Said(text="b")], (told(GO_ON), spoke("a"), told(GO_ON), spoke("b"), told(GO_ON))),
     ],
@@ -291,7 +291,11 @@ def test_every_history_becomes_a_well_formed_prompt() -> None:
         met.update({type(entry).__name__ for _, entry in entries})
         met.update({block.text for passage in found for block in passage.blocks if isinstance(block, ResultBlock)})
         met.update({block.text for block in found[-1].blocks if isinstance(block, TextBlock)})
-    for kind in (*(kind.__name__ for kind in (Said, Heard, Compacted, Cleared, Ended, Parked)), NO_RESULT, CLEARED):
+    for kind in (
+        *(kind.__name__ for kind in (Said, Heard, Compacted, Cleared, Ended, AgentParked)),
+        NO_RESULT,
+        CLEARED,
+    ):
         assert met[kind] > HISTORIES // 100, f"{kind} is hardly met"
     for line in (GO_ON, GO_ON_WHERE_CUT, CUT_TO_NOTHING, "Interrupted. Its outcome is unknown.", EMPTY_RESULT):
         assert met[line] > HISTORIES // 500, f"{line} is hardly met"

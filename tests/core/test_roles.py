@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.policy.tool_table import COLOURS, PLANNING, TOOLS, AgentType, Kind, colour_of, tools_of
+from deskmate.core.policy.tool_table import COLOURS, PLANNING, TOOLS, AgentKind, AgentType, colour_of, tools_of
 from deskmate.errors import BadInput
 
 BASE = {"bash", "read_file", "write_file", "edit_file", "glob", "grep"}
@@ -23,12 +23,12 @@ def traits_with(trait: str) -> set[str]:
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(Kind.LEAD, BASE | TASK | TEAM | BACKGROUND | REST, id="lead"),
-        pytest.param(Kind.TEAMMATE, BASE | TASK | {"SendMessage"}, id="teammate"),
-        pytest.param(Kind.SUBAGENT, BASE, id="subagent"),
+        pytest.param(AgentKind.LEAD, BASE | TASK | TEAM | BACKGROUND | REST, id="lead"),
+        pytest.param(AgentKind.TEAMMATE, BASE | TASK | {"SendMessage"}, id="teammate"),
+        pytest.param(AgentKind.SUBAGENT, BASE, id="subagent"),
     ],
 )
-def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: Kind, tools: set[str]) -> None:
+def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: AgentKind, tools: set[str]) -> None:
     assert set(tools_of(kind, "general-purpose")) == tools
 
 
@@ -37,11 +37,11 @@ def test_each_kind_of_agent_has_exactly_the_tools_of_its_tier(kind: Kind, tools:
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(Kind.TEAMMATE, READING_BASE | TASK | {"SendMessage"}, id="teammate"),
-        pytest.param(Kind.SUBAGENT, READING_BASE, id="subagent"),
+        pytest.param(AgentKind.TEAMMATE, READING_BASE | TASK | {"SendMessage"}, id="teammate"),
+        pytest.param(AgentKind.SUBAGENT, READING_BASE, id="subagent"),
     ],
 )
-def test_a_reading_type_narrows_the_base_tools_only(kind: Kind, agent_type: str, tools: set[str]) -> None:
+def test_a_reading_type_narrows_the_base_tools_only(kind: AgentKind, agent_type: str, tools: set[str]) -> None:
     assert set(tools_of(kind, agent_type)) == tools
 
 
@@ -50,30 +50,30 @@ def test_a_reading_type_narrows_the_base_tools_only(kind: Kind, agent_type: str,
 @pytest.mark.parametrize(
     ("kind", "tools"),
     [
-        pytest.param(Kind.LEAD, PLAN_TOOLS, id="lead"),
-        pytest.param(Kind.TEAMMATE, PLAN_TOOLS, id="teammate"),
-        pytest.param(Kind.SUBAGENT, READING_BASE, id="subagent"),
+        pytest.param(AgentKind.LEAD, PLAN_TOOLS, id="lead"),
+        pytest.param(AgentKind.TEAMMATE, PLAN_TOOLS, id="teammate"),
+        pytest.param(AgentKind.SUBAGENT, READING_BASE, id="subagent"),
     ],
 )
 def test_whoever_plans_only_reads_writes_mail_and_hands_in_its_plan(
-    kind: Kind, agent_type: AgentType, tools: set[str]
+    kind: AgentKind, agent_type: AgentType, tools: set[str]
 ) -> None:
     assert set(tools_of(kind, agent_type, planning=True)) == tools
 
 
 @pytest.mark.behaviour("tiers")
 def test_a_delegating_lead_keeps_the_tools_that_reach_others() -> None:
-    delegating = tools_of(Kind.LEAD, "general-purpose", delegate=True)
+    delegating = tools_of(AgentKind.LEAD, "general-purpose", delegate=True)
     assert set(delegating) == TASK | TEAM | BACKGROUND | {"SendMessage"}
 
 
 def test_a_delegating_lead_that_plans_can_still_hand_in_its_plan() -> None:
-    tools = tools_of(Kind.LEAD, "general-purpose", planning=True, delegate=True)
+    tools = tools_of(AgentKind.LEAD, "general-purpose", planning=True, delegate=True)
     assert set(tools) == {"TaskGet", "TaskList", "SendMessage", "ExitPlanMode"}
 
 
-@pytest.mark.parametrize("kind", [Kind.TEAMMATE, Kind.SUBAGENT])
-def test_only_the_lead_can_delegate(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [AgentKind.TEAMMATE, AgentKind.SUBAGENT])
+def test_only_the_lead_can_delegate(kind: AgentKind) -> None:
     with pytest.raises(BadInput, match="only the lead"):
         tools_of(kind, "general-purpose", delegate=True)
 
@@ -81,7 +81,7 @@ def test_only_the_lead_can_delegate(kind: Kind) -> None:
 @pytest.mark.parametrize("agent_type", ["", "explore", "Explore ", "general", "lead", "\x1b[31m", "x" * 1000])
 def test_an_unknown_agent_type_is_refused_with_the_known_ones(agent_type: str) -> None:
     with pytest.raises(BadInput, match="general-purpose, Explore, Plan") as refused:
-        tools_of(Kind.TEAMMATE, agent_type)
+        tools_of(AgentKind.TEAMMATE, agent_type)
     assert len(str(refused.value)) < 200
     assert "\x1b" not in str(refused.value)
 
@@ -122,8 +122,8 @@ def test_nothing_that_edits_or_runs_is_among_the_tools_for_planning() -> None:
 
 
 def test_tools_come_in_the_order_of_the_table_so_that_a_prompt_keeps_its_bytes() -> None:
-    assert tools_of(Kind.LEAD, "general-purpose") == tuple(name for name in TOOLS if name != "ExitPlanMode")
-    teammate = tools_of(Kind.TEAMMATE, "general-purpose")
+    assert tools_of(AgentKind.LEAD, "general-purpose") == tuple(name for name in TOOLS if name != "ExitPlanMode")
+    teammate = tools_of(AgentKind.TEAMMATE, "general-purpose")
     assert teammate == tuple(name for name in TOOLS if name in teammate)
 
 

@@ -48,7 +48,7 @@ def show(world: World, rest: Rest) -> None:
                 members.Idle(name=world.me, rests_on=unfinished or None, held=held, plans=plans, heard=heard, at=0)
             )
         case Rest(word="parked", detail=reason):
-            world.note(members.Parked(name=world.me, reason=reason, heard=world.letters, at=0))
+            world.note(members.MemberParked(name=world.me, reason=reason, heard=world.letters, at=0))
         case Rest(detail=on):
             body = {"name": world.me, "on": on, "heard": world.letters, "at": 0}
             world.note(members.Waiting.model_validate(body))
@@ -159,9 +159,9 @@ IDLE = members.Idle(name="alice", heard=1, at=0)
 HELD = members.Idle(name="alice", heard=1, held=True, at=0)
 PLAN = members.Waiting(name="alice", on="plan", heard=1, at=0)
 ASKS = members.Waiting(name="alice", on="permission", heard=1, at=0)
-PARKED = members.Parked(name="alice", reason="rejected", heard=1, at=0)
-DEAD = members.Parked(name="alice", reason="failed", heard=1, known=2, at=0)
-CUT = members.Parked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0)
+PARKED = members.MemberParked(name="alice", reason="rejected", heard=1, at=0)
+DEAD = members.MemberParked(name="alice", reason="failed", heard=1, known=2, at=0)
+CUT = members.MemberParked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0)
 
 
 @pytest.mark.behaviour("headless")

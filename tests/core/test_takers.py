@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from deskmate.core.log.records import Record
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import members, roster_fold
-from deskmate.core.team.members import Joined, Left, Roster
+from deskmate.core.team.members import Joined, Left, RosterState
 from deskmate.core.team.task_fit import untaken_text
 from deskmate.core.team.tasks import EMPTY, Task, fits, line, role_key
 
 WORDS = st.lists(st.text("abcäßIÉ", min_size=1, max_size=5), min_size=1, max_size=3)
 
 
-def roster(*events: members.Event) -> Roster:
-    founded = members.Founded(team="t", at=0)
+def roster(*events: members.Event) -> RosterState:
+    founded = members.TeamFounded(team="t", at=0)
     return roster_fold.fold(members.EMPTY, [Record(n, event.body()) for n, event in enumerate((founded, *events), 1)])
 
 

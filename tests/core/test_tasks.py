@@ -8,18 +8,18 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.tasks import (
     EMPTY,
     KINDS,
-    Accepted,
     Assigned,
     BoardEvent,
+    BoardFact,
+    BoardLossAccepted,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
-    Event,
     Receipt,
     Released,
     Task,
+    TaskEdited,
     assigned,
     blocks,
     claimable,
@@ -91,7 +91,7 @@ def test_a_task_is_blocked_until_its_last_blocker_is_completed() -> None:
 def test_a_task_that_is_over_waits_for_nothing() -> None:
     board = then(
         BOARD,
-        Edited(by="lead", at=3.0, task=1, add_blocked_by=frozenset({2})),
+        TaskEdited(by="lead", at=3.0, task=1, add_blocked_by=frozenset({2})),
         Completed(by="bob", at=4.0, task=1, epoch=1),
     )
     assert board.tasks[1].blocked_by == {2}
@@ -212,7 +212,7 @@ EVENTS: list[tuple[str, BoardEvent]] = [
         "task_created",
         Created(by="lead", at=1.5, task=3, subject="s", blocked_by=frozenset({2, 1}), owner="bob", role="r"),
     ),
-    ("task_edited", Edited(by="bob", at=1.5, task=3, subject="t", add_blocks=frozenset({9, 4}), cause="bob:1.0")),
+    ("task_edited", TaskEdited(by="bob", at=1.5, task=3, subject="t", add_blocks=frozenset({9, 4}), cause="bob:1.0")),
     ("task_claimed", Claimed(by="bob", at=1.5, task=3, epoch=0)),
     ("task_assigned", Assigned(by="lead", at=1.5, task=3, owner="bob", epoch=0)),
     ("task_released", Released(by="bob", at=1.5, task=3, epoch=1, note="half")),
@@ -227,7 +227,7 @@ EVENTS: list[tuple[str, BoardEvent]] = [
         ),
     ),
     ("task_deleted", Deleted(by="user", at=1.5, task=3)),
-    ("accepted", Accepted(by="user", at=1.5, number=7)),
+    ("accepted", BoardLossAccepted(by="user", at=1.5, number=7)),
 ]
 
 
@@ -240,11 +240,11 @@ def test_an_event_comes_back_from_its_record_as_it_was(kind: str, event: BoardEv
 
 
 def test_every_kind_of_event_is_written_and_read_above() -> None:
-    assert {type(event) for _, event in EVENTS} == set(KINDS) == set(Event.__subclasses__())
+    assert {type(event) for _, event in EVENTS} == set(KINDS) == set(BoardFact.__subclasses__())
 
 
 def test_numbers_stand_in_a_record_in_order() -> None:
-    event = Edited(by="bob", at=1.5, task=3, add_blocks=frozenset({30, 4, 17}))
+    event = TaskEdited(by="bob", at=1.5, task=3, add_blocks=frozenset({30, 4, 17}))
     assert event.body()["add_blocks"] == [4, 17, 30]
 
 

@@ -21,18 +21,18 @@ from deskmate.core.team.board_fold import fold
 from deskmate.core.team.board_rules import breach, refusal
 from deskmate.core.team.tasks import (
     EMPTY,
-    Accepted,
     Assigned,
-    Board,
     BoardEvent,
+    BoardLossAccepted,
+    BoardState,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Released,
-    Status,
     Task,
+    TaskEdited,
+    TaskStatus,
     assigned,
     claimable,
     freed_by,
@@ -42,7 +42,7 @@ from deskmate.core.team.tasks import (
 from tests.core.stories import records
 
 MEMBERS = ("lead", "user", "alice", "bob", "carol")
-OPEN = (Status.PENDING, Status.IN_PROGRESS)
+OPEN = (TaskStatus.PENDING, TaskStatus.IN_PROGRESS)
 
 
 class Writer(NamedTuple):
@@ -71,7 +71,7 @@ def has_circle(edges: dict[int, frozenset[int]]) -> bool:
     return False
 
 
-def edges_of(board: Board) -> dict[int, frozenset[int]]:
+def edges_of(board: BoardState) -> dict[int, frozenset[int]]:
     return {task.id: task.blocked_by for task in board.tasks.values()}
 
 
@@ -101,12 +101,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule(who=writers, task=ids, other=ids, side=st.sampled_from(["add_blocked_by", "add_blocks"]))
     def add_an_edge(self, who: Writer, task: int, other: int, side: str) -> None:
-        self.write(who, Edited(**who.says, task=task, **{side: frozenset({other})}))
+        self.write(who, TaskEdited(**who.says, task=task, **{side: frozenset({other})}))
 
     @rule(who=writers, task=ids, add=some_ids, remove=some_ids, blocks=some_ids)
     def edit(self, who: Writer, task: int, add: frozenset[int], remove: frozenset[int], blocks: frozenset[int]) -> None:
         edges = {"add_blocked_by": add, "remove_blocked_by": remove, "add_blocks": blocks}
-        self.write(who, Edited(**who.says, task=task, **edges))
+        self.write(who, TaskEdited(**who.says, task=task, **edges))
 
     @rule(who=writers, task=ids)
     def claim(self, who: Writer, task: int) -> None:
@@ -171,7 +171,7 @@ class Histories(RuleBasedStateMachine):
         self.take(Damaged(number, "torn" if kind == "torn" else "lost", "board.jsonl", "no record"))
         assert (number in self.board.damaged) is (kind != "torn")
         for lost in sorted(self.board.damaged):
-            self.append(Accepted(by="user", at=0.0, number=lost))
+            self.append(BoardLossAccepted(by="user", at=0.0, number=lost))
         assert self.board.damaged == frozenset()
 
     @precondition(lambda self: len(self.items) > 20 and not self.board.damaged)
@@ -186,7 +186,7 @@ class Histories(RuleBasedStateMachine):
         for item in items:
             self.take(item)
 
-    def seen_by(self, who: Writer) -> Board:
+    def seen_by(self, who: Writer) -> BoardState:
         return self.history[max(0, len(self.history) - 1 - who.unseen)]
 
     def epoch_seen(self, who: Writer, task: int) -> int:
@@ -222,7 +222,7 @@ class Histories(RuleBasedStateMachine):
         for task in self.board.tasks.values():
             self.compare(before.tasks.get(task.id), task, item, before)
 
-    def compare(self, old: Task | None, new: Task, item: Item, before: Board) -> None:
+    def compare(self, old: Task | None, new: Task, item: Item, before: BoardState) -> None:
         if old == new:
             return
         assert isinstance(item, Record)
@@ -235,29 +235,31 @@ class Histories(RuleBasedStateMachine):
         assert old.status in OPEN or (new.blocked_by <= old.blocked_by and new.owner == old.owner)
         if "epoch" in item.body:
             assert item.body["epoch"] == old.epoch
-        if new.status is Status.IN_PROGRESS and old.status is not Status.IN_PROGRESS:
+        if new.status is TaskStatus.IN_PROGRESS and old.status is not TaskStatus.IN_PROGRESS:
             self.check_claim(old, new, item, before)
 
-    def check_claim(self, old: Task, new: Task, item: Record, before: Board) -> None:
-        assert old.status is Status.PENDING
+    def check_claim(self, old: Task, new: Task, item: Record, before: BoardState) -> None:
+        assert old.status is TaskStatus.PENDING
         assert old.owner in (None, item.body["by"])
         assert new.owner == item.body["by"]
-        assert all(before.tasks[id].status is Status.COMPLETED for id in old.blocked_by)
-        assert not any(task.owner == new.owner and task.status is Status.IN_PROGRESS for task in before.tasks.values())
+        assert all(before.tasks[id].status is TaskStatus.COMPLETED for id in old.blocked_by)
+        assert not any(
+            task.owner == new.owner and task.status is TaskStatus.IN_PROGRESS for task in before.tasks.values()
+        )
 
     # -- what always holds ------------------------------------------------------------------------
 
     @invariant()
     def whoever_works_works_on_one_task_it_owns(self) -> None:
         tasks = self.board.tasks.values()
-        working = [(task.owner, task.id) for task in tasks if task.status is Status.IN_PROGRESS]
+        working = [(task.owner, task.id) for task in tasks if task.status is TaskStatus.IN_PROGRESS]
         assert dict(working) == self.board.working
         assert len(working) == len(self.board.working)
 
     @invariant()
     def edges_lead_to_tasks_that_exist_and_never_in_a_circle(self) -> None:
         edges = edges_of(self.board)
-        there = {task.id for task in self.board.tasks.values() if task.status is not Status.DELETED}
+        there = {task.id for task in self.board.tasks.values() if task.status is not TaskStatus.DELETED}
         assert all(id not in blocked_by and blocked_by <= there for id, blocked_by in edges.items())
         assert not has_circle(edges)
 
@@ -270,7 +272,7 @@ class Histories(RuleBasedStateMachine):
     def what_the_end_of_a_task_frees_is_what_it_alone_blocks(self) -> None:
         for id, task in self.board.tasks.items():
             if task.status in OPEN:
-                done = replace(self.board, tasks={**self.board.tasks, id: replace(task, status=Status.COMPLETED)})
+                done = replace(self.board, tasks={**self.board.tasks, id: replace(task, status=TaskStatus.COMPLETED)})
                 freed = [
                     other
                     for other in self.board.tasks.values()
@@ -302,7 +304,7 @@ class Graph:
     def __init__(self) -> None:
         self.edges = {id: frozenset[int]() for id in range(1, NODES + 1)}
 
-    def after(self, event: Edited) -> dict[int, frozenset[int]]:
+    def after(self, event: TaskEdited) -> dict[int, frozenset[int]]:
         edges = dict(self.edges)
         edges[event.task] = (edges[event.task] - event.remove_blocked_by) | event.add_blocked_by
         for id in event.add_blocks:
@@ -310,11 +312,11 @@ class Graph:
         return edges
 
 
-def random_edit(random: Random) -> Edited:
+def random_edit(random: Random) -> TaskEdited:
     def some(most: int) -> frozenset[int]:
         return frozenset(random.randint(1, NODES) for _ in range(random.randint(0, most)))
 
-    return Edited(
+    return TaskEdited(
         by=random.choice(("lead", "user")),
         at=0.0,
         task=random.randint(1, NODES),

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deskmate.core.policy.trusted_files import (
+    Approval,
     Definition,
-    Standing,
     counting,
     digests,
     read_trust,
@@ -27,9 +27,9 @@ FILES = st.lists(st.builds(Definition, PATHS, st.binary(max_size=3)), unique_by=
 
 def test_one_changed_byte_is_a_change_and_another_path_is_new() -> None:
     approved = digests([NOTES])
-    assert standing(NOTES, approved) is Standing.TRUSTED
-    assert standing(Definition("AGENTS.md", b"Be kind\n"), approved) is Standing.CHANGED
-    assert standing(Definition("a/AGENTS.md", NOTES.data), approved) is Standing.NEW
+    assert standing(NOTES, approved) is Approval.TRUSTED
+    assert standing(Definition("AGENTS.md", b"Be kind\n"), approved) is Approval.CHANGED
+    assert standing(Definition("a/AGENTS.md", NOTES.data), approved) is Approval.NEW
 
 
 @given(before=FILES, now=FILES)

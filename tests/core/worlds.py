@@ -27,9 +27,9 @@ from deskmate.core.agent.actions import (
 )
 from deskmate.core.agent.decide import WORDS, decide
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
     Answered,
-    Asked,
     Began,
     Call,
     Compacted,
@@ -40,7 +40,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -66,7 +66,7 @@ from deskmate.core.team.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Released
+from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Released, TaskEdited
 
 TOOLS = ("bash", "read_file", "write_file", "TaskList", "SendMessage", "Task", "ExitPlanMode", "no_such_tool")
 
@@ -79,8 +79,8 @@ class World:
     planning: bool = False
     entries: list[tuple[int, Entry]] = field(default_factory=list)
     memory: Memory = EMPTY
-    board: tasks.Board = tasks.EMPTY
-    roster: members.Roster = members.EMPTY
+    board: tasks.BoardState = tasks.EMPTY
+    roster: members.RosterState = members.EMPTY
     letters: int = 0
     waited: dict[str, float] = field(default_factory=dict)
     over: str | None = None
@@ -90,7 +90,7 @@ class World:
     damage: int = 0
 
     def __post_init__(self) -> None:
-        self.note(members.Founded(team="t", at=0))
+        self.note(members.TeamFounded(team="t", at=0))
         for name in ("alice", "bob", "carol"):
             self.note(members.Joined(name=name, at=0))
         # A lead begins before anyone joins.
@@ -156,11 +156,11 @@ class World:
                 for call in calls:
                     self.record(Did(call=call, text=text, ok=False))
             case Ask(call=call):
-                self.record(Asked(call=call, request_id=call))
+                self.record(PermissionAsked(call=call, request_id=call))
             case Agree(request_id=request_id):
                 self.record(Agreed(request_id=request_id))
             case Park(reason=reason):
-                self.record(Parked(reason=reason, caps=self.caps))
+                self.record(AgentParked(reason=reason, caps=self.caps))
             case Compact():
                 self.record(Compacted(upto=self.memory.number, summary="so far"))
                 self.full = self.full and rng is None
@@ -217,7 +217,7 @@ class World:
 
     def _take(self, id_: int) -> None:
         task = self.board.tasks[id_]
-        if task.status is tasks.Status.PENDING:
+        if task.status is tasks.TaskStatus.PENDING:
             assert self.post(Claimed(by=self.me, at=0, task=id_, epoch=task.epoch)), (
                 "decide took what cannot be claimed"
             )
@@ -259,7 +259,7 @@ class World:
                     Released(by=by, at=0, task=id_, epoch=epoch),
                     Completed(by=by, at=0, task=id_, epoch=epoch),
                     Deleted(by=by, at=0, task=id_),
-                    Edited(by=by, at=0, task=id_, description=f"as of {self.board.number}"),
+                    TaskEdited(by=by, at=0, task=id_, description=f"as of {self.board.number}"),
                 )
             )
         )
@@ -272,7 +272,7 @@ class World:
                     members.Working(name=name, at=0),
                     members.Idle(name=name, at=0, only_words=rng.random() < 0.3),
                     members.Waiting(name=name, at=0, on="permission"),
-                    members.Parked(name=name, at=0, reason="r"),
+                    members.MemberParked(name=name, at=0, reason="r"),
                     members.Left(name=name, at=0, agreed=rng.random() < 0.5)
                     if rng.random() < 0.1
                     else members.Idle(name=name, at=0),

@@ -22,7 +22,7 @@ from deskmate.app import Feed, Outcome, Wanted
 from deskmate.core.agent.entries import Began, Call, Said
 from deskmate.core.prompt.prompts import TextDelta, Usage
 from deskmate.faces.cli.main import main
-from deskmate.runtime.events import Changed, Founded, Happening, Recorded, Streamed
+from deskmate.runtime.events import Changed, Recorded, Streamed, TeamEvent, TeamStarted
 
 ANSWER = Outcome("main", "All green.", "answered", "", 3, Usage(1200, 80, 4000, 0), 0.0421)
 SLOW_CALL = (
@@ -40,7 +40,7 @@ Env: TypeAlias = dict[str, str | None]
 class ScriptedApp:
     """Tell the feed what the script holds, then answer, fail, or wait to be ended. Remember what was wanted."""
 
-    happenings: Iterable[Happening] = ()
+    events: Iterable[TeamEvent] = ()
     outcome: Outcome = ANSWER
     error: Exception | None = None
     waits: bool = False
@@ -54,8 +54,8 @@ class ScriptedApp:
 
     async def _play(self, deed: str, wanted: Wanted, feed: Feed) -> Outcome:
         self.wanted.append((deed, wanted))
-        for happening in self.happenings:
-            feed.tell(happening)
+        for event in self.events:
+            feed.tell(event)
             await anyio.lowlevel.checkpoint()
         if self.error is not None:
             raise self.error
@@ -99,27 +99,27 @@ class Logging(ScriptedApp):
         return await super()._play(deed, wanted, feed)
 
 
-def endless() -> Iterable[Happening]:
+def endless() -> Iterable[TeamEvent]:
     while True:
         yield SLOW_CALL[0]
 
 
-def flood(megabytes: int) -> Iterable[Happening]:
+def flood(megabytes: int) -> Iterable[TeamEvent]:
     return [Streamed("lead", TextDelta("x" * 2**20))] * megabytes
 
 
-def murmur(lines: int) -> Iterable[Happening]:
+def murmur(lines: int) -> Iterable[TeamEvent]:
     return [Changed("lead", "left", "x" * 100)] * lines
 
 
 APPS: Mapping[str, Callable[[], ScriptedApp]] = {
     "answers": ScriptedApp,
     "waits": lambda: ScriptedApp(SLOW_CALL, waits=True),
-    "founds": lambda: ScriptedApp([Founded("main-7"), *SLOW_CALL], waits=True),
+    "founds": lambda: ScriptedApp([TeamStarted("main-7"), *SLOW_CALL], waits=True),
     "talks": lambda: ScriptedApp(endless()),
     "told": lambda: ToldByStdin(SLOW_CALL, waits=True),
     "stubborn": lambda: Stubborn(SLOW_CALL, waits=True),
-    "floods": lambda: ScriptedApp([Founded("main-7"), *flood(70), *SLOW_CALL], waits=True),
+    "floods": lambda: ScriptedApp([TeamStarted("main-7"), *flood(70), *SLOW_CALL], waits=True),
     "brims": lambda: ScriptedApp([*flood(1), *SLOW_CALL], waits=True),
     "gushes": lambda: ScriptedApp([*flood(3), *SLOW_CALL]),
     "murmurs": lambda: ScriptedApp(murmur(4000)),

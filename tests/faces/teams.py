@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import anyio
 from anyio.from_thread import start_blocking_portal
 
-from deskmate import Board, Envelope, JsonlStore, Mailbox, Pen, Plain, Roster, SystemClock, Transcript
+from deskmate import Board, Envelope, JsonlStore, LogWriter, Mailbox, Plain, Roster, SystemClock, Transcript
 from deskmate.app import state_folder
 from deskmate.core.agent.entries import Began, Call, Did, Said, Started
 from deskmate.core.log.names import mail
@@ -46,19 +46,19 @@ SECRET = "\x1b[31mred\x1b[0m \x07bell"
 class Hands:
     """The live objects of one team."""
 
-    pen: Pen
+    writer: LogWriter
     roster: Roster
     board: Board
 
     def mailbox(self, name: str) -> Mailbox:
-        return Mailbox(name, self.pen, self.roster)
+        return Mailbox(name, self.writer, self.roster)
 
     async def mail_of(self, name: str) -> list[Envelope]:
-        items = [item.body for item in await self.pen.store.read(mail(name)) if isinstance(item, Record)]
+        items = [item.body for item in await self.writer.store.read(mail(name)) if isinstance(item, Record)]
         return [found for found in map(read_envelope, items) if isinstance(found, Envelope)]
 
     async def spend(self, member: str, model: str, cost: float | None) -> None:
-        await self.pen.append(
+        await self.writer.append(
             "spend", Spent(member=member, model=model, input=1000, output=50, cost=cost, at=1.0).body()
         )
 
@@ -67,10 +67,10 @@ class Hands:
 async def hands(folder: Path, team: str = "main") -> AsyncIterator[Hands]:
     store = JsonlStore.open(folder, team, create=True)
     try:
-        pen = Pen(store, SystemClock())
-        roster = Roster(pen)
+        writer = LogWriter(store, SystemClock())
+        roster = Roster(writer)
         await roster.refresh()
-        yield Hands(pen, roster, Board(pen, roster))
+        yield Hands(writer, roster, Board(writer, roster))
     finally:
         store.close()
 
@@ -107,7 +107,7 @@ def worked(folder: Path) -> Path:
         await board.create("lead", "port the page", blocked_by=[2], owner="bob")
         await board.claim(roster.state.members["alice"], 1)
         await opened.mailbox("lead").send("alice", Plain(content="in UTF-8,\nplease"))
-        transcript = await Transcript.load(opened.pen, "alice")
+        transcript = await Transcript.load(opened.writer, "alice")
         await transcript.record(Started(name="alice", prompt="You know APIs."))
         await opened.mailbox("alice").hear(transcript)
         said = await transcript.record(Said(text="I look.", calls=(Call(tool="bash", arguments={"command": "ls"}),)))
@@ -133,7 +133,7 @@ def played(
     async def playing() -> AsyncIterator[None]:
         async with (
             hands(folder, team) as opened,
-            opened.pen.store.hold("lead", "process 7"),
+            opened.writer.store.hold("lead", "process 7"),
             anyio.create_task_group() as tasks,
         ):
             if plays is not None:
@@ -148,7 +148,7 @@ def played(
 async def first_mail(opened: Hands, name: str) -> Envelope:
     """Wait until somebody writes to a member."""
     while not (found := await opened.mail_of(name)):
-        await opened.pen.store.changed({mail(name): 0})
+        await opened.writer.store.changed({mail(name): 0})
     return found[0]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from deskmate import Plain
 from deskmate.app.user_actions import GO_ON_CUT, accept
-from deskmate.core.team.members import Joined, Parked
+from deskmate.core.team.members import Joined, MemberParked
 from deskmate.errors import Refused
 from deskmate.queries.damage import lost_of
 from tests.chaos.naughty import NAUGHTY
@@ -114,7 +114,7 @@ def test_a_loss_is_accepted_by_the_user_and_only_once(place: Path, env: Env) -> 
 def test_it_works_while_the_team_is_played_and_whoever_plays_hears_of_it(place: Path, env: Env) -> None:
     async def play(hands: Hands) -> None:
         while (await hands.board.refresh()).damaged:
-            await hands.pen.store.changed({"board": hands.board.state.number})
+            await hands.writer.store.changed({"board": hands.board.state.number})
         task = await hands.board.claim_next(hands.roster.state.members["alice"])
         await hands.mailbox("alice").send("user", Plain(content=f"I have {task and task.id}"))
 
@@ -169,7 +169,7 @@ def cut(folder: Path, *names: str) -> Path:
 
     async def park(hands: Hands) -> None:
         for name in names:
-            await hands.roster.status(Parked(name=name, reason="cut", only_user=True, at=0.0))
+            await hands.roster.status(MemberParked(name=name, reason="cut", only_user=True, at=0.0))
 
     founded(folder, "other", "alice", "bob")
     in_team(folder, park, "other")
@@ -329,7 +329,7 @@ def test_no_name_or_record_can_make_a_terminal_obey(tmp_path: Path, env: Env) ->
 
 def test_the_words_of_who_holds_a_seat_cannot_make_a_terminal_obey(place: Path, env: Env) -> None:
     async def look(hands: Hands) -> Ended:
-        async with hands.pen.store.hold("lead", "process \x1b[2J7"), hands.pen.store.hold("alice", "\x07"):
+        async with hands.writer.store.hold("lead", "process \x1b[2J7"), hands.writer.store.hold("alice", "\x07"):
             await hands.roster.join(Joined(name="carol", role="dev", at=1.0))
             return at(place, "doctor", env=env)
 

@@ -11,7 +11,7 @@ import pytest
 from deskmate.app import GOAL_CAP, user_actions
 from deskmate.app.user_actions import Stopped
 from deskmate.core.team.messages import Plain, ShutdownRequest, ShutdownResponse
-from deskmate.core.team.tasks import Receipt, Status, Task
+from deskmate.core.team.tasks import Receipt, Task, TaskStatus
 from deskmate.errors import Refused
 from tests.chaos.naughty import NAUGHTY
 from tests.faces import Env, typed
@@ -63,7 +63,7 @@ def test_a_task_is_added_with_all_that_is_said_of_it(place: Path, env: Env) -> N
 def test_a_task_is_given_to_a_member(place: Path, env: Env) -> None:
     at(place, "board", "add", "read the API", env=env)
     assert at(place, "board", "assign", "#1", "alice", env=env).stdout == "#1 given to alice: read the API\n"
-    assert (tasks_of(place)[1].owner, tasks_of(place)[1].status) == ("alice", Status.PENDING)
+    assert (tasks_of(place)[1].owner, tasks_of(place)[1].status) == ("alice", TaskStatus.PENDING)
 
 
 def test_what_is_done_or_dropped_frees_what_waited_for_it(place: Path, env: Env) -> None:
@@ -88,7 +88,7 @@ def test_a_task_is_done_once_its_verification_succeeds_where_it_was_typed(
     assert (ended.code, ended.stdout) == (0, "#1 done: write it\n")
     assert ended.stderr == f"in {below}: {verify}\nschema.txt\n"
     receipt = Receipt(command=verify, workspace=str(below), exit=0, output="schema.txt")
-    done = Task(1, "write it", status=Status.COMPLETED, verify=verify, receipt=receipt, created_by="user")
+    done = Task(1, "write it", status=TaskStatus.COMPLETED, verify=verify, receipt=receipt, created_by="user")
     assert no_times(tasks_of(place)[1]) == done
     assert at(place, "board", env=env).stdout.splitlines()[1].endswith(f"verified by {verify}")
 
@@ -102,7 +102,7 @@ def test_a_task_whose_verification_fails_is_not_done_and_its_output_is_shown_wit
     assert "\nno schema\n" in ended.stderr
     assert "its verify command failed with exit status 4. Fix the cause, then complete it again." in ended.stderr
     assert obeyed(ended.stderr) == []
-    assert tasks_of(place)[1].status is Status.PENDING
+    assert tasks_of(place)[1].status is TaskStatus.PENDING
 
 
 def test_nothing_is_run_for_a_task_that_could_not_be_done_anyway(place: Path, env: Env) -> None:

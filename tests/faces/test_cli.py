@@ -14,12 +14,12 @@ from deskmate.config import load
 from deskmate.core.agent.entries import Did
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta, Usage
-from deskmate.core.team.tasks import EMPTY, Status, Task
+from deskmate.core.team.tasks import EMPTY, Task, TaskStatus
 from deskmate.errors import BadInput, BadName, DeskmateError, Held, ModelRejected, Refused, StoreCorrupt
 from deskmate.faces.cli.root_commands import MODES
 from deskmate.faces.cli.run_command import LEFT
 from deskmate.queries.team_view import SeenTask, see_task
-from deskmate.runtime.events import Changed, Founded, Recorded, Streamed
+from deskmate.runtime.events import Changed, Recorded, Streamed, TeamStarted
 from tests.faces import ANSWER, HEAD, SLOW_CALL, SUM, Ended, Env, Logging, ScriptedApp, environment, typed
 
 RESULT = {
@@ -163,8 +163,8 @@ def test_a_cost_is_told_without_what_subtracting_left_of_it(env: Env) -> None:
 
 def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env: Env) -> None:
     did = Did(call="lead:4.0", text="ok")
-    happenings = [
-        Founded("main"),
+    events = [
+        TeamStarted("main"),
         Streamed("lead", TextDelta("Hm\x1b[2J \x9b2J")),
         Streamed("lead", ThinkingDelta("well")),
         Streamed("lead", CallDelta("bash")),
@@ -172,7 +172,7 @@ def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env
         Recorded("lead", 6, did),
         Changed("lead", "idle", ""),
     ]
-    end = typed("run", "x", "--output", "stream-json", app=ScriptedApp(happenings), env=env)
+    end = typed("run", "x", "--output", "stream-json", app=ScriptedApp(events), env=env)
     assert [json.loads(line) for line in end.stdout.splitlines()] == [
         {"type": "founded", "team": "main"},
         {"type": "streamed", "member": "lead", "delta": {"type": "text", "text": "Hm\x1b[2J \x9b2J"}},
@@ -193,12 +193,12 @@ def test_stream_output_is_an_object_for_all_that_happens_and_then_the_result(env
 
 def test_nothing_a_terminal_would_obey_reaches_stdout_or_stderr(env: Env) -> None:
     evil = "one\x1b]0;title\x07\x1b[31m two\x9b2J\x00\r\u202e\n\tthree\ud800"
-    happenings = [
+    events = [
         Streamed("lead", RetryDelta(1.0, evil, evil)),
         Recorded("lead", 6, Did(call=evil, text=evil, ok=False)),
         Changed("lead", "parked", evil),
     ]
-    end = typed("run", "x", app=ScriptedApp(happenings, Outcome("main", evil, "parked", evil, 1, Usage(), 0)), env=env)
+    end = typed("run", "x", app=ScriptedApp(events, Outcome("main", evil, "parked", evil, 1, Usage(), 0)), env=env)
     assert end.stdout == "one two\n\tthree�\n"
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|title|31m", end.stderr)
 
@@ -225,7 +225,7 @@ def test_an_answer_without_a_word_is_told(env: Env, tmp_path: Path) -> None:
 
 def board(done: int, *subjects: str) -> tuple[SeenTask, ...]:
     """Return a board on which so many tasks are done, and those of these subjects are not."""
-    ended = [Task(id_, "x", status=Status.COMPLETED) for id_ in range(1, done + 1)]
+    ended = [Task(id_, "x", status=TaskStatus.COMPLETED) for id_ in range(1, done + 1)]
     left = [Task(id_, subject) for id_, subject in enumerate(subjects, done + 1)]
     return tuple(see_task(EMPTY, task) for task in (*ended, *left))
 

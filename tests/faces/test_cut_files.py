@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate import JsonlStore, Pen, Roster, SystemClock
+from deskmate import JsonlStore, LogWriter, Roster, SystemClock
 from deskmate.core.team.members import Waiting
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.streams.board import Board
@@ -46,7 +46,7 @@ def show(folder: Path) -> None:
     """Write the readable copies."""
 
     async def write(hands: Hands) -> None:
-        store = hands.pen.store
+        store = hands.writer.store
         assert isinstance(store, JsonlStore)
         store.projections().write(await hands.roster.refresh(), await hands.board.refresh())
 
@@ -183,10 +183,10 @@ async def work(folder: Path, sync: bool) -> None:
     """Write to every kind of stream, and as the lead the readable copies behind it."""
     store = JsonlStore.open(folder, "main")
     try:
-        pen = Pen(store, SystemClock())
-        roster = Roster(pen)
+        writer = LogWriter(store, SystemClock())
+        roster = Roster(writer)
         await roster.refresh()
-        board = Board(pen, roster)
+        board = Board(writer, roster)
         for number in range(60):
             await board.create("lead", f"more {number}")
             await roster.status(Waiting(name="bob", on="permission", at=float(number)))

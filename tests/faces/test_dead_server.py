@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.provider_faults import Status
+from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Asked, Say
 from tests.faces.conversations import held
 
@@ -48,7 +48,7 @@ def test_an_address_of_the_settings_is_named_by_its_setting(tmp_path: Path, dead
 
 
 def test_a_request_that_is_too_large_in_itself_is_not_blamed_on_the_conversation(tmp_path: Path) -> None:
-    refused = Status(413, message="Request Entity Too Large")
+    refused = ErrorStatus(413, message="Request Entity Too Large")
     with held(tmp_path, hello, lambda number, asked: refused) as place:
         end = place.piped("", "run", "hi")
     assert end.code == 1

@@ -34,13 +34,13 @@ from deskmate.core.prompt.prompts import (
 from deskmate.core.team.open_questions import Question
 from deskmate.demo import paced_model
 from deskmate.demo.application import texts_in
-from deskmate.demo.demo_parts import TRIES, Line, Part, play
+from deskmate.demo.demo_parts import TRIES, ScriptLine, ScriptPart, play
 from deskmate.demo.demo_script import BETTER_PLAN, FIRST_PLAN, README_LEFT
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
-from deskmate.models.scripted import ScriptedModel, Speak
+from deskmate.models.scripted import RehearsedModel, Speak
 from deskmate.testing import FakeClock
-from deskmate.testing import ScriptedModel as CheckedModel
+from deskmate.testing import RehearsedModel as CheckedModel
 from deskmate.testing.knowledge.knowledge_checks import take_found
 from tests.faces import Ended, environment
 
@@ -275,7 +275,7 @@ def said(text: str) -> Spoke:
 
 
 LOOK = ("glob", {"pattern": "*"})
-PART = Part((Line("first", (LOOK,)), Line("second", (LOOK,), after=("go",))))
+PART = ScriptPart((ScriptLine("first", (LOOK,)), ScriptLine("second", (LOOK,), after=("go",))))
 
 
 def test_a_line_that_came_to_nothing_is_said_again_and_one_that_did_is_not() -> None:
@@ -299,7 +299,7 @@ def test_a_line_that_never_comes_to_anything_ends_the_part() -> None:
 def test_who_is_asked_to_leave_with_nothing_left_to_say_agrees() -> None:
     request = '<teammate-message sender="lead" type="shutdown_request" request_id="lead:9.0">bye</teammate-message>'
     answer = {"type": "shutdown_response", "request_id": "lead:9.0", "approve": True}
-    assert Part(())(prompt(told(request))) == Speak("I am done here.", [("SendMessage", answer)])
+    assert ScriptPart(())(prompt(told(request))) == Speak("I am done here.", [("SendMessage", answer)])
 
 
 def test_who_has_no_part_is_not_played() -> None:
@@ -324,7 +324,7 @@ class Counting(FakeClock):
 @pytest.mark.anyio
 async def test_words_come_one_by_one_and_are_the_same_words() -> None:
     clock = Counting()
-    model = Paced(ScriptedModel([Speak("one two three", [LOOK])]), clock)
+    model = Paced(RehearsedModel([Speak("one two three", [LOOK])]), clock)
     *deltas, reply = [part async for part in model.stream(prompt(told("go")))]
     words = [delta.text for delta in deltas if isinstance(delta, TextDelta)]
     assert "".join(words) == "one two three"
@@ -357,7 +357,7 @@ class Unaware(CheckedModel):
             yield piece
 
 
-async def played(place: Path, monkeypatch: pytest.MonkeyPatch, player: type[ScriptedModel]) -> Rehearsed:
+async def played(place: Path, monkeypatch: pytest.MonkeyPatch, player: type[RehearsedModel]) -> Rehearsed:
     """Play the demo in this process, with somebody else for its models."""
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     async with rehearsal(prepare(), Feed(), fast=True, player=player) as show:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.queries.health import Check, check_notices, check_space, check_workspace
 from deskmate.stores.file_watch import Changed
 from tests.faces import Ended, Env, environment
@@ -229,7 +229,7 @@ def test_a_disk_of_another_machine_is_a_warning_and_one_whose_locks_others_do_no
 class Deaf:
     """A watch that the system allows nothing."""
 
-    def add(self, folder: Folder, name: str) -> None:
+    def add(self, folder: PrivateFolder, name: str) -> None:
         raise OSError(24, "inotify: Too many open files; raise fs.inotify.max_user_instances")
 
     async def wait(self) -> list[Changed]:
@@ -240,7 +240,7 @@ class Deaf:
 
 
 def test_a_system_that_tells_of_no_changes_is_a_warning(place: Path) -> None:
-    folder = Folder.of(place, (".teams",), Files(), create=False)
+    folder = PrivateFolder.of(place, (".teams",), Files(), create=False)
     words = "inotify: Too many open files: what others write is found by a look every 2 s"
     assert check_notices(folder, Deaf) == Check("notices", "warn", words, "raise fs.inotify.max_user_instances")
     folder.close()
@@ -256,7 +256,7 @@ def test_who_plays_a_team_is_told(place: Path, env: Env) -> None:
 
 def test_a_teammate_that_is_played_without_a_lead_is_a_warning(place: Path, env: Env) -> None:
     async def look(hands: Hands) -> Ended:
-        async with hands.pen.store.hold("alice", "process 8"):
+        async with hands.writer.store.hold("alice", "process 8"):
             return at(place, "doctor", env=env)
 
     first, (state, words) = rows(in_team(place, look))["team"]

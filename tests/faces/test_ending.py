@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.stop_signals import StopSignals
 from tests.faces import HEAD, SUM, Ended, Env, ScriptedApp, child, ended, environment, typed
 
 STOPPING = "deskmate: stopping; once more ends it at once\n"
@@ -202,9 +202,14 @@ def signal_oneself_once_it_sleeps(sleeper: int) -> None:
 @pytest.mark.anyio
 async def test_a_signal_is_heeded_at_once_whichever_thread_the_kernel_gives_it_to() -> None:
     told: list[str] = []
-    brake = Brake(told.append)
+    stop_signals = StopSignals(told.append)
     other = threading.Thread(target=signal_oneself_once_it_sleeps, args=[threading.get_native_id()])
-    with anyio.move_on_after(20) as too_late, brake.signals(), anyio.CancelScope() as scope, brake.stops(scope):
+    with (
+        anyio.move_on_after(20) as too_late,
+        stop_signals.signals(),
+        anyio.CancelScope() as scope,
+        stop_signals.stops(scope),
+    ):
         other.start()
         await anyio.sleep_forever()
     assert (scope.cancel_called, too_late.cancel_called, told) == (True, False, [STOPPING.rstrip("\n")])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.provider_faults import Status
+from deskmate.testing.provider_faults import ErrorStatus
 from tests.faces.conversations import Place, held
 from tests.faces.teams import founded
 from tests.faces.tui.test_opening import AtScreen
@@ -22,7 +22,7 @@ def place(shared: Place, tmp_path: Path) -> Place:
 @pytest.fixture
 def denied(tmp_path: Path) -> Iterator[Place]:
     """A place at a provider that takes nobody's key."""
-    with held(tmp_path, faults=lambda number, asked: Status(401, message="invalid x-api-key")) as place:
+    with held(tmp_path, faults=lambda number, asked: ErrorStatus(401, message="invalid x-api-key")) as place:
         yield place
 
 
@@ -103,7 +103,7 @@ def test_a_start_that_failed_names_no_team_to_programs(denied: Place) -> None:
 
 
 def test_a_team_that_was_answered_is_kept_when_the_model_fails_later(tmp_path: Path) -> None:
-    with held(tmp_path, faults=lambda number, asked: Status(401) if number else None) as place:
+    with held(tmp_path, faults=lambda number, asked: ErrorStatus(401) if number else None) as place:
         assert place.in_shell("deskmate run hello").code == 0
         for deed in ("resume main more", "--team main 'go on' < /dev/null"):
             end = place.in_shell(f"deskmate {deed}")

@@ -146,7 +146,7 @@ def test_of_much_mail_all_that_is_unheard_and_twenty_heard_are_shown(place: Path
         box = hands.mailbox("lead")
         for number in range(30):
             await box.send("bob", Plain(content=f"heard {number}"))
-        await hands.mailbox("bob").hear(await Transcript.load(hands.pen, "bob"))
+        await hands.mailbox("bob").hear(await Transcript.load(hands.writer, "bob"))
         for number in range(25):
             await box.send("bob", Plain(content=f"new {number}"))
 
@@ -207,7 +207,7 @@ def test_tail_for_programs_has_an_object_for_each_entry(place: Path, env: Env) -
 
 def test_tail_follows_what_is_written_until_it_is_interrupted(place: Path, tmp_path: Path) -> None:
     async def say(hands: Hands) -> None:
-        await (await Transcript.load(hands.pen, "alice")).record(Said(text=f"Done. {SECRET}"))
+        await (await Transcript.load(hands.writer, "alice")).record(Said(text=f"Done. {SECRET}"))
 
     words = [sys.executable, "-m", "deskmate", "-C", str(place), "tail", "alice", "-f", "-n", "1"]
     with subprocess.Popen(
@@ -262,7 +262,7 @@ def test_the_team_last_written_to_is_meant_unless_one_is_named(place: Path, env:
 
 def test_of_a_team_founded_from_another_the_leads_transcript_is_that_at_its_home(place: Path, env: Env) -> None:
     async def begin(hands: Hands) -> None:
-        transcript = await Transcript.load(hands.pen, "lead")
+        transcript = await Transcript.load(hands.writer, "lead")
         await transcript.record(Started(name="lead"))
         await transcript.record(Said(text="I lead both."))
         await hands.mailbox("bob").send("user", Plain(content="for you"))
@@ -286,7 +286,7 @@ def test_looking_changes_nothing(place: Path, env: Env) -> None:
 
 def test_no_text_of_a_model_or_tool_can_make_a_terminal_obey(tmp_path: Path, env: Env) -> None:
     async def write(hands: Hands) -> None:
-        transcript = await Transcript.load(hands.pen, "alice")
+        transcript = await Transcript.load(hands.writer, "alice")
         for text in NAUGHTY:
             if text.strip():
                 await hands.board.create("lead", text, description=text, role=text, verify=text)

@@ -12,21 +12,21 @@ import pytest
 
 from deskmate.core.agent.entries import Began, Call, Compacted, Did, Ended, Heard, Said, Started, Took
 from deskmate.core.prompt.prompts import CallDelta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.terminal_text import clean, cut, gist
-from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
+from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 from tests.faces import paper, written
 
 ERASE = "\r\x1b[K"
 
 
-def printed(*happenings: Happening, terminal: bool = False, colour: bool = False, cells: int = 60) -> str:
+def printed(*events: TeamEvent, terminal: bool = False, colour: bool = False, cells: int = 60) -> str:
     with paper() as stream:
-        with Outlet(stream) as outlet:
-            progress = Progress(outlet, terminal=terminal, colour=colour, cells=lambda: cells)
-            for happening in happenings:
-                progress.hear(happening)
+        with OutputStream(stream) as output_stream:
+            progress = Progress(output_stream, terminal=terminal, colour=colour, cells=lambda: cells)
+            for event in events:
+                progress.hear(event)
             progress.close()
         return written(stream)
 
@@ -99,7 +99,7 @@ def test_a_long_command_does_not_push_out_why_it_failed() -> None:
 def test_the_rest_worth_a_line_is_one_line_each() -> None:
     assert (
         printed(
-            Founded("main"),
+            TeamStarted("main"),
             Recorded("lead", 1, Started(name="lead")),
             Recorded("lead", 2, Heard(box="mail/lead", after=0, upto=1, damage=("record 1 is torn",))),
             Streamed("lead", RetryDelta(4.2, "overloaded", "anthropic:m")),
@@ -151,7 +151,7 @@ def test_a_terminal_shows_the_last_line_being_said_until_something_stays() -> No
 
 @pytest.mark.behaviour("colours")
 def test_every_line_of_a_member_bears_its_name_and_team_in_its_colour() -> None:
-    told = [Founded("main"), Seated("bob", "yellow"), Changed("bob", "left"), Changed("lead", "left")]
+    told = [TeamStarted("main"), Seated("bob", "yellow"), Changed("bob", "left"), Changed("lead", "left")]
     lines = printed(*told, colour=True).splitlines()
     assert lines == ["\x1b[33m[bob@main]\x1b[0m left", "[lead@main]\x1b[0m left"]
 
@@ -166,24 +166,24 @@ def test_a_line_leaves_the_last_cell_of_the_window_free() -> None:
 
 
 def test_a_stream_that_cannot_be_written_to_harms_nobody() -> None:
-    with open("/dev/full", "w") as full, Outlet(full) as outlet:
-        progress = Progress(outlet, terminal=False, colour=False, cells=lambda: 60)
+    with open("/dev/full", "w") as full, OutputStream(full) as output_stream:
+        progress = Progress(output_stream, terminal=False, colour=False, cells=lambda: 60)
         progress.hear(Changed("lead", "left"))
         progress.note("and on")
 
 
 def test_a_note_is_all_of_a_text_without_what_a_terminal_obeys() -> None:
     with paper() as stream:
-        with Outlet(stream) as outlet:
-            Progress(outlet, terminal=True, colour=False, cells=lambda: 9).note("a long\x1b[2J text\nof lines")
+        with OutputStream(stream) as output_stream:
+            Progress(output_stream, terminal=True, colour=False, cells=lambda: 9).note("a long\x1b[2J text\nof lines")
         assert written(stream) == "a long text\nof lines\n"
 
 
 def test_a_reader_who_is_behind_is_spared_what_only_lives_for_a_moment() -> None:
     near, far = os.pipe()
     with os.fdopen(near, "r") as reader, os.fdopen(far, "w") as stream:
-        with Outlet(stream) as outlet:
-            progress = Progress(outlet, terminal=True, colour=False, cells=lambda: 60)
+        with OutputStream(stream) as output_stream:
+            progress = Progress(output_stream, terminal=True, colour=False, cells=lambda: 60)
             for _ in range(200):
                 progress.note("x" * 999)
             for _ in range(2000):
@@ -221,8 +221,8 @@ def test_a_terminal_is_written_to_as_wide_as_it_is_and_coloured_if_wanted(
     terminal: tuple[int, TextIO], colour: bool, name: str
 ) -> None:
     near, far = terminal
-    with Outlet(far) as outlet:
-        progress = progress_on(outlet, colour=colour)
+    with OutputStream(far) as output_stream:
+        progress = progress_on(output_stream, colour=colour)
         progress.hear(Streamed("lead", TextDelta("a long line of words")))
         progress.hear(Changed("lead", "left"))
     assert shown(near, upto="left\r\n") == f"{name} a long line…{ERASE}{name} left\r\n"
@@ -233,8 +233,8 @@ def test_a_terminal_that_obeys_nothing_gets_whole_lines_alone(
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
     near, far = terminal
-    with Outlet(far) as outlet:
-        progress = progress_on(outlet, colour=True)
+    with OutputStream(far) as output_stream:
+        progress = progress_on(output_stream, colour=True)
         progress.hear(Streamed("lead", TextDelta("a long line of words")))
         progress.hear(Changed("lead", "left"))
     assert shown(near, upto="left\r\n") == "[lead] left\r\n"
@@ -242,8 +242,8 @@ def test_a_terminal_that_obeys_nothing_gets_whole_lines_alone(
 
 def test_a_pipe_is_never_coloured() -> None:
     with paper() as stream:
-        with Outlet(stream) as outlet:
-            progress_on(outlet, colour=True).hear(Changed("lead", "left"))
+        with OutputStream(stream) as output_stream:
+            progress_on(output_stream, colour=True).hear(Changed("lead", "left"))
         assert written(stream) == "[lead] left\n"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from deskmate.core.agent.open_calls import TIME_IS_UP
 from deskmate.faces.cli.run_command import LEFT
-from deskmate.testing.provider_faults import Stall, Status
+from deskmate.testing.provider_faults import ErrorStatus, Stall
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces.conversations import SECONDS, Place, held
 from tests.scenarios.team.parts import hears, step, told, was_told, who
@@ -98,7 +98,7 @@ def test_a_run_that_waits_ends_when_its_time_is_up(tmp_path: Path, script: Calla
 
 
 def test_a_run_whose_provider_is_busy_ends_when_its_time_is_up(tmp_path: Path) -> None:
-    with held(tmp_path, faults=lambda number, asked: Status(429, retry_after=300)) as place:
+    with held(tmp_path, faults=lambda number, asked: ErrorStatus(429, retry_after=300)) as place:
         end = place.piped("", "run", "look", "--max-time", "3", *FREE)
     assert end.code == 1
     assert "the 3 s of this run have passed" in end.stderr.splitlines()[-1]

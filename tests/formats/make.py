@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
     Answered,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -27,7 +27,7 @@ from deskmate.core.agent.entries import (
     Noticed,
     Nudged,
     Opened,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -53,7 +53,7 @@ from deskmate.core.team.messages import (
     Undeliverable,
 )
 from deskmate.core.team.spending import Spent
-from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Edited, Receipt, Released
+from deskmate.core.team.tasks import Assigned, Claimed, Completed, Created, Deleted, Receipt, Released, TaskEdited
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.line_format import Position, items, seal
 
@@ -76,7 +76,7 @@ def envelope(id_: str, sender: str, recipient: str, message: Fact) -> Envelope:
 
 
 ROSTER: list[Line] = [
-    members.Founded(team="demo", description="REST → GraphQL", home="main", at=T),
+    members.TeamFounded(team="demo", description="REST → GraphQL", home="main", at=T),
     members.Joined(
         name="alice",
         agent_type=AgentType.GENERAL,
@@ -97,14 +97,14 @@ ROSTER: list[Line] = [
     members.Waiting(name="alice", on="plan", heard=2, at=T + 5),
     b'{"type":"member_working","name":"al <torn>',
     {"type": "member_promoted", "name": "bob", "to": ["captain", None]},
-    and_more(members.Parked(name="bob", reason="over budget", heard=1, at=T + 8), mood={"calm": None}),
+    and_more(members.MemberParked(name="bob", reason="over budget", heard=1, at=T + 8), mood={"calm": None}),
     members.Left(name="bob", reason="forced", agreed=True, heard=1, at=T + 9),
     members.PolicySet(
         by="user", mode=Mode.ACCEPT_EDITS, add_rules=("allow bash(git *)", "deny bash"), attended=True, at=T + 10
     ),
     members.PolicySet(by="lead", member="alice", mode=Mode.DONT_ASK, remove_rules=("deny bash",), at=T + 11),
     b'{"type":"member_working","name":"alice","at":1700000012.0,"run":"x","ord":13,"n":13,"crc":"00000000"}',
-    members.Accepted(by="user", number=13, at=T + 13),
+    members.RosterLossAccepted(by="user", number=13, at=T + 13),
 ]
 
 RECEIPT = Receipt(command="make test", workspace="/repo", commit="0123abc", exit=0, output="3 passed\n")
@@ -122,7 +122,7 @@ BOARD: list[Line] = [
     Created(by="lead", at=T + 1, cause="lead:3.1", task=2, subject="resolvers", blocked_by=frozenset({1})),
     Created(by="user", at=T + 2, task=3, subject="docs", owner="bob"),
     Created(by="alice", at=T + 3, task=4, subject="old"),
-    Edited(
+    TaskEdited(
         by="lead",
         at=T + 4,
         task=2,
@@ -144,7 +144,7 @@ BOARD: list[Line] = [
     {"type": "task_estimated", "by": "lead", "at": T + 11, "task": 2, "days": 2.5},
     and_more(Deleted(by="user", at=T + 12, task=4), why="obsolete", was=None),
     b"not a record at all",
-    tasks.Accepted(by="user", at=T + 14, number=14),
+    tasks.BoardLossAccepted(by="user", at=T + 14, number=14),
 ]
 
 PLAIN = envelope(
@@ -230,7 +230,7 @@ TRANSCRIPT: list[Line] = [
         ),
         unfinished=True,
     ),
-    Asked(call="alice:9.0", request_id="alice:9.0"),
+    PermissionAsked(call="alice:9.0", request_id="alice:9.0"),
     Heard(box="mail/alice", after=3, upto=9, mail=(ALLOWED.body(), STOP.body(), CUT.body())),
     Began(calls=("alice:9.0", "alice:9.1"), fixed={"alice:9.1": ["lead", "bob"]}),
     Did(
@@ -254,7 +254,7 @@ TRANSCRIPT: list[Line] = [
     Ended(background="b00c0de", status="exit 0", text="ok", blob="blobs/b00c0de.txt"),
     Compacted(upto=10, summary="The schema stands."),
     Cleared(upto=12),
-    and_more(Parked(reason="over budget", caps="5 USD"), until=None, since=[T]),
+    and_more(AgentParked(reason="over budget", caps="5 USD"), until=None, since=[T]),
     Agreed(request_id="user:5"),
 ]
 SUBAGENT: list[Line] = [Started(name="lead:4.0", prompt="Find all callers of v1.")]

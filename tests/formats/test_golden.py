@@ -13,15 +13,15 @@ from deskmate.core.agent.memory import Memory, remember
 from deskmate.core.log.facts import Fact, Foreign
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Damaged, Item, Json, Record
-from deskmate.core.policy.permissions import Effect, Mode, Rule
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team import board_fold, members, messages, roster_fold, spending, tasks
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, read_envelope
-from deskmate.core.team.tasks import Board, Note, Task
+from deskmate.core.team.tasks import BoardState, Note, Task
 from deskmate.errors import Held
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
@@ -133,21 +133,23 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
     joined = {
         number: members.Joined.model_validate(body_of(STREAMS["roster"][1][number - 1], number)) for number in (2, 3)
     }
-    assert roster == Roster(
+    assert roster == RosterState(
         team="demo",
         description="REST → GraphQL",
         home="main",
         founded=T,
         members={
-            "lead": Member("lead", Kind.LEAD, AgentType.GENERAL, "lead", "", None, members.Status("idle", "", T, 1)),
+            "lead": Member(
+                "lead", AgentKind.LEAD, AgentType.GENERAL, "lead", "", None, members.MemberStatus("idle", "", T, 1)
+            ),
             "alice": Member(
                 name="alice",
-                kind=Kind.TEAMMATE,
+                kind=AgentKind.TEAMMATE,
                 agent_type=AgentType.GENERAL,
                 role="backend",
                 colour="cyan",
                 joined=joined[2],
-                status=members.Status("waiting", "plan", T + 5, 6, 2),
+                status=members.MemberStatus("waiting", "plan", T + 5, 6, 2),
                 since=2,
                 worked_in=4,
                 words="größer 漢字",
@@ -156,12 +158,12 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
             ),
             "bob": Member(
                 name="bob",
-                kind=Kind.TEAMMATE,
+                kind=AgentKind.TEAMMATE,
                 agent_type=AgentType.EXPLORE,
                 role="",
                 colour="yellow",
                 joined=joined[3],
-                status=members.Status("left", "forced", T + 9, 10, 1),
+                status=members.MemberStatus("left", "forced", T + 9, 10, 1),
                 since=3,
                 worked_in=3,
                 agreed=True,
@@ -169,7 +171,7 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
         },
         mode=Mode.ACCEPT_EDITS,
         modes={"alice": Mode.DONT_ASK},
-        rules=(Rule(Effect.ALLOW, "bash", "git *"),),
+        rules=(PermissionRule(Effect.ALLOW, "bash", "git *"),),
         attended=True,
         number=14,
         causes=Seen().put("lead:3.0", 2),
@@ -180,14 +182,14 @@ async def test_the_roster_is_the_same_as_it_was(store: JsonlStore) -> None:
 
 async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
     board = board_fold.fold(tasks.EMPTY, await store.read("board"))
-    assert board == Board(
+    assert board == BoardState(
         tasks={
             1: Task(
                 id=1,
                 subject="schema: größer 漢字",
                 description="All types.",
                 active_form="writing the schema",
-                status=tasks.Status.COMPLETED,
+                status=tasks.TaskStatus.COMPLETED,
                 owner="alice",
                 epoch=3,
                 role="backend",
@@ -223,7 +225,7 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
             4: Task(
                 id=4,
                 subject="old",
-                status=tasks.Status.DELETED,
+                status=tasks.TaskStatus.DELETED,
                 created=T + 3,
                 updated=T + 12,
                 created_by="alice",
@@ -240,7 +242,7 @@ async def test_the_board_is_the_same_as_it_was(store: JsonlStore) -> None:
 
 
 async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: JsonlStore) -> None:
-    transcript = await Transcript.load(Pen(store, FakeClock()), "alice")
+    transcript = await Transcript.load(LogWriter(store, FakeClock()), "alice")
     lines = list(enumerate(STREAMS["log/alice"][1], start=1))
     # Without the stamps: those are only of use to the store.
     assert transcript.entries == [
@@ -251,7 +253,7 @@ async def test_a_transcript_is_remembered_as_it_was(workspace: Path, store: Json
     ]
     assert transcript.damage == [damaged(workspace, "log/alice", 6, "torn")]
     parked = STREAMS["log/alice"][1][20]
-    assert isinstance(parked, entries.Parked)
+    assert isinstance(parked, entries.AgentParked)
     assert transcript.memory == Memory(
         name="alice",
         number=22,
@@ -304,7 +306,7 @@ async def test_halfway_a_transcript_holds_what_was_open_then(store: JsonlStore) 
 async def test_appending_goes_on_behind_it(stream: str, workspace: Path, store: JsonlStore) -> None:
     before, path = list(await store.read(stream)), on_disk(workspace, stream)
     data = path.read_bytes()
-    record = await Pen(store, FakeClock()).append(stream, {"type": "new"}, expect=before[-1].number)
+    record = await LogWriter(store, FakeClock()).append(stream, {"type": "new"}, expect=before[-1].number)
     assert record.number == len(STREAMS[stream][1]) + 1
     assert list(await store.read(stream)) == [*before, record]
     assert path.read_bytes().startswith(data)

@@ -16,8 +16,8 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import CallBlock, ResultBlock, Spoke, TextBlock, Told
 from deskmate.core.team.members import Joined, Member, PolicySet
 from deskmate.launchers.process import ProcessLauncher
-from deskmate.runtime.events import Feed, Happening
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.events import Feed, TeamEvent
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.scripts import Asked, Say, Script, Use
@@ -118,13 +118,13 @@ def typed(*words: str) -> list[str]:
 class Floor:
     """A team whose lead nobody plays, with alice on its roster."""
 
-    office: Office
+    team_state: TeamState
     launcher: ProcessLauncher
-    happenings: list[Happening]
+    events: list[TeamEvent]
 
     async def member(self) -> Member:
         """Return alice as the roster has her."""
-        return (await self.office.roster.refresh()).members[ALICE]
+        return (await self.team_state.roster.refresh()).members[ALICE]
 
 
 @asynccontextmanager
@@ -136,13 +136,13 @@ async def floor(room: Room, provider: FakeProvider, **flags: object) -> AsyncIte
         stack.callback(store.close)
         room.sign()
         await stack.enter_async_context(store.hold(LEAD, "a test"))
-        happenings: list[Happening] = []
+        events: list[TeamEvent] = []
         feed = Feed()
-        feed.listen(happenings.append)
-        office = office_in(store, settings, feed)
-        await office.roster.found(TEAM)
-        await office.roster.permit(PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=0.0))
-        await office.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
+        feed.listen(events.append)
+        team_state = office_in(store, settings, feed)
+        await team_state.roster.found(TEAM)
+        await team_state.roster.permit(PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=0.0))
+        await team_state.roster.join(Joined(name=ALICE, prompt="You build.", launcher="process", at=0.0))
         client = await stack.enter_async_context(connected(settings))
-        furniture = await furnished(room.place, TEAM, settings, office, client, Sandbox(Level.NONE))
-        yield Floor(office, in_processes(furniture), happenings)
+        team_parts = await furnished(room.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
+        yield Floor(team_state, in_processes(team_parts), events)

@@ -14,13 +14,13 @@ import anyio.lowlevel
 import pytest
 
 from deskmate.app import Feed, resume
-from deskmate.app.teammate_process import Order
+from deskmate.app.teammate_process import TeammateOrder
 from deskmate.core.agent.entries import Said
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, mail
 from deskmate.core.prompt.prompts import TextDelta
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.errors import PlayerFailed
-from deskmate.runtime.events import Arrived, Changed, Happening, Recorded, Streamed
+from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
@@ -65,9 +65,9 @@ async def its_process(room: Room) -> int:
 
 async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(room: Room) -> None:
     (room.place / "anyio.py").write_text("raise SystemExit('the workspace brought a module along')")
-    happenings: list[Happening] = []
+    events: list[TeamEvent] = []
     feed = Feed()
-    feed.listen(happenings.append)
+    feed.listen(events.append)
     who = "echo $PPID > pid; tr '\\0' ' ' < /proc/$PPID/cmdline > words"
     async with FakeProvider(story(builds(who))) as provider:
         outcome = await room.run(provider, "anthropic", feed, launcher="process", model="claude-haiku-4-5")
@@ -86,12 +86,12 @@ async def test_a_teammate_claims_works_mails_and_leaves_in_a_process_of_its_own(
     assert kinds == ["task_created", "task_claimed", "task_completed"]
     assert [record["sender"] for record in await room.records(mail(LEAD))][1:] == [ALICE, ALICE]
     assert not running(int(room.files["pid"]))
-    seen = [happening for happening in happenings if not isinstance(happening, Recorded)]
+    seen = [event for event in events if not isinstance(event, Recorded)]
     # A word at a time: half of one may be the beginning of a secret.
     assert [Streamed(ALICE, TextDelta(text)) in seen for text in ("I ", "build.")] == [True, True]
     assert Changed(ALICE, "working") in seen
     assert Arrived(ALICE, LEAD, "shutdown_request") in seen
-    entries = [happening.entry for happening in happenings if isinstance(happening, Recorded)]
+    entries = [event.entry for event in events if isinstance(event, Recorded)]
     assert "I build." in [entry.text for entry in entries if isinstance(entry, Said)]
 
 
@@ -121,10 +121,10 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: R
         with process:
             process.stdin.write(team.launcher.order().encode() + b"\n")
             process.stdin.flush()
-            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+            await Mailbox(LEAD, team.team_state.writer, team.team_state.roster).send(ALICE, ASK)
             with anyio.fail_after(SOON):
                 while (await team.member()).here:
-                    await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
+                    await team.team_state.writer.store.changed({ROSTER: team.team_state.roster.state.number})
             lines = await anyio.to_thread.run_sync(process.stdout.readlines)
         assert process.returncode == 0
     deltas = [line for line in lines if b'"streamed"' in line]
@@ -137,14 +137,14 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_the_teammate(room: R
 async def test_the_cap_on_time_counts_what_the_run_took_before_the_teammate_was_started(room: Room) -> None:
     provider = FakeProvider([])
     async with provider, floor(room, provider, max_time=600.0) as team:
-        orders = [Order.model_validate_json(team.launcher.order()) for _ in range(2)]
+        orders = [TeammateOrder.model_validate_json(team.launcher.order()) for _ in range(2)]
         # Told anew to each that is started, also to one that is started again.
         assert 0.0 < orders[0].seconds < orders[1].seconds < 600.0
         late = orders[0].model_copy(update={"seconds": 600.0}).model_dump_json()
         async with playing(replace(team, launcher=replace(team.launcher, order=lambda: late))):
             while (await team.member()).status.word != "parked":
-                await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
-            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+                await team.team_state.writer.store.changed({ROSTER: team.team_state.roster.state.number})
+            await Mailbox(LEAD, team.team_state.writer, team.team_state.roster).send(ALICE, ASK)
     assert "600" in (await room.records(ROSTER))[-2]["reason"]
     assert provider.requests == []
 
@@ -247,7 +247,7 @@ async def test_a_silent_process_is_ended_and_told(room: Room) -> None:
         launched = replace(team, launcher=replace(team.launcher, clock=clock))
         async with playing(launched) as raised:
             pid = await its_process(room)
-            await fact(lambda: Changed(ALICE, "idle") in team.happenings)
+            await fact(lambda: Changed(ALICE, "idle") in team.events)
             os.kill(pid, signal.SIGSTOP)
             while not raised:
                 clock.advance(10)
@@ -263,11 +263,11 @@ async def test_time_that_this_process_was_stopped_is_nobodys_silence(room: Room)
     async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
         launched = replace(team, launcher=replace(team.launcher, clock=clock))
         async with playing(launched) as raised:
-            await fact(lambda: Changed(ALICE, "idle") in team.happenings)
+            await fact(lambda: Changed(ALICE, "idle") in team.events)
             for seconds in (10, 3600):
                 clock.advance(seconds)
                 await fact(lambda: clock.sleeping == 1)
-            await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+            await Mailbox(LEAD, team.team_state.writer, team.team_state.roster).send(ALICE, ASK)
         assert raised == []
         assert not (await team.member()).here
 
@@ -423,7 +423,7 @@ async def test_the_end_of_stdin_stops_it_and_records_nothing(room: Room) -> None
             assert process.stdin is not None
             await process.stdin.send(b"{}\n")
             while (await team.member()).status.word != "idle":
-                await team.office.pen.store.changed({ROSTER: team.office.roster.state.number})
+                await team.team_state.writer.store.changed({ROSTER: team.team_state.roster.state.number})
             before = await room.records(ROSTER)
             await process.stdin.aclose()
             with anyio.fail_after(SOON):
@@ -439,7 +439,7 @@ def test_people_are_not_shown_the_command() -> None:
 
 async def test_who_has_left_is_let_leave_again(room: Room) -> None:
     async with FakeProvider([Say("Ready.")]) as provider, floor(room, provider) as team:
-        await Mailbox(LEAD, team.office.pen, team.office.roster).send(ALICE, ASK)
+        await Mailbox(LEAD, team.team_state.writer, team.team_state.roster).send(ALICE, ASK)
         with anyio.fail_after(SOON):
             await team.launcher.play(ALICE)
             before = await room.records(ROSTER)

@@ -9,12 +9,12 @@ import anyio
 import anyio.lowlevel
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, TextDelta, Told
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 from deskmate.testing import FakeClock
 
 PROMPT = Prompt("", (Told((TextBlock("hello"),)),))
 MAIN, OTHER = "scripted:main", "scripted:other"
-LIMITS = Limits(200_000, 32_000)
+LIMITS = ModelLimits(200_000, 32_000)
 SILENCE = 10_000.0
 
 Part: TypeAlias = Delta | Reply
@@ -41,7 +41,7 @@ class Playing:
 
     attempts: Iterable[Attempt]
     name: str = MAIN
-    limits: Limits = LIMITS
+    limits: ModelLimits = LIMITS
     played: list[Attempt] = field(default_factory=list)
     closed: int = 0
 

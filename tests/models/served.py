@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 import httpx2
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextBlock, Told
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 
-LIMITS = Limits(200_000, 8_192)
+LIMITS = ModelLimits(200_000, 8_192)
 KEY = "sk-secret-0123456789"
 HELLO = Prompt("be brief", (Told((TextBlock("hello"),)),))
 

@@ -11,20 +11,20 @@ import pytest
 
 from deskmate.errors import BadSettings, ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.wires.http_client import CONNECT_SECONDS, WRITE_SECONDS, ask, drain, new_client
-from deskmate.models.wires.provider_errors import Endpoint, Fault, failure, read_fault, retry_seconds
-from deskmate.models.wires.sse import Event
+from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, failure, read_fault, retry_seconds
+from deskmate.models.wires.sse import ServerEvent
 from tests.models.served import KEY, Provider
 
 pytestmark = pytest.mark.anyio
 
-AT = Endpoint("acme:large", "https://acme.test/chat", "ACME_API_KEY", KEY)
+AT = ProviderEndpoint("acme:large", "https://acme.test/chat", "ACME_API_KEY", KEY)
 
 
-async def events_of(provider: Provider, at: Endpoint = AT) -> list[Event]:
+async def events_of(provider: Provider, at: ProviderEndpoint = AT) -> list[ServerEvent]:
     return [event async for event in ask(provider.client, at, {}, b"{}")]
 
 
-async def failure_of(provider: Provider, at: Endpoint = AT) -> ModelError:
+async def failure_of(provider: Provider, at: ProviderEndpoint = AT) -> ModelError:
     with pytest.raises(ModelError) as raised:
         await events_of(provider, at)
     return raised.value
@@ -116,7 +116,7 @@ def test_the_key_is_cut_out_before_the_message_is_cut_short() -> None:
 @pytest.mark.parametrize("key", ["sk-1\n", "sk 1", "schlüssel"])
 def test_a_key_that_no_header_can_carry_is_refused_at_once(key: str) -> None:
     with pytest.raises(BadSettings):
-        Endpoint("acme:large", "https://acme.test", "ACME_API_KEY", key)
+        ProviderEndpoint("acme:large", "https://acme.test", "ACME_API_KEY", key)
 
 
 # -- how long to wait -----------------------------------------------------------------------------
@@ -182,7 +182,7 @@ async def test_a_server_without_a_connection_is_named_by_its_address(error: Exce
 async def test_an_address_that_cannot_be_asked_is_rejected_for_good(url: str) -> None:
     async with new_client() as client:
         with pytest.raises(ModelRejected):
-            await anext(ask(client, Endpoint("acme:large", url, "ACME_API_KEY"), {}, b"{}"))
+            await anext(ask(client, ProviderEndpoint("acme:large", url, "ACME_API_KEY"), {}, b"{}"))
 
 
 @pytest.mark.behaviour("models")
@@ -210,7 +210,7 @@ async def test_the_client_gives_up_on_silence_and_not_on_length() -> None:
 async def test_who_stops_reading_lets_go_of_the_answer() -> None:
     provider = Provider(b"data: a\n\n", b"data: b\n\n")
     events = ask(provider.client, AT, {}, b"{}")
-    assert await anext(events) == Event("", "a")
+    assert await anext(events) == ServerEvent("", "a")
     await events.aclose()
     assert [body.closed for body in provider.bodies] == [True]
 
@@ -249,15 +249,15 @@ async def running() -> AsyncIterator[Server]:
 async def test_a_drained_answer_leaves_its_connection_to_the_next() -> None:
     async with running() as server, new_client() as client:
         for _ in range(3):
-            events = ask(client, Endpoint("acme:large", server.url, ""), {}, b"{}")
-            assert await anext(events) == Event("", "a")
+            events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, b"{}")
+            assert await anext(events) == ServerEvent("", "a")
             await drain(events)
         assert server.connections == 1
 
 
 async def test_a_closed_answer_closes_its_connection() -> None:
     async with running() as server, new_client() as client:
-        events = ask(client, Endpoint("acme:large", server.url, ""), {}, b"{}")
+        events = ask(client, ProviderEndpoint("acme:large", server.url, ""), {}, b"{}")
         await anext(events)
         await events.aclose()
         with anyio.fail_after(30):

@@ -6,47 +6,47 @@ import pytest
 from genai_prices.data_snapshot import get_snapshot
 
 from deskmate.models.model_limits import UNKNOWN, limits_of
-from deskmate.ports import Limits
+from deskmate.ports import ModelLimits
 
 
 @pytest.mark.parametrize(
     ("model", "limits"),
     [
-        ("anthropic:claude-opus-4-1-20250805", Limits(200_000, 32_000)),
-        ("anthropic:claude-opus-4-5", Limits(200_000, 64_000)),
-        ("openrouter:anthropic/claude-opus-4.5", Limits(200_000, 64_000)),
-        ("anthropic:claude-opus-5-5", Limits(1_000_000, 128_000)),
-        ("anthropic:claude-3-5-haiku-latest", Limits(200_000, 8_192)),
-        ("openai:gpt-4o-mini", Limits(128_000, 16_384)),
-        ("openai:gpt-4.1-nano", Limits(1_000_000, 32_768)),
-        ("openai:gpt-5-mini", Limits(400_000, 128_000)),
-        ("openai:gpt-5.3-codex", Limits(400_000, 128_000)),
-        ("openai:o3-mini", Limits(200_000, 100_000)),
-        ("google:gemini-3.8-flash", Limits(1_000_000, 65_536)),
-        ("together:meta-llama/Llama-3.3-70B-Instruct-Turbo", Limits(128_000, 8_192)),
-        ("openrouter:qwen/qwen3-coder", Limits(256_000, 32_768)),
-        ("deepseek:deepseek-v4-pro", Limits(1_000_000, 64_000)),
-        ("mistral:mistral-large-latest", Limits(128_000, 16_384)),
-        ("ollama:qwen3-coder:30b", Limits(32_768, 8_192)),
+        ("anthropic:claude-opus-4-1-20250805", ModelLimits(200_000, 32_000)),
+        ("anthropic:claude-opus-4-5", ModelLimits(200_000, 64_000)),
+        ("openrouter:anthropic/claude-opus-4.5", ModelLimits(200_000, 64_000)),
+        ("anthropic:claude-opus-5-5", ModelLimits(1_000_000, 128_000)),
+        ("anthropic:claude-3-5-haiku-latest", ModelLimits(200_000, 8_192)),
+        ("openai:gpt-4o-mini", ModelLimits(128_000, 16_384)),
+        ("openai:gpt-4.1-nano", ModelLimits(1_000_000, 32_768)),
+        ("openai:gpt-5-mini", ModelLimits(400_000, 128_000)),
+        ("openai:gpt-5.3-codex", ModelLimits(400_000, 128_000)),
+        ("openai:o3-mini", ModelLimits(200_000, 100_000)),
+        ("google:gemini-3.8-flash", ModelLimits(1_000_000, 65_536)),
+        ("together:meta-llama/Llama-3.3-70B-Instruct-Turbo", ModelLimits(128_000, 8_192)),
+        ("openrouter:qwen/qwen3-coder", ModelLimits(256_000, 32_768)),
+        ("deepseek:deepseek-v4-pro", ModelLimits(1_000_000, 64_000)),
+        ("mistral:mistral-large-latest", ModelLimits(128_000, 16_384)),
+        ("ollama:qwen3-coder:30b", ModelLimits(32_768, 8_192)),
         ("vllm:my-own-model", UNKNOWN),
         ("claude-opus-4-5", UNKNOWN),
         ("", UNKNOWN),
     ],
 )
-def test_a_model_has_the_limits_of_the_family_that_fits_it_best(model: str, limits: Limits) -> None:
+def test_a_model_has_the_limits_of_the_family_that_fits_it_best(model: str, limits: ModelLimits) -> None:
     assert limits_of(model) == limits
 
 
 @pytest.mark.parametrize(
     ("override", "window", "limits"),
     [
-        (Limits(50_000, 9_000), None, Limits(50_000, 9_000)),
-        (None, 100_000, Limits(100_000, 50_000)),
-        (None, 190_000, Limits(190_000, 64_000)),
-        (Limits(50_000, 9_000), 10_000, Limits(10_000, 5_000)),
+        (ModelLimits(50_000, 9_000), None, ModelLimits(50_000, 9_000)),
+        (None, 100_000, ModelLimits(100_000, 50_000)),
+        (None, 190_000, ModelLimits(190_000, 64_000)),
+        (ModelLimits(50_000, 9_000), 10_000, ModelLimits(10_000, 5_000)),
     ],
 )
-def test_settings_go_before_the_table(override: Limits | None, window: int | None, limits: Limits) -> None:
+def test_settings_go_before_the_table(override: ModelLimits | None, window: int | None, limits: ModelLimits) -> None:
     assert limits_of("anthropic:claude-opus-4-5", override, window) == limits
 
 

@@ -8,8 +8,8 @@ import pytest
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta, TextBlock, TextDelta, Told, Usage
 from deskmate.errors import ModelTrouble, StoreUnavailable
 from deskmate.models.metered import Metered
-from deskmate.models.scripted import ScriptedModel, Speak
-from deskmate.ports import Limits
+from deskmate.models.scripted import RehearsedModel, Speak
+from deskmate.ports import ModelLimits
 
 pytestmark = pytest.mark.anyio
 PROMPT = Prompt("", (Told((TextBlock("hello"),)),))
@@ -34,13 +34,13 @@ class Accounts:
 async def test_a_reply_costs_what_the_model_that_gave_it_costs(model: str, cost: float | None) -> None:
     accounts = Accounts()
     said = Reply((TextBlock("hi"),), Usage(output=5), model=model)
-    *_, reply = [part async for part in Metered(ScriptedModel([said]), by_the_token, accounts.spend).stream(PROMPT)]
+    *_, reply = [part async for part in Metered(RehearsedModel([said]), by_the_token, accounts.spend).stream(PROMPT)]
     assert [reply] == accounts.spent == [Reply(said.blocks, said.usage, model=model or "scripted:model", cost=cost)]
 
 
 async def test_a_reply_is_counted_once_and_before_anyone_sees_it() -> None:
     accounts = Accounts()
-    parts = Metered(ScriptedModel([Speak("hi", usage=Usage(output=5))]), by_the_token, accounts.spend).stream(PROMPT)
+    parts = Metered(RehearsedModel([Speak("hi", usage=Usage(output=5))]), by_the_token, accounts.spend).stream(PROMPT)
     counted = [(type(part), len(accounts.spent)) async for part in parts]
     assert counted == [(TextDelta, 0), (TextDelta, 0), (Reply, 1)]
 
@@ -49,7 +49,7 @@ async def test_a_reply_that_could_not_be_counted_is_not_given() -> None:
     async def spend(reply: Reply) -> None:
         raise StoreUnavailable("the disk is full")
 
-    parts = Metered(ScriptedModel(["hi"]), by_the_token, spend).stream(PROMPT)
+    parts = Metered(RehearsedModel(["hi"]), by_the_token, spend).stream(PROMPT)
     assert [await anext(parts), await anext(parts)] == [TextDelta("h"), TextDelta("i")]
     with pytest.raises(StoreUnavailable):
         await anext(parts)
@@ -57,7 +57,7 @@ async def test_a_reply_that_could_not_be_counted_is_not_given() -> None:
 
 async def test_trouble_passes_and_costs_nothing() -> None:
     accounts = Accounts()
-    model = ScriptedModel([ModelTrouble("overloaded")])
+    model = RehearsedModel([ModelTrouble("overloaded")])
     with pytest.raises(ModelTrouble, match="overloaded"):
         await anext(Metered(model, by_the_token, accounts.spend).stream(PROMPT))
     assert accounts.spent == []
@@ -67,7 +67,7 @@ class Endless:
     """A model that never comes to its reply, and knows whether it was closed."""
 
     name = "scripted:endless"
-    limits = Limits(7, 3)
+    limits = ModelLimits(7, 3)
     closed = False
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
@@ -87,4 +87,4 @@ async def test_closing_it_closes_the_model() -> None:
 
 def test_it_goes_by_the_name_and_limits_of_its_model() -> None:
     metered = Metered(Endless(), by_the_token, Accounts().spend)
-    assert (metered.name, metered.limits) == ("scripted:endless", Limits(7, 3))
+    assert (metered.name, metered.limits) == ("scripted:endless", ModelLimits(7, 3))

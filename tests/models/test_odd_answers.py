@@ -20,7 +20,7 @@ from deskmate.models.wires.openai import OpenAIModel
 from deskmate.models.wires.reply_parts import CALLS_MOST, REPLY_CAP
 from deskmate.models.wires.sse import LINES_CAP
 from deskmate.models.wires.usage import read_tokens
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 from tests.models.served import HELLO, Body, all_of, reply_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("models")]
@@ -79,7 +79,7 @@ class Anthropic:
 
     @staticmethod
     def model(served: Served, name: str = "odd") -> Model:
-        return AnthropicModel(served.client, name, key="sk-test-0123456789", limits=Limits(200_000, 8_192))
+        return AnthropicModel(served.client, name, key="sk-test-0123456789", limits=ModelLimits(200_000, 8_192))
 
     @staticmethod
     def event(kind: str, fields: str) -> bytes:
@@ -124,7 +124,7 @@ class OpenAI:
 
     @staticmethod
     def model(served: Served, name: str = "odd") -> Model:
-        return OpenAIModel(served.client, name, key=None, base_url="http://x/v1", limits=Limits(200_000, 8_192))
+        return OpenAIModel(served.client, name, key=None, base_url="http://x/v1", limits=ModelLimits(200_000, 8_192))
 
     @staticmethod
     def head() -> bytes:

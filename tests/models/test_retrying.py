@@ -9,16 +9,16 @@ import pytest
 from deskmate.core.prompt.prompts import Prompt, RetryDelta, TextDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, PromptTooLong, Unreachable
 from deskmate.models.retry import LEAST_SECONDS, Retrying
-from deskmate.models.scripted import ScriptedModel
-from deskmate.ports import Limits, Model
+from deskmate.models.scripted import RehearsedModel
+from deskmate.ports import Model, ModelLimits
 from deskmate.testing import FakeClock
 from tests.models.playing import MAIN, OTHER, PROMPT, SILENCE, Attempt, Listener, Part, PassingClock, Playing, good
 
 pytestmark = pytest.mark.anyio
 
 
-def always(error: Exception, name: str = MAIN) -> ScriptedModel:
-    return ScriptedModel(lambda prompt: error, name=name)
+def always(error: Exception, name: str = MAIN) -> RehearsedModel:
+    return RehearsedModel(lambda prompt: error, name=name)
 
 
 async def parts_of(model: Model) -> list[Part]:
@@ -44,7 +44,7 @@ async def test_pauses_double_up_to_a_bound_and_are_never_shorter_than_asked_for(
     chance: float, asked: Sequence[float | None], pauses: Sequence[float]
 ) -> None:
     clock = PassingClock()
-    model = ScriptedModel([*(ModelTrouble("overloaded", after) for after in asked), "x"], name=MAIN)
+    model = RehearsedModel([*(ModelTrouble("overloaded", after) for after in asked), "x"], name=MAIN)
     retrying = Retrying(model, clock, most_seconds=8, silence_seconds=SILENCE, random=lambda: chance)
     deltas = [RetryDelta(seconds, "overloaded", MAIN) for seconds in pauses]
     assert await parts_of(retrying) == [*deltas, TextDelta("x"), good("x")]
@@ -82,7 +82,7 @@ async def test_a_server_that_was_never_reached_is_given_up_soon() -> None:
 
 async def test_a_server_that_was_reached_before_is_waited_for() -> None:
     clock = PassingClock()
-    model = ScriptedModel(["a", *[Unreachable("Cannot connect")] * 12, "b"], name=MAIN)
+    model = RehearsedModel(["a", *[Unreachable("Cannot connect")] * 12, "b"], name=MAIN)
     retrying = Retrying(model, clock, silence_seconds=SILENCE, random=lambda: 1.0)
     assert [(await parts_of(retrying))[-1] for _ in range(2)] == [good("a"), good("b")]
     assert sum(clock.pauses) > 15
@@ -97,7 +97,7 @@ async def test_the_name_of_a_model_is_told_once() -> None:
 
 async def test_each_prompt_has_a_budget_of_its_own() -> None:
     clock = PassingClock()
-    model = ScriptedModel([ModelTrouble("lost"), "a", ModelTrouble("lost"), "b"], name=MAIN)
+    model = RehearsedModel([ModelTrouble("lost"), "a", ModelTrouble("lost"), "b"], name=MAIN)
     retrying = Retrying(model, clock, budget_seconds=1, silence_seconds=SILENCE, random=lambda: 1.0)
     assert [(await parts_of(retrying))[-1] for _ in range(2)] == [good("a"), good("b")]
 
@@ -105,7 +105,7 @@ async def test_each_prompt_has_a_budget_of_its_own() -> None:
 @pytest.mark.behaviour("retry")
 async def test_a_provider_that_asks_for_more_patience_than_is_left_is_not_waited_for() -> None:
     clock = PassingClock()
-    model = ScriptedModel([ModelTrouble("lost"), ModelTrouble("limit reached", 10.0), "never"], name=MAIN)
+    model = RehearsedModel([ModelTrouble("lost"), ModelTrouble("limit reached", 10.0), "never"], name=MAIN)
     retrying = Retrying(model, clock, budget_seconds=10, silence_seconds=SILENCE, random=lambda: 1.0)
     with pytest.raises(ModelTrouble, match=r"limit reached, asks to be left alone for 10 s; tries: 2, waited: 1 s"):
         await parts_of(retrying)
@@ -114,7 +114,7 @@ async def test_a_provider_that_asks_for_more_patience_than_is_left_is_not_waited
 
 async def test_a_provider_may_ask_for_all_the_patience_that_is_left() -> None:
     clock = PassingClock()
-    model = ScriptedModel([ModelTrouble("limit reached", 10.0), "x"], name=MAIN)
+    model = RehearsedModel([ModelTrouble("limit reached", 10.0), "x"], name=MAIN)
     retrying = Retrying(model, clock, budget_seconds=10, silence_seconds=SILENCE, random=lambda: 1.0)
     assert (await parts_of(retrying))[-1] == good("x")
     assert clock.pauses == [10]
@@ -162,7 +162,7 @@ async def test_a_reply_is_given_once_even_if_letting_go_of_the_model_fails() -> 
 
 @pytest.mark.parametrize("error", [ValueError("a defect"), ExceptionGroup("defects", [ValueError()]), OSError()])
 async def test_a_defect_comes_through_as_it_was_raised(error: Exception) -> None:
-    retrying = Retrying(always(error), PassingClock(), silence_seconds=SILENCE, fallback=ScriptedModel(["x"]))
+    retrying = Retrying(always(error), PassingClock(), silence_seconds=SILENCE, fallback=RehearsedModel(["x"]))
     with pytest.raises(type(error)) as raised:
         await parts_of(retrying)
     assert raised.value is error
@@ -185,7 +185,7 @@ async def test_the_last_trouble_and_its_own_cause_are_kept_as_the_cause() -> Non
 @pytest.mark.behaviour("retry")
 async def test_once_the_budget_is_spent_the_fallback_gets_the_same() -> None:
     clock = PassingClock()
-    other = ScriptedModel([ModelTrouble("busy"), ModelTrouble("busy"), "x"], name=OTHER)
+    other = RehearsedModel([ModelTrouble("busy"), ModelTrouble("busy"), "x"], name=OTHER)
     retrying = Retrying(
         always(ModelTrouble("overloaded")),
         clock,
@@ -210,7 +210,7 @@ async def test_once_the_budget_is_spent_the_fallback_gets_the_same() -> None:
 async def test_a_rejected_prompt_goes_to_the_fallback_at_once() -> None:
     clock = PassingClock()
     main = Playing([["half", ModelRejected("no such model")]])
-    retrying = Retrying(main, clock, silence_seconds=SILENCE, fallback=ScriptedModel(["x"], name=OTHER))
+    retrying = Retrying(main, clock, silence_seconds=SILENCE, fallback=RehearsedModel(["x"], name=OTHER))
     switch = RetryDelta(0.0, "no such model", OTHER)
     assert await parts_of(retrying) == [TextDelta("half"), switch, TextDelta("x"), good("x", OTHER)]
     assert clock.pauses == []
@@ -246,7 +246,7 @@ async def test_if_nobody_answers_the_error_says_whether_asking_again_may_help(
 
 
 async def test_a_prompt_that_is_too_long_is_asked_of_nobody_else() -> None:
-    main, other = always(TOO_LONG), ScriptedModel(["x"])
+    main, other = always(TOO_LONG), RehearsedModel(["x"])
     with pytest.raises(PromptTooLong):
         await parts_of(Retrying(main, PassingClock(), silence_seconds=SILENCE, fallback=other))
     assert (main.prompts, other.prompts) == ([PROMPT], [])
@@ -255,16 +255,16 @@ async def test_a_prompt_that_is_too_long_is_asked_of_nobody_else() -> None:
 @pytest.mark.parametrize(
     ("main", "other", "limits"),
     [
-        (Limits(200, 32), None, Limits(200, 32)),
-        (Limits(200, 32), Limits(100, 8), Limits(100, 8)),
-        (Limits(200, 32), Limits(400, 8), Limits(200, 32)),
+        (ModelLimits(200, 32), None, ModelLimits(200, 32)),
+        (ModelLimits(200, 32), ModelLimits(100, 8), ModelLimits(100, 8)),
+        (ModelLimits(200, 32), ModelLimits(400, 8), ModelLimits(200, 32)),
     ],
 )
 def test_it_goes_by_the_name_of_the_main_model_and_the_smaller_window(
-    main: Limits, other: Limits | None, limits: Limits
+    main: ModelLimits, other: ModelLimits | None, limits: ModelLimits
 ) -> None:
-    fallback = None if other is None else ScriptedModel([], name=OTHER, limits=other)
-    retrying = Retrying(ScriptedModel([], name=MAIN, limits=main), FakeClock(), fallback=fallback)
+    fallback = None if other is None else RehearsedModel([], name=OTHER, limits=other)
+    retrying = Retrying(RehearsedModel([], name=MAIN, limits=main), FakeClock(), fallback=fallback)
     assert (retrying.name, retrying.limits) == (MAIN, limits)
 
 
@@ -351,7 +351,7 @@ async def test_closing_it_closes_the_model() -> None:
 @pytest.mark.parametrize("attempt", [["a", anyio.sleep_forever], [anyio.sleep_forever], ["a", ModelTrouble("busy")]])
 async def test_cancelling_it_closes_the_model_and_asks_nobody_else(attempt: Attempt) -> None:
     clock = FakeClock()
-    model, other = Playing([attempt]), ScriptedModel(["x"])
+    model, other = Playing([attempt]), RehearsedModel(["x"])
     listener = Listener(clock)
     async with anyio.create_task_group() as group:
         group.start_soon(listener.listen, Retrying(model, clock, fallback=other))
@@ -371,7 +371,7 @@ async def test_the_time_that_failed_tries_took_is_waited_too() -> None:
         return ModelTrouble("kept silent too long")
 
     model = Retrying(
-        ScriptedModel(slow_to_fail), clock, budget_seconds=600, silence_seconds=SILENCE, random=lambda: 0.0
+        RehearsedModel(slow_to_fail), clock, budget_seconds=600, silence_seconds=SILENCE, random=lambda: 0.0
     )
     with pytest.raises(ModelTrouble):
         await parts_of(model)

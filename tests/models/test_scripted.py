@@ -21,8 +21,8 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import BadInput, ModelRejected, ModelTrouble
-from deskmate.models.scripted import ScriptedModel, Speak, Step
-from deskmate.ports import Limits, Model
+from deskmate.models.scripted import RehearsedModel, Speak, Step
+from deskmate.ports import Model, ModelLimits
 from deskmate.testing import FakeClock
 
 pytestmark = pytest.mark.anyio
@@ -70,11 +70,11 @@ WHOLE = Reply((TextBlock("a"), CallBlock("mine", "bash", {}), TextBlock("b")), U
     ],
 )
 async def test_a_step_becomes_the_reply_it_describes(step: Step, reply: Reply) -> None:
-    assert await reply_of(ScriptedModel([step])) == reply
+    assert await reply_of(RehearsedModel([step])) == reply
 
 
 async def test_words_come_in_pieces_that_make_up_the_reply() -> None:
-    *deltas, reply = await played(ScriptedModel([Speak("abcdefghij", [("bash", {})], thinking="xy")]))
+    *deltas, reply = await played(RehearsedModel([Speak("abcdefghij", [("bash", {})], thinking="xy")]))
     assert deltas == [
         ThinkingDelta("x"),
         ThinkingDelta("y"),
@@ -88,19 +88,21 @@ async def test_words_come_in_pieces_that_make_up_the_reply() -> None:
 
 
 async def test_steps_are_played_in_order_and_every_prompt_is_kept() -> None:
-    model = ScriptedModel(["one", ModelTrouble("overloaded", 3.0), "two"], name="scripted:bob", limits=Limits(9, 5))
+    model = RehearsedModel(
+        ["one", ModelTrouble("overloaded", 3.0), "two"], name="scripted:bob", limits=ModelLimits(9, 5)
+    )
     first, second, third = asking("a"), asking("b"), asking("c")
     assert (await reply_of(model, first)).text == "one"
     with pytest.raises(ModelTrouble, match="overloaded"):
         await played(model, second)
     assert (await reply_of(model, third)).text == "two"
     assert model.prompts == [first, second, third]
-    assert (model.name, model.limits) == ("scripted:bob", Limits(9, 5))
+    assert (model.name, model.limits) == ("scripted:bob", ModelLimits(9, 5))
 
 
 async def test_a_list_changed_after_it_was_handed_in_does_not_change_the_script() -> None:
     steps: list[Step] = ["one"]
-    model = ScriptedModel(steps)
+    model = RehearsedModel(steps)
     steps[0] = "two"
     assert (await reply_of(model)).text == "one"
 
@@ -123,7 +125,7 @@ async def test_a_list_changed_after_it_was_handed_in_does_not_change_the_script(
     ],
 )
 async def test_a_used_up_script_says_how_long_it_was_and_what_it_was_asked(prompt: Prompt, words: str) -> None:
-    model = ScriptedModel(["one", "two"])
+    model = RehearsedModel(["one", "two"])
     await played(model)
     await played(model)
     with pytest.raises(ModelRejected) as rejected:
@@ -133,7 +135,7 @@ async def test_a_used_up_script_says_how_long_it_was_and_what_it_was_asked(promp
 
 
 async def test_a_function_answers_what_it_is_asked() -> None:
-    model = ScriptedModel(lambda prompt: f"{len(prompt.passages)} of {prompt.system}")
+    model = RehearsedModel(lambda prompt: f"{len(prompt.passages)} of {prompt.system}")
     assert [(await reply_of(model)).text for _ in range(2)] == ["1 of be brief"] * 2
 
 
@@ -148,7 +150,7 @@ async def test_a_coroutine_may_take_its_time_to_answer() -> None:
     replies: list[Reply] = []
 
     async def listen() -> None:
-        replies.append(await reply_of(ScriptedModel(answer)))
+        replies.append(await reply_of(RehearsedModel(answer)))
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen)
@@ -160,7 +162,7 @@ async def test_a_coroutine_may_take_its_time_to_answer() -> None:
 
 async def test_no_two_calls_share_an_id_whatever_the_script_says() -> None:
     twice = Reply((CallBlock("call_2", "bash", {}), CallBlock("call_2", "bash", {}), CallBlock("", "bash", {})))
-    model = ScriptedModel([Speak(calls=[("glob", {})]), twice, twice])
+    model = RehearsedModel([Speak(calls=[("glob", {})]), twice, twice])
     ids = [call.id for _ in range(3) for call in (await reply_of(model)).calls]
     assert ids[:2] == ["call_1", "call_2"]
     assert "" not in ids
@@ -172,7 +174,7 @@ async def test_with_a_clock_the_pieces_come_one_pause_apart() -> None:
     heard: list[tuple[float, Delta | Reply]] = []
 
     async def listen() -> None:
-        model = ScriptedModel(["ab"], clock=clock, pause_seconds=0.5)
+        model = RehearsedModel(["ab"], clock=clock, pause_seconds=0.5)
         heard.extend([(clock.monotonic(), part) async for part in model.stream(asking("hello"))])
 
     async with anyio.create_task_group() as group:
@@ -186,7 +188,7 @@ async def test_with_a_clock_the_pieces_come_one_pause_apart() -> None:
 
 def test_pausing_without_a_clock_is_refused() -> None:
     with pytest.raises(BadInput, match="clock"):
-        ScriptedModel([], pause_seconds=1.0)
+        RehearsedModel([], pause_seconds=1.0)
 
 
 async def test_others_get_their_turn_between_the_pieces() -> None:
@@ -194,7 +196,7 @@ async def test_others_get_their_turn_between_the_pieces() -> None:
     turns: dict[str, list[int]] = {}
 
     async def listen(name: str) -> None:
-        turns[name] = [next(order) async for _ in ScriptedModel(["ab"]).stream(asking("hello"))]
+        turns[name] = [next(order) async for _ in RehearsedModel(["ab"]).stream(asking("hello"))]
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen, "alice")

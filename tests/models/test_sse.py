@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import ModelTrouble
-from deskmate.models.wires.sse import EVENT_CAP, Event, EventParser
+from deskmate.models.wires.sse import EVENT_CAP, EventParser, ServerEvent
 
 LINE_ENDS = ("\n", "\r\n", "\r")
 # A line ends at CR and LF alone: the other line ends that Python knows are part of it.
@@ -16,15 +16,15 @@ lines = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs
     "\u2028\x85"
 )
 names = lines.filter(bool)
-events = st.builds(Event, st.just("") | names, st.lists(lines, min_size=1, max_size=3).map("\n".join))
+events = st.builds(ServerEvent, st.just("") | names, st.lists(lines, min_size=1, max_size=3).map("\n".join))
 
 
-def parsed(pieces: Iterable[bytes]) -> list[Event]:
+def parsed(pieces: Iterable[bytes]) -> list[ServerEvent]:
     parser = EventParser()
     return [event for piece in pieces for event in parser.feed(piece)] + list(parser.end())
 
 
-def written(sent: Sequence[Event], line_end: str = "\n") -> bytes:
+def written(sent: Sequence[ServerEvent], line_end: str = "\n") -> bytes:
     text = ""
     for event in sent:
         text += f"event: {event.name}{line_end}" if event.name else ""
@@ -33,7 +33,9 @@ def written(sent: Sequence[Event], line_end: str = "\n") -> bytes:
 
 
 @given(st.lists(events, max_size=4), st.sampled_from(LINE_ENDS), st.lists(st.integers(0, 200)))
-def test_events_are_the_same_however_their_bytes_are_cut(sent: list[Event], line_end: str, cuts: list[int]) -> None:
+def test_events_are_the_same_however_their_bytes_are_cut(
+    sent: list[ServerEvent], line_end: str, cuts: list[int]
+) -> None:
     stream = written(sent, line_end)
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
     assert parsed(stream[start:stop] for start, stop in pairwise(places)) == sent
@@ -41,7 +43,7 @@ def test_events_are_the_same_however_their_bytes_are_cut(sent: list[Event], line
 
 @pytest.mark.parametrize("line_end", LINE_ENDS)
 def test_a_stream_that_comes_byte_by_byte_is_read_like_one_that_comes_at_once(line_end: str) -> None:
-    sent = [Event("ping", "{}"), Event("", "a\n\nb"), Event("stop", "grüße")]
+    sent = [ServerEvent("ping", "{}"), ServerEvent("", "a\n\nb"), ServerEvent("stop", "grüße")]
     stream = written(sent, line_end)
     assert parsed(bytes([byte]) for byte in stream) == parsed([stream]) == sent
 
@@ -49,26 +51,26 @@ def test_a_stream_that_comes_byte_by_byte_is_read_like_one_that_comes_at_once(li
 @pytest.mark.parametrize(
     ("stream", "expected"),
     [
-        (b": still here\n\n:\n\ndata: a\n\n", [Event("", "a")]),
-        (b"id: 7\nretry: 10\nwhatever\ndata: a\n\n", [Event("", "a")]),
-        (b"data:a\n\ndata:  b\n\n", [Event("", "a"), Event("", " b")]),
-        (b"data\n\n", [Event("", "")]),
-        (b"event: alone\n\ndata: a\n\n", [Event("", "a")]),
-        (b"\xef\xbb\xbfdata: a\n\n", [Event("", "a")]),
-        (b"data: a: b\n\n", [Event("", "a: b")]),
-        (b"data: \xff\n\n", [Event("", "\ufffd")]),
-        (b"data: a\n\ndata: b", [Event("", "a"), Event("", "b")]),
-        (b"data: a\r", [Event("", "a")]),
-        (b"data: a\n\r\n", [Event("", "a")]),
+        (b": still here\n\n:\n\ndata: a\n\n", [ServerEvent("", "a")]),
+        (b"id: 7\nretry: 10\nwhatever\ndata: a\n\n", [ServerEvent("", "a")]),
+        (b"data:a\n\ndata:  b\n\n", [ServerEvent("", "a"), ServerEvent("", " b")]),
+        (b"data\n\n", [ServerEvent("", "")]),
+        (b"event: alone\n\ndata: a\n\n", [ServerEvent("", "a")]),
+        (b"\xef\xbb\xbfdata: a\n\n", [ServerEvent("", "a")]),
+        (b"data: a: b\n\n", [ServerEvent("", "a: b")]),
+        (b"data: \xff\n\n", [ServerEvent("", "\ufffd")]),
+        (b"data: a\n\ndata: b", [ServerEvent("", "a"), ServerEvent("", "b")]),
+        (b"data: a\r", [ServerEvent("", "a")]),
+        (b"data: a\n\r\n", [ServerEvent("", "a")]),
         (b"", []),
     ],
 )
-def test_fields_are_read_as_the_format_says(stream: bytes, expected: list[Event]) -> None:
+def test_fields_are_read_as_the_format_says(stream: bytes, expected: list[ServerEvent]) -> None:
     assert parsed([stream]) == parsed(bytes([byte]) for byte in stream) == expected
 
 
 def test_an_event_is_there_as_soon_as_its_blank_line_is() -> None:
-    assert list(EventParser().feed(b"data: a\n\ndata: b")) == [Event("", "a")]
+    assert list(EventParser().feed(b"data: a\n\ndata: b")) == [ServerEvent("", "a")]
 
 
 @pytest.mark.parametrize("line", [b"x" * 2**20, b"data: " + b"x" * 2**20 + b"\n"])

@@ -10,7 +10,7 @@ import pytest
 from deskmate.core.prompt.prompts import Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.anthropic_format import sealed, signature
-from deskmate.testing.provider_faults import Status
+from deskmate.testing.provider_faults import ErrorStatus
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.providers.clients import HI, anthropic_client, ask_anthropic, ask_openai, openai_client
 
@@ -225,7 +225,7 @@ async def test_the_usage_tells_what_was_read_from_the_cache_and_the_ideal_what_c
 
 
 async def test_the_ideal_is_the_last_prompt_that_was_let_through() -> None:
-    async with FakeProvider([Say("a"), Say("b")], faults={1: Status(529)}) as provider:
+    async with FakeProvider([Say("a"), Say("b")], faults={1: ErrorStatus(529)}) as provider:
         await ask_anthropic(provider, stream=False)
         with pytest.raises(anthropic.OverloadedError):
             await ask_anthropic(provider, stream=False)

@@ -16,11 +16,11 @@ from deskmate.testing.provider_faults import (
     Drop,
     DropAfter,
     ErrorEvent,
+    ErrorStatus,
     Fault,
     Garbage,
     Slow,
     Stall,
-    Status,
     TooLong,
     damaged,
     planned,
@@ -38,11 +38,11 @@ WHOLE, STREAMED = False, True
 @pytest.mark.parametrize(
     ("ask", "stream", "fault", "error"),
     [
-        (ask_anthropic, WHOLE, Status(529), anthropic.OverloadedError),
-        (ask_anthropic, STREAMED, Status(429), anthropic.RateLimitError),
-        (ask_anthropic, STREAMED, Status(401), anthropic.AuthenticationError),
-        (ask_anthropic, STREAMED, Status(404), anthropic.NotFoundError),
-        (ask_anthropic, STREAMED, Status(500), anthropic.InternalServerError),
+        (ask_anthropic, WHOLE, ErrorStatus(529), anthropic.OverloadedError),
+        (ask_anthropic, STREAMED, ErrorStatus(429), anthropic.RateLimitError),
+        (ask_anthropic, STREAMED, ErrorStatus(401), anthropic.AuthenticationError),
+        (ask_anthropic, STREAMED, ErrorStatus(404), anthropic.NotFoundError),
+        (ask_anthropic, STREAMED, ErrorStatus(500), anthropic.InternalServerError),
         (ask_anthropic, STREAMED, TooLong(), anthropic.BadRequestError),
         (ask_anthropic, WHOLE, Drop(), anthropic.APIConnectionError),
         (ask_anthropic, STREAMED, Drop(), anthropic.APIConnectionError),
@@ -56,9 +56,9 @@ WHOLE, STREAMED = False, True
         (ask_anthropic, STREAMED, Garbage(), UnicodeDecodeError),
         (ask_anthropic, STREAMED, Garbage(b"event: message_stop\ndata: {\n\n"), ValueError),
         (ask_anthropic, WHOLE, Garbage(), ValueError),
-        (ask_openai, WHOLE, Status(529), openai.InternalServerError),
-        (ask_openai, STREAMED, Status(429), openai.RateLimitError),
-        (ask_openai, STREAMED, Status(401), openai.AuthenticationError),
+        (ask_openai, WHOLE, ErrorStatus(529), openai.InternalServerError),
+        (ask_openai, STREAMED, ErrorStatus(429), openai.RateLimitError),
+        (ask_openai, STREAMED, ErrorStatus(401), openai.AuthenticationError),
         (ask_openai, STREAMED, TooLong(), openai.BadRequestError),
         (ask_openai, WHOLE, Drop(), openai.APIConnectionError),
         (ask_openai, WHOLE, DropAfter(), openai.APIConnectionError),
@@ -88,7 +88,7 @@ async def test_a_slow_answer_is_a_whole_one(ask: Ask) -> None:
 
 
 async def test_a_status_says_when_to_come_back() -> None:
-    async with FakeProvider([SAY], faults={0: Status(429, retry_after=1.5)}) as provider:
+    async with FakeProvider([SAY], faults={0: ErrorStatus(429, retry_after=1.5)}) as provider:
         with pytest.raises(anthropic.RateLimitError) as refused:
             await ask_anthropic(provider, stream=True)
     assert refused.value.response.headers["retry-after"] == "1.5"
@@ -139,7 +139,7 @@ async def test_a_stall_ends_with_the_provider() -> None:
 
 
 async def test_an_answer_that_broke_off_midway_was_paid_for_and_one_refused_at_once_was_not() -> None:
-    async with FakeProvider([SAY], faults={0: Status(500), 1: ErrorEvent()}) as provider:
+    async with FakeProvider([SAY], faults={0: ErrorStatus(500), 1: ErrorEvent()}) as provider:
         for _ in range(2):
             with pytest.raises(anthropic.APIStatusError):
                 await ask_anthropic(provider, stream=True)
@@ -150,7 +150,9 @@ def test_a_plan_goes_by_number_or_by_what_is_asked() -> None:
     asked = Asked(2, "openai", {}, {"model": "m"}, lambda _: pytest.fail("nobody looked"))
     assert planned({2: Drop()}, asked) == Drop()
     assert planned({1: Drop()}, asked) is None
-    assert planned(lambda number, ask: Status(number + 500) if ask.model == "m" else None, asked) == Status(502)
+    assert planned(lambda number, ask: ErrorStatus(number + 500) if ask.model == "m" else None, asked) == ErrorStatus(
+        502
+    )
 
 
 WHOLE_RESPONSE = Response(200, (b"ab", b"cd", b"ef"), streamed=True)

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
+from deskmate.testing.http_server import MAX_BODY, HttpRequest, HttpServer, Response
 from deskmate.testing.scripts import Say
 
 pytestmark = pytest.mark.anyio
@@ -18,7 +18,7 @@ KEY = {"x-api-key": "k", "anthropic-version": "2026-10-21"}
 BODY = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
 
 
-def echo(request: Request) -> Response:
+def echo(request: HttpRequest) -> Response:
     words = json.dumps([request.method, request.path, len(request.body or b"")]).encode()
     return Response(200, (words[:3], words[3:]), streamed=request.path == "/streamed")
 

@@ -16,7 +16,7 @@ from deskmate.core.team.messages import Envelope, read_envelope
 from deskmate.errors import StoreUnavailable
 from deskmate.ports import Seat, Store
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -98,9 +98,9 @@ class Process:
         self._open = open_
         self.clock = clock
         self.store = store or open_()
-        self.pen = Pen(self.store, clock)
-        self.roster = Roster(self.pen)
-        self.board = Board(self.pen, self.roster)
+        self.writer = LogWriter(self.store, clock)
+        self.roster = Roster(self.writer)
+        self.board = Board(self.writer, self.roster)
 
     def another(self) -> "Process":
         """Return a process beside this one."""
@@ -112,10 +112,10 @@ class Process:
         return Process(self._open, self.clock, wire), wire
 
     def mailbox(self, name: str) -> Mailbox:
-        return Mailbox(name, self.pen, self.roster)
+        return Mailbox(name, self.writer, self.roster)
 
     async def transcript(self, name: str) -> Transcript:
-        return await Transcript.load(self.pen, name)
+        return await Transcript.load(self.writer, name)
 
     async def join(self, *names: str) -> None:
         for name in names:

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from deskmate.runtime.streams.call_slots import Slots
+from deskmate.runtime.streams.call_slots import CallSlots
 from deskmate.stores.jsonl_store import JsonlStore
 
 SLOTS = 2
@@ -19,13 +19,13 @@ MEMBERS = 6
 CALLS = 10
 
 
-async def hold(slots: Slots, note: str) -> None:
+async def hold(slots: CallSlots, note: str) -> None:
     async with slots.one(note):
         print("held", flush=True)
         sys.stdin.read()
 
 
-async def crowd(slots: Slots, note: str, notes: Path) -> None:
+async def crowd(slots: CallSlots, note: str, notes: Path) -> None:
     # Appended in one write each: their order in the file is the order in which they were made.
     file = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
@@ -45,7 +45,7 @@ async def crowd(slots: Slots, note: str, notes: Path) -> None:
 
 
 async def main(how: str, workspace: Path, note: str) -> None:
-    slots = Slots(JsonlStore.open(workspace, "team", create=True), SLOTS)
+    slots = CallSlots(JsonlStore.open(workspace, "team", create=True), SLOTS)
     await (hold(slots, note) if how == "hold" else crowd(slots, note, workspace / "notes"))
 
 

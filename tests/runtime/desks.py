@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 
-from deskmate.app.build import Furniture
+from deskmate.app.build import TeamParts
 from deskmate.config import ModelSettings, Prices, Settings
 from deskmate.core.agent.actions import Rest, Stop
 from deskmate.core.agent.entries import Did, Entry, read_entry
@@ -20,25 +20,25 @@ from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, ROSTER, USER, log, mail
 from deskmate.core.log.records import Record
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, ResultBlock, TextBlock, Usage
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Idle, Parked, PolicySet, Waiting, Working, read_event
+from deskmate.core.team.members import Idle, MemberParked, PolicySet, Waiting, Working, read_event
 from deskmate.core.team.messages import Envelope, Interrupt, Message, PermissionResponse, Plain, read_envelope
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Model, Ran, Store, Workspace
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.events import Changed, Feed, Happening
+from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
@@ -89,7 +89,7 @@ class Bench(MemoryWorkspace):
     running: list[str] = field(default_factory=list)
     prints: dict[str, str] = field(default_factory=dict)
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         self.running.append(command)
         if printed and command in self.prints:
             printed.look = lambda: (self.prints[command], None)
@@ -113,10 +113,12 @@ class Floor:
     skills: Mapping[str, Skill] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        pen, feed = Pen(self.store, self.clock), Feed()
-        roster = Roster(pen)
-        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, self.caps, roster=roster), feed)
-        self.told: list[Happening] = []
+        writer, feed = LogWriter(self.store, self.clock), Feed()
+        roster = Roster(writer)
+        self.team_state = TeamState(
+            writer, roster, Board(writer, roster), Budget(writer, self.caps, roster=roster), feed
+        )
+        self.told: list[TeamEvent] = []
         feed.listen(self.told.append)
 
     @classmethod
@@ -135,7 +137,7 @@ class Floor:
         floor = cls(
             _model(script), store or MemoryStore(), workspace or Bench(), caps=caps or Caps(), skills=skills or {}
         )
-        await floor.office.roster.found("team")
+        await floor.team_state.roster.found("team")
         await floor.permit(mode=mode, attended=attended)
         return floor
 
@@ -156,21 +158,21 @@ class Floor:
     # -- the lead -----------------------------------------------------------------------------------
 
     @property
-    def furniture(self) -> Furniture:
-        return Furniture(
+    def team_parts(self) -> TeamParts:
+        return TeamParts(
             sandbox=Sandbox(Level.NONE),
             team="team",
             models=lambda _: self.model,
             settings=Settings(file=Path("settings.toml"), state=Path("state"), models=_PRICES),
-            office=self.office,
+            team_state=self.team_state,
             workspace=self.workspace,
-            environment=Environment(workspace=self.workspace.root, attended=self.office.roster.state.attended),
+            environment=Environment(workspace=self.workspace.root, attended=self.team_state.roster.state.attended),
             notes=("AGENTS.md", ""),
             skills=dict(self.skills),
         )
 
     async def lead(self) -> Agent:
-        return await Agent.seat(self.office, self.furniture.started(), self.furniture.lead)
+        return await Agent.seat(self.team_state, self.team_parts.started(), self.team_parts.lead)
 
     async def turn(self, words: str | None = None) -> Rest | Stop:
         """Let the lead play until it has nothing left to do, the user having said this."""
@@ -193,7 +195,7 @@ class Floor:
     # -- the user -----------------------------------------------------------------------------------
 
     async def send(self, message: Message, *, sender: str = USER, to: str = LEAD) -> None:
-        await Mailbox(sender, self.office.pen, self.office.roster).send(to, message)
+        await Mailbox(sender, self.team_state.writer, self.team_state.roster).send(to, message)
 
     async def say(self, words: str) -> None:
         await self.send(Plain(content=words))
@@ -205,7 +207,7 @@ class Floor:
         await self.send(PermissionResponse(request_id=request_id, approve=approve, content=content))
 
     async def permit(self, **policy: object) -> None:
-        await self.office.roster.permit(PolicySet.model_validate({"by": USER, "at": 0.0, **policy}))
+        await self.team_state.roster.permit(PolicySet.model_validate({"by": USER, "at": 0.0, **policy}))
 
     # -- what stands in the streams -----------------------------------------------------------------
 
@@ -224,7 +226,7 @@ class Floor:
     async def statuses(self) -> list[str]:
         """Return what the roster was told that members are doing, in order."""
         events = [read_event(item.body) for item in await self.store.read(ROSTER) if isinstance(item, Record)]
-        return [_status(event) for event in events if isinstance(event, Working | Idle | Waiting | Parked)]
+        return [_status(event) for event in events if isinstance(event, Working | Idle | Waiting | MemberParked)]
 
     # -- waiting for facts --------------------------------------------------------------------------
 
@@ -237,7 +239,7 @@ class Floor:
 
         await until(told)
         with anyio.fail_after(SOON):
-            while (await self.office.roster.refresh()).members[LEAD].status.word != word:
+            while (await self.team_state.roster.refresh()).members[LEAD].status.word != word:
                 await anyio.lowlevel.checkpoint()
 
     async def passing_until(self, fact: Callable[[], object]) -> None:
@@ -253,7 +255,7 @@ def _model(script: Script | Model) -> Model:
     return ScriptedModel(script) if callable(script) or isinstance(script, Sequence) else script
 
 
-def _status(event: Working | Idle | Waiting | Parked) -> str:
+def _status(event: Working | Idle | Waiting | MemberParked) -> str:
     match event:
         case Waiting(on=on):
             return f"waiting({on})"

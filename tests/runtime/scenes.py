@@ -66,10 +66,10 @@ class Inline:
     floor: Floor
 
     async def play(self, name: str) -> None:
-        office = self.floor.office
-        async with office.pen.store.hold(name, "a test", wait=True):
-            kit, started = self.floor.furniture.teammate((await office.roster.refresh()).members[name])
-            agent = await Agent.seat(office, started, replace(kit, workspace=self.floor.workspace))
+        team_state = self.floor.team_state
+        async with team_state.writer.store.hold(name, "a test", wait=True):
+            parts, started = self.floor.team_parts.teammate((await team_state.roster.refresh()).members[name])
+            agent = await Agent.seat(team_state, started, replace(parts, workspace=self.floor.workspace))
             await agent.play()
 
 
@@ -88,7 +88,7 @@ class Deaf(Inline):
 
     async def play(self, name: str) -> None:
         async with self.floor.store.hold(name, "a test", wait=True):
-            self.floor.office.feed.tell(Changed(name, "working"))
+            self.floor.team_state.feed.tell(Changed(name, "working"))
             await anyio.sleep_forever()
 
 
@@ -123,7 +123,7 @@ class Scene:
 
     @property
     def alice(self) -> Member:
-        return self.floor.office.roster.state.members["alice"]
+        return self.floor.team_state.roster.state.members["alice"]
 
     @property
     def end(self) -> tuple[str, str, bool]:
@@ -173,12 +173,12 @@ async def scene(
     """Let alice play beside the test, with a task of her own or without; in the end her seat must be free."""
     floor = await Floor.opened(script, store=store, workspace=workspace, mode=mode, attended=attended)
     if task:
-        await floor.office.board.create(LEAD, "parse")
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))
+        await floor.team_state.board.create(LEAD, "parse")
+    await floor.team_state.roster.join(Joined(name="alice", prompt="begin", plan=plan, agent_type=agent_type, at=0.0))
     played = Scene(floor)
 
     async def keep() -> None:
-        await Supervisor(floor.office, "alice", launcher(floor)).keep()
+        await Supervisor(floor.team_state, "alice", launcher(floor)).keep()
         played.over.set()
 
     with anyio.fail_after(SOON):

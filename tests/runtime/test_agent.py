@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from deskmate.core.agent.actions import Rest, Stop
-from deskmate.core.agent.entries import Began, Did, Heard, Parked, Said, Started
+from deskmate.core.agent.entries import AgentParked, Began, Did, Heard, Said, Started
 from deskmate.core.log.names import LEAD, ROSTER, log
 from deskmate.core.prompt.prompts import CallDelta, Prompt, TextDelta
 from deskmate.core.team.messages import ShutdownRequest
@@ -66,10 +66,10 @@ async def test_nothing_said_is_nothing_to_do() -> None:
 
 async def test_an_agent_that_left_stops_and_gives_back_what_it_had() -> None:
     floor = await Floor.opened([])
-    task = await floor.office.board.create(LEAD, "parse", owner=LEAD)
-    await floor.office.roster.leave(LEAD, "done", heard=0)
+    task = await floor.team_state.board.create(LEAD, "parse", owner=LEAD)
+    await floor.team_state.roster.leave(LEAD, "done", heard=0)
     assert await floor.turn() == Stop("done", agreed=False)
-    assert (await floor.office.board.refresh()).tasks[task.id].owner is None
+    assert (await floor.team_state.board.refresh()).tasks[task.id].owner is None
 
 
 # -- interrupts that come at odd moments ------------------------------------------------------------
@@ -181,7 +181,7 @@ async def test_a_parked_agent_hears_its_mail_and_stays_parked() -> None:
         await floor.interrupt()
         await turns(200)
     assert len(floor.scripted.prompts) == 1
-    assert [type(entry) for entry in await floor.entries()][-2:] == [Parked, Heard]
+    assert [type(entry) for entry in await floor.entries()][-2:] == [AgentParked, Heard]
 
 
 @pytest.mark.behaviour("P6")
@@ -190,7 +190,7 @@ async def test_an_error_inside_deskmate_parks_the_agent_with_its_cause(caplog: p
     with caplog.at_level(logging.CRITICAL, "deskmate"):
         end = await floor.turn("go")
     assert end == Rest("parked", "an error in Deskmate itself, ValueError: a defect")
-    assert (await floor.office.roster.refresh()).members[LEAD].status.word == "parked"
+    assert (await floor.team_state.roster.refresh()).members[LEAD].status.word == "parked"
     assert await floor.turn("again") == Rest()
 
 
@@ -203,7 +203,7 @@ async def test_a_call_that_deskmate_itself_cannot_carry_out_is_settled_and_not_t
     script = cast([uses("Task", prompt="tell me all"), "I see."], ["x" * 60_000])
     floor = await Floor.opened(script, workspace=Broken())
     assert await floor.turn("go") == Rest("parked", "an error in Deskmate itself, RuntimeError: a defect")
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, Parked]
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Said, Began, Did, AgentParked]
     assert await floor.turn("go on") == Rest()
     assert last_told(floor.scripted.prompts[-1])[-1] == "go on"
 
@@ -215,7 +215,7 @@ async def test_an_error_that_parking_does_not_end_ends_the_agent_instead_of_fill
     await floor.send(ShutdownRequest(request_id="r" * 500))
     with pytest.raises(BadInput):
         await floor.turn()
-    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, Parked]
+    assert [type(entry) for entry in await floor.entries()] == [Started, Heard, AgentParked]
 
 
 @pytest.mark.behaviour("P6")
@@ -266,7 +266,7 @@ async def test_each_status_stands_on_the_roster_once_for_each_change_also_over_a
 async def test_the_idle_record_bears_the_last_words_and_how_much_was_heard() -> None:
     floor = await Floor.opened(["All is well."])
     await floor.turn("how is it?")
-    member = (await floor.office.roster.refresh()).members[LEAD]
+    member = (await floor.team_state.roster.refresh()).members[LEAD]
     assert (member.words, member.status.heard) == ("All is well.", 1)
 
 

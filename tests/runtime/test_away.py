@@ -10,16 +10,16 @@ from deskmate.core.agent.entries import Started
 from deskmate.core.log.names import LEAD, ROSTER, SPEND, USER, mail
 from deskmate.core.prompt.prompts import Prompt, Reply
 from deskmate.core.team.caps import Caps
-from deskmate.core.team.members import Joined, Roster
+from deskmate.core.team.members import Joined, RosterState
 from deskmate.core.team.messages import Interrupt, Message, Plain
 from deskmate.models.scripted import Script, Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.events import Arrived
-from deskmate.runtime.perform.mail_watch import Watch
+from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.streams import roster as live
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
@@ -49,7 +49,7 @@ class Trip:
 
     async def go(self, *teammates: str) -> None:
         """Let the lead found `web` and go there."""
-        roster = live.Roster(Pen(self.web, self.floor.clock))
+        roster = live.Roster(LogWriter(self.web, self.floor.clock))
         await roster.found("web", home="team")
         for name in teammates:
             await roster.join(Joined(name=name, prompt="begin", at=0.0))
@@ -57,29 +57,29 @@ class Trip:
 
     async def come_back(self) -> None:
         """Let it go home; the next `web` is another one."""
-        roster = await live.Roster(Pen(self.joint.home, self.floor.clock)).refresh()
+        roster = await live.Roster(LogWriter(self.joint.home, self.floor.clock)).refresh()
         self._turn_to(roster, self.joint.leave)
         self.web = MemoryStore()
 
-    def _turn_to(self, roster: Roster, move: Callable[[], None]) -> None:
-        office = self.floor.office
+    def _turn_to(self, roster: RosterState, move: Callable[[], None]) -> None:
+        team_state = self.floor.team_state
         move()
-        office.roster.begin_again(roster)
-        office.board.begin_again()
-        office.purse.begin_again(office.purse.state)
+        team_state.roster.begin_again(roster)
+        team_state.board.begin_again()
+        team_state.budget.begin_again(team_state.budget.state)
 
     async def say(self, store: Store, sender: str, message: Message) -> None:
         """Send something to the lead, in one of its teams."""
-        pen = Pen(store, self.floor.clock)
-        await Mailbox(sender, pen, live.Roster(pen)).send(LEAD, message)
+        writer = LogWriter(store, self.floor.clock)
+        await Mailbox(sender, writer, live.Roster(writer)).send(LEAD, message)
 
     @property
     def mailbox(self) -> Mailbox:
-        return Mailbox(LEAD, self.floor.office.pen, self.floor.office.roster)
+        return Mailbox(LEAD, self.floor.team_state.writer, self.floor.team_state.roster)
 
 
 async def transcript_of(trip: Trip) -> Transcript:
-    transcript = await Transcript.load(trip.floor.office.pen, LEAD)
+    transcript = await Transcript.load(trip.floor.team_state.writer, LEAD)
     await transcript.record(Started(name=LEAD))
     return transcript
 
@@ -115,7 +115,7 @@ async def all_heard(trip: Trip, lead: Transcript) -> list[tuple[str, list[str]]]
 async def test_a_teammate_of_a_named_team_hears_its_own_mailbox_alone() -> None:
     trip = await Trip.begun()
     await trip.go("bob")
-    bob = Mailbox("bob", trip.floor.office.pen, trip.floor.office.roster)
+    bob = Mailbox("bob", trip.floor.team_state.writer, trip.floor.team_state.roster)
     assert bob.boxes == {"mail/bob": "mail/bob"}
 
 
@@ -123,10 +123,12 @@ async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told
     trip = await Trip.begun()
     cuts: list[tuple[str, int]] = []
     arrived: list[str] = []
-    trip.floor.office.feed.listen(lambda told: arrived.append(told.sender) if isinstance(told, Arrived) else None)
+    trip.floor.team_state.feed.listen(lambda told: arrived.append(told.sender) if isinstance(told, Arrived) else None)
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            watch = Watch(trip.floor.office, trip.mailbox, lambda box, number: cuts.append((box, number)), tasks)
+            watch = MailWatch(
+                trip.floor.team_state, trip.mailbox, lambda box, number: cuts.append((box, number)), tasks
+            )
             tasks.start_soon(watch.keep, {})
             for _ in range(2):
                 await trip.go("bob")
@@ -147,30 +149,30 @@ async def test_what_the_user_says_at_home_cuts_what_runs_away_and_faces_are_told
 async def test_whoever_looked_at_the_roster_just_when_the_lead_went_does_not_bring_the_old_one_along() -> None:
     home = Meddled(MemoryStore())
     trip = await Trip.begun(home=home)
-    other = live.Roster(Pen(home, trip.floor.clock))
+    other = live.Roster(LogWriter(home, trip.floor.clock))
     for name in ("alice", "carol"):
         await other.join(Joined(name=name, at=0.0))
     home.at("after read", ROSTER, trip.go)
-    await trip.floor.office.roster.refresh()
-    assert (trip.floor.office.roster.state.team, trip.floor.office.roster.state.teammates) == ("web", [])
+    await trip.floor.team_state.roster.refresh()
+    assert (trip.floor.team_state.roster.state.team, trip.floor.team_state.roster.state.teammates) == ("web", [])
 
 
 async def test_what_was_appended_at_home_just_when_the_lead_went_counts_there() -> None:
     home = Meddled(MemoryStore())
     trip = await Trip.begun(home=home)
     home.at("after append", SPEND, trip.go)
-    await trip.floor.office.purse.spend(LEAD, Reply((), model="m", cost=1.0))
-    assert trip.floor.office.purse.state.number == 0
+    await trip.floor.team_state.budget.spend(LEAD, Reply((), model="m", cost=1.0))
+    assert trip.floor.team_state.budget.state.number == 0
     assert len(await home.read(SPEND)) == 1
     assert await trip.web.read(SPEND) == []
 
 
 @pytest.mark.behaviour("budget")
 async def test_a_cap_counts_what_the_leads_other_teams_have_spent() -> None:
-    pen = Pen(MemoryStore(), FakeClock())
-    first = Purse(pen, Caps())
+    writer = LogWriter(MemoryStore(), FakeClock())
+    first = Budget(writer, Caps())
     await first.spend(LEAD, Reply((), model="m", cost=1.0))
-    there = Purse(Pen(MemoryStore(), FakeClock()), Caps(cost=1.5, member_cost=1.2), await first.refresh())
+    there = Budget(LogWriter(MemoryStore(), FakeClock()), Caps(cost=1.5, member_cost=1.2), await first.refresh())
     assert there.over("bob", steps=0) is None
     await there.spend(LEAD, Reply((), model="m", cost=0.25))
     assert "'lead' has spent $1.25" in str(there.over(LEAD, steps=0))
@@ -188,14 +190,14 @@ def parts(bob: Callable[[Prompt], Step]) -> Script:
 
 async def test_the_members_of_each_team_are_played_also_those_who_bear_a_name_again() -> None:
     trip = await Trip.begun(parts(lambda prompt: "Ready."))
-    roster = trip.floor.office.roster
+    roster = trip.floor.team_state.roster
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Team(trip.floor.office, {"inline": Inline(trip.floor)}, tasks).keep)
+            tasks.start_soon(Team(trip.floor.team_state, {"inline": Inline(trip.floor)}, tasks).keep)
             for _ in range(2):
                 await trip.go("bob")
                 await until(lambda: roster.state.members["bob"].status.word == "idle")
-                await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+                await dismiss(trip.floor.team_state, trip.mailbox, "lead:1.0")
                 await trip.come_back()
                 await turns()
             tasks.cancel_scope.cancel()
@@ -213,14 +215,14 @@ async def test_who_is_dismissed_cannot_refuse_and_leaves_within_its_deadline() -
         return [claim, "Busy.", no, "No, I said."][len(said) - 1] if len(said) <= 4 else Speak("No.")
 
     trip = await Trip.begun(parts(bob))
-    floor, roster = trip.floor, trip.floor.office.roster
+    floor, roster = trip.floor, trip.floor.team_state.roster
     await trip.go("bob")
-    await floor.office.board.create(LEAD, "parse")
+    await floor.team_state.board.create(LEAD, "parse")
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Team(floor.office, {"inline": Inline(floor)}, tasks).keep)
+            tasks.start_soon(Team(floor.team_state, {"inline": Inline(floor)}, tasks).keep)
             await until(lambda: len(said) >= 2)
-            tasks.start_soon(dismiss, floor.office, trip.mailbox, "lead:1.0")
+            tasks.start_soon(dismiss, floor.team_state, trip.mailbox, "lead:1.0")
             await floor.passing_until(lambda: not roster.state.here("bob"))
             tasks.cancel_scope.cancel()
     assert any("Request 'lead:1.0/bob' cannot be refused" in told for told in said)
@@ -235,10 +237,10 @@ class Slow:
     done: list[str] = field(default_factory=list)
 
     async def play(self, name: str) -> None:
-        office = self.floor.office
-        async with office.pen.store.hold(name, "a test"):
-            await office.pen.store.changed({mail(name): 0})
-            await office.roster.leave(name, "asked to", heard=0)
+        team_state = self.floor.team_state
+        async with team_state.writer.store.hold(name, "a test"):
+            await team_state.writer.store.changed({mail(name): 0})
+            await team_state.roster.leave(name, "asked to", heard=0)
             await turns(500)
             self.done.append(name)
 
@@ -249,8 +251,8 @@ async def test_who_has_left_is_waited_for_until_nobody_plays_it() -> None:
     await trip.go("bob", "carol")
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Team(trip.floor.office, {"inline": slow}, tasks).keep)
-            await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+            tasks.start_soon(Team(trip.floor.team_state, {"inline": slow}, tasks).keep)
+            await dismiss(trip.floor.team_state, trip.mailbox, "lead:1.0")
             assert sorted(slow.done) == ["bob", "carol"]
             tasks.cancel_scope.cancel()
 
@@ -272,10 +274,10 @@ async def test_who_has_somebody_played_can_wait_until_nothing_of_anybody_runs() 
     await trip.go("bob", "carol")
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            team = Team(trip.floor.office, {"inline": sweeping}, tasks)
+            team = Team(trip.floor.team_state, {"inline": sweeping}, tasks)
             await team.gone()
             tasks.start_soon(team.keep)
-            await dismiss(trip.floor.office, trip.mailbox, "lead:1.0")
+            await dismiss(trip.floor.team_state, trip.mailbox, "lead:1.0")
             await team.gone()
             assert sorted(sweeping.done) == ["bob", "carol"]
             tasks.cancel_scope.cancel()

@@ -9,7 +9,7 @@ import pytest
 
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.members import Joined, Member
-from deskmate.core.team.tasks import Note, Receipt, Status, Task, assigned, blocks
+from deskmate.core.team.tasks import Note, Receipt, Task, TaskStatus, assigned, blocks
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
 from tests.runtime import Killed, Process, die
@@ -71,7 +71,7 @@ async def test_of_two_who_claim_one_task_one_wins_and_the_other_is_told_who(team
     await add(team, "parse")
     made, reasons = await at_once(*[claim(team.another(), name, 1) for name in ("alice", "bob")])
     (won,) = made
-    assert (won.status, won.epoch) == (Status.IN_PROGRESS, 1)
+    assert (won.status, won.epoch) == (TaskStatus.IN_PROGRESS, 1)
     assert reasons == [f"Task #1 belongs to '{won.owner}'. Ask {won.owner}, or choose another task."]
     assert (await team.another().board.refresh()).tasks == {1: won}
 
@@ -96,7 +96,7 @@ async def test_many_who_take_the_next_task_at_once_take_each_task_once(team: Pro
     assert sorted(task.id for task in taken) == list(range(1, 13))
     board = await team.board.refresh()
     assert {task.id: task.owner for task in taken} == {task.id: task.owner for task in board.tasks.values()}
-    assert {(task.status, task.epoch) for task in board.tasks.values()} == {(Status.COMPLETED, 1)}
+    assert {(task.status, task.epoch) for task in board.tasks.values()} == {(TaskStatus.COMPLETED, 1)}
 
 
 @pytest.mark.behaviour("claim")
@@ -151,7 +151,7 @@ async def test_what_the_lead_gives_to_someone_is_for_that_one_whatever_its_role(
     await team.board.assign("lead", 1, "alice")
     await claim(team.another(), "alice", 1)
     task = (await team.board.refresh()).tasks[1]
-    assert (task.owner, task.status) == ("alice", Status.IN_PROGRESS)
+    assert (task.owner, task.status) == ("alice", TaskStatus.IN_PROGRESS)
 
 
 @pytest.mark.behaviour("claim", "M2")
@@ -164,7 +164,7 @@ async def test_who_died_claiming_finds_the_task_its_own_or_free(team: Process) -
         with pytest.raises(Killed):
             await dying.board.claim(alice, task, cause=f"alice:{task}.0")
         again = await team.another().board.claim(alice, task, cause=f"alice:{task}.0")
-        assert (again.owner, again.status, again.epoch) == ("alice", Status.IN_PROGRESS, 1)
+        assert (again.owner, again.status, again.epoch) == ("alice", TaskStatus.IN_PROGRESS, 1)
         await team.board.complete("alice", task, 1)
     assert len(await team.store.read("board")) == 6
 
@@ -191,12 +191,12 @@ async def test_what_is_assigned_waits_until_it_is_unblocked_and_its_owner_free(t
     await team.board.edit("lead", 2, add_blocked_by={1})
     await claim(team, "alice", 1)
     queued = await team.board.assign("lead", 2, "alice")
-    assert (queued.status, queued.owner) == (Status.PENDING, "alice")
+    assert (queued.status, queued.owner) == (TaskStatus.PENDING, "alice")
     assert assigned(team.board.state, "alice") == []
     await team.board.complete("alice", 1, 1)
     assert assigned(await team.another().board.refresh(), "alice") == [queued]
     assert await refused(claim(team, "bob", 2)) == "Task #2 belongs to 'alice'. Ask alice, or choose another task."
-    assert (await claim(team, "alice", 2)).status is Status.IN_PROGRESS
+    assert (await claim(team, "alice", 2)).status is TaskStatus.IN_PROGRESS
 
 
 @pytest.mark.behaviour("complete", "task-deps")
@@ -217,9 +217,9 @@ async def test_only_its_owner_the_lead_and_the_user_complete_a_task(team: Proces
     assert await refused(team.another().board.complete("bob", 1, 1)) == (
         "Task #1 belongs to 'alice'. Ask alice, or choose another task."
     )
-    assert (await team.board.complete("alice", 1, 1)).status is Status.COMPLETED
-    assert (await team.board.complete("lead", 2, 0)).status is Status.COMPLETED
-    assert (await team.board.complete("user", 3, 0)).status is Status.COMPLETED
+    assert (await team.board.complete("alice", 1, 1)).status is TaskStatus.COMPLETED
+    assert (await team.board.complete("lead", 2, 0)).status is TaskStatus.COMPLETED
+    assert (await team.board.complete("user", 3, 0)).status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("complete")
@@ -257,7 +257,7 @@ async def test_a_task_claimed_again_by_the_one_who_lost_it_is_another_claim(team
     await team.board.release("lead", 1, first.epoch)
     await claim(team, "alice", 1)
     assert "is no longer yours" in await refused(team.another().board.complete("alice", 1, first.epoch))
-    assert (await team.board.complete("alice", 1, 3)).status is Status.COMPLETED
+    assert (await team.board.complete("alice", 1, 3)).status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("release")

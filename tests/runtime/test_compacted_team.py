@@ -36,9 +36,9 @@ async def test_a_lead_still_knows_who_is_on_its_team_with_role_and_status() -> N
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
         for name, role in (("bob", "tester"), ("zoe", ""), ("old", "")):
-            await floor.office.roster.join(Joined(name=name, role=role, at=0.0))
-        await floor.office.roster.status(Idle(name="bob", at=1.0))
-        await floor.office.roster.leave("old", "done", heard=0)
+            await floor.team_state.roster.join(Joined(name=name, role=role, at=0.0))
+        await floor.team_state.roster.status(Idle(name="bob", at=1.0))
+        await floor.team_state.roster.leave("old", "done", heard=0)
         text = await summary(floor, agent)
     assert "On your team now:\n- bob (tester): idle\n- zoe: working" in text
     assert "old" not in text
@@ -55,9 +55,9 @@ async def test_a_lead_still_knows_the_open_tasks_and_who_has_them() -> None:
     floor = await Floor.opened(["Hello.", "so far"])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        await floor.office.roster.join(Joined(name="bob", at=0.0))
-        await floor.office.board.create(LEAD, "parse", owner="bob")
-        await floor.office.board.create(USER, "lex")
+        await floor.team_state.roster.join(Joined(name="bob", at=0.0))
+        await floor.team_state.board.create(LEAD, "parse", owner="bob")
+        await floor.team_state.board.create(USER, "lex")
         text = await summary(floor, agent)
     assert 'Open tasks:\n- #1 by lead [pending] "parse" @bob\n- #2 by user [pending] "lex"' in text
 
@@ -66,7 +66,7 @@ async def test_a_plan_that_waits_for_the_lead_is_still_open_with_its_text() -> N
     floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await floor.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
         text = await summary(floor, agent)
@@ -78,7 +78,7 @@ async def test_a_plan_that_the_lead_answered_is_no_longer_open() -> None:
     floor = await Floor.opened(["Hello.", uses("SendMessage", **YES), "Approved.", "so far"])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await floor.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Approved.")
         assert "bob:3.0" not in await summary(floor, agent)
@@ -89,10 +89,10 @@ async def test_a_plan_of_somebody_who_left_is_no_longer_open() -> None:
     floor = await Floor.opened(["Hello.", "Let me see.", "He left.", "so far"])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await floor.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
-        await floor.office.roster.leave("bob", "gone", heard=0)
+        await floor.team_state.roster.leave("bob", "gone", heard=0)
         await until(lambda: agent.last_words == "He left.")
         assert "bob:3.0" not in await summary(floor, agent)
 
@@ -102,9 +102,9 @@ async def test_a_plan_that_the_user_answered_is_no_longer_open() -> None:
     floor = await Floor.opened(["Hello.", "Let me see.", "so far"])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        await floor.office.roster.join(Joined(name="bob", plan=True, at=0.0))
+        await floor.team_state.roster.join(Joined(name="bob", plan=True, at=0.0))
         await floor.send(PLAN, sender="bob")
         await until(lambda: agent.last_words == "Let me see.")
         verdict = PlanVerdict(request_id="bob:3.0", by=USER, approve=True)
-        await floor.office.roster.status(Working(name="bob", plan=verdict, at=0.0))
+        await floor.team_state.roster.status(Working(name="bob", plan=verdict, at=0.0))
         assert "bob:3.0" not in await summary(floor, agent)

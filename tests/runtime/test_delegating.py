@@ -3,13 +3,13 @@
 import pytest
 
 from deskmate.core.agent.entries import Noticed
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from tests.runtime.desks import Floor, uses
 
 pytestmark = pytest.mark.anyio
 
 RUNS = uses("bash", command="ls")
-DELEGATING = tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True)
+DELEGATING = tools_of(AgentKind.LEAD, AgentType.GENERAL, delegate=True)
 
 
 def shown(floor: Floor) -> list[tuple[str, ...]]:

@@ -6,14 +6,14 @@ import pytest
 
 from deskmate.core.agent.actions import Agree, Notice, Nudge, Report, Rest, Take
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Did,
     Heard,
     Noticed,
     Nudged,
-    Parked,
+    PermissionAsked,
     Reported,
     Started,
     Took,
@@ -23,10 +23,10 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.prompt.prompts import Prompt
 from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownRequest, ShutdownResponse
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from deskmate.runtime.events import Recorded
-from deskmate.runtime.perform.team_duties import Duties, Duty
+from deskmate.runtime.perform.team_duties import Duty, TeamDuties
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from tests.runtime import until
@@ -200,7 +200,7 @@ async def test_what_is_too_large_to_be_asked_about_is_refused() -> None:
     assert await floor.turn("go") == Rest()
     ((_, ok, text),) = await floor.results()
     assert (ok, "The user could not be asked." in text, floor.bench.files) == (False, True, {})
-    assert [entry for entry in await floor.entries() if isinstance(entry, Parked | Began)] == []
+    assert [entry for entry in await floor.entries() if isinstance(entry, AgentParked | Began)] == []
 
 
 @pytest.mark.behaviour("permission", "tools-errors")
@@ -271,7 +271,7 @@ async def test_a_person_is_asked_under_the_names_of_the_schema() -> None:
 
 def was_asked(floor: Floor, call: str) -> bool:
     asked = [told.entry for told in floor.told if isinstance(told, Recorded)]
-    return any(isinstance(entry, Asked) and entry.call == call for entry in asked)
+    return any(isinstance(entry, PermissionAsked) and entry.call == call for entry in asked)
 
 
 async def test_an_edit_of_what_a_call_before_it_makes_is_asked_about_in_its_turn() -> None:
@@ -305,17 +305,17 @@ class Alice:
 
     def __init__(self, floor: Floor, transcript: Transcript) -> None:
         self.floor, self.transcript = floor, transcript
-        mailbox = Mailbox("alice", floor.office.pen, floor.office.roster)
-        self._duties = Duties(floor.office, transcript, mailbox)
+        mailbox = Mailbox("alice", floor.team_state.writer, floor.team_state.roster)
+        self._duties = TeamDuties(floor.team_state, transcript, mailbox)
         self.mailbox = mailbox
 
     @property
     def member(self) -> Member:
-        return self.floor.office.roster.state.members["alice"]
+        return self.floor.team_state.roster.state.members["alice"]
 
     async def do(self, *duties: Duty) -> None:
         for duty in duties:
-            await self.floor.office.board.refresh()
+            await self.floor.team_state.board.refresh()
             await self._duties.do(duty, self.member)
 
     @property
@@ -332,18 +332,18 @@ class Alice:
 @pytest.fixture
 async def alice() -> Alice:
     floor = await Floor.opened([])
-    await floor.office.roster.join(Joined(name="alice", at=0.0))
-    transcript = await Transcript.load(floor.office.pen, "alice")
-    await transcript.record(Started(name="alice", roster=floor.office.roster.state.number))
+    await floor.team_state.roster.join(Joined(name="alice", at=0.0))
+    transcript = await Transcript.load(floor.team_state.writer, "alice")
+    await transcript.record(Started(name="alice", roster=floor.team_state.roster.state.number))
     return Alice(floor, transcript)
 
 
 async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Alice) -> None:
-    board = alice.floor.office.board
+    board = alice.floor.team_state.board
     await board.create(LEAD, "parse", description="the whole grammar", verify="make test")
     await alice.do(Take(1))
     task = board.state.tasks[1]
-    assert (task.owner, task.status) == ("alice", Status.IN_PROGRESS)
+    assert (task.owner, task.status) == ("alice", TaskStatus.IN_PROGRESS)
     took = alice.last(Took)
     assert isinstance(took, Took)
     assert (took.task, took.epoch) == (1, task.epoch)
@@ -357,7 +357,7 @@ async def test_taking_a_task_claims_it_and_its_words_enter_the_context(alice: Al
 
 
 async def test_a_task_that_is_hers_already_is_only_taken_in(alice: Alice) -> None:
-    board = alice.floor.office.board
+    board = alice.floor.team_state.board
     await board.create(LEAD, "parse")
     claimed = await board.claim(alice.member, 1)
     await alice.do(Take(1))
@@ -367,18 +367,18 @@ async def test_a_task_that_is_hers_already_is_only_taken_in(alice: Alice) -> Non
 
 async def test_a_task_that_someone_else_was_faster_to_take_is_left(alice: Alice) -> None:
     floor = alice.floor
-    await floor.office.board.create(LEAD, "parse")
-    await floor.office.board.refresh()
+    await floor.team_state.board.create(LEAD, "parse")
+    await floor.team_state.board.refresh()
     other = floor.restarted([])
-    bob = await other.office.roster.join(Joined(name="bob", at=0.0))
-    await other.office.board.claim(bob, 1)
+    bob = await other.team_state.roster.join(Joined(name="bob", at=0.0))
+    await other.team_state.board.claim(bob, 1)
     await alice._duties.do(Take(1), alice.member)
     assert alice.transcript.memory.tasks == {}
-    assert (await floor.office.board.refresh()).tasks[1].owner == "bob"
+    assert (await floor.team_state.board.refresh()).tasks[1].owner == "bob"
 
 
 async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(alice: Alice) -> None:
-    await alice.floor.office.board.create(LEAD, "parse")
+    await alice.floor.team_state.board.create(LEAD, "parse")
     await alice.do(Take(1), Nudge(1), Report(1))
     nudged = alice.last(Nudged)
     assert isinstance(nudged, Nudged)
@@ -396,7 +396,7 @@ async def test_who_rests_on_a_task_is_reminded_and_then_the_lead_is_told_once(al
 
 
 async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> None:
-    board = alice.floor.office.board
+    board = alice.floor.team_state.board
     await board.create(LEAD, "parse")
     await alice.do(Take(1))
     await board.assign(LEAD, 1, LEAD)
@@ -410,26 +410,26 @@ async def test_a_lost_task_is_noticed_with_what_became_of_it(alice: Alice) -> No
 
 @pytest.mark.behaviour("prompt")
 async def test_a_teammate_is_told_who_came_and_went_and_up_to_where_that_reaches(alice: Alice) -> None:
-    office = alice.floor.office
-    await office.board.create(LEAD, "parse")
-    await office.roster.join(Joined(name="bob", role="backend", at=0.0))
+    team_state = alice.floor.team_state
+    await team_state.board.create(LEAD, "parse")
+    await team_state.roster.join(Joined(name="bob", role="backend", at=0.0))
     await alice.do(Notice())
-    assert alice.news == ("bob (backend) joined the team.", office.roster.state.number, 1)
-    await office.roster.join(Joined(name="carol", at=0.0))
-    await office.roster.leave("bob", "done", heard=0)
+    assert alice.news == ("bob (backend) joined the team.", team_state.roster.state.number, 1)
+    await team_state.roster.join(Joined(name="carol", at=0.0))
+    await team_state.roster.leave("bob", "done", heard=0)
     await alice.do(Notice())
-    assert alice.news == ("carol joined the team.\nbob (backend) left the team.", office.roster.state.number, 1)
+    assert alice.news == ("carol joined the team.\nbob (backend) left the team.", team_state.roster.state.number, 1)
 
 
 async def test_the_lead_is_told_what_everyone_does_and_up_to_where_that_reaches(alice: Alice) -> None:
-    office = alice.floor.office
-    await office.board.create("alice", "parse")
-    transcript = await Transcript.load(office.pen, LEAD)
-    duties = Duties(office, transcript, Mailbox(LEAD, office.pen, office.roster))
-    await duties.do(Notice(), office.roster.state.members[LEAD])
+    team_state = alice.floor.team_state
+    await team_state.board.create("alice", "parse")
+    transcript = await Transcript.load(team_state.writer, LEAD)
+    duties = TeamDuties(team_state, transcript, Mailbox(LEAD, team_state.writer, team_state.roster))
+    await duties.do(Notice(), team_state.roster.state.members[LEAD])
     ((_, noticed),) = transcript.entries
     assert isinstance(noticed, Noticed)
-    assert (noticed.roster, noticed.board) == (office.roster.state.number, 1)
+    assert (noticed.roster, noticed.board) == (team_state.roster.state.number, 1)
     assert noticed.text.splitlines() == [
         "Since you last looked:",
         "alice is working",

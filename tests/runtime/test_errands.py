@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.core.agent.actions import Rest
-from deskmate.core.agent.entries import Began, Did, Parked, Said, Started
+from deskmate.core.agent.entries import AgentParked, Began, Did, Said, Started
 from deskmate.core.agent.open_calls import INTERRUPTED
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
@@ -25,7 +25,7 @@ BASE = ("bash", "read_file", "write_file", "edit_file", "glob", "grep")
 
 
 def mailbox(floor: Floor, name: str) -> Mailbox:
-    return Mailbox(name, floor.office.pen, floor.office.roster)
+    return Mailbox(name, floor.team_state.writer, floor.team_state.roster)
 
 
 def sent(prompt: str = "find the parser", **more: object) -> Speak:
@@ -119,7 +119,7 @@ async def test_one_that_is_parked_is_a_failed_call_and_the_sender_goes_on() -> N
     floor = await Floor.opened(cast([sent(), "By myself, then."], [ModelRejected("no such model")]))
     assert await floor.turn("go") == Rest()
     assert await floor.results() == [(CALL, False, "The subagent could not continue: no such model")]
-    assert [type(entry) for entry in await floor.entries(CALL)] == [Started, Parked]
+    assert [type(entry) for entry in await floor.entries(CALL)] == [Started, AgentParked]
     assert await floor.statuses() == ["working", "idle"]
 
 
@@ -169,7 +169,7 @@ async def test_what_it_does_is_told_under_its_own_name_and_not_on_the_roster() -
     await floor.turn("go")
     told = {type(one) for one in floor.told if one.member == CALL}
     assert told == {Streamed, Recorded, Changed}
-    assert list((await floor.office.roster.refresh()).members) == [LEAD]
+    assert list((await floor.team_state.roster.refresh()).members) == [LEAD]
 
 
 @pytest.mark.behaviour("permission", "P5")

@@ -8,7 +8,7 @@ import pytest
 from deskmate.core.team.members import Joined
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.anyio
 
 
 def a_board(store: JsonlStore) -> Board:
-    pen = Pen(store, FakeClock())
-    return Board(pen, Roster(pen))
+    writer = LogWriter(store, FakeClock())
+    return Board(writer, Roster(writer))
 
 
 def cut_last_line(path: Path) -> None:
@@ -36,7 +36,7 @@ async def test_who_appends_behind_a_loss_knows_of_it_as_whoever_reads_it_does(tm
         await live.create("lead", "after the loss")
         assert live.state == await a_board(store).refresh()
         assert live.state.damaged
-        roster = Roster(Pen(store, FakeClock()))
+        roster = Roster(LogWriter(store, FakeClock()))
         await roster.found("team")
         bob = await roster.join(Joined(name="bob", at=0))
         with pytest.raises(TaskRefused, match="damaged"):
@@ -45,11 +45,11 @@ async def test_who_appends_behind_a_loss_knows_of_it_as_whoever_reads_it_does(tm
 
 async def test_a_join_behind_a_loss_knows_of_it_too(tmp_path: Path) -> None:
     with closing(JsonlStore.open(tmp_path, "team", create=True)) as store:
-        first = Roster(Pen(store, FakeClock()))
+        first = Roster(LogWriter(store, FakeClock()))
         await first.found("team")
         await first.join(Joined(name="ann", at=0))
         cut_last_line(tmp_path / ".teams/team/roster.jsonl")
-        live = Roster(Pen(store, FakeClock()))
+        live = Roster(LogWriter(store, FakeClock()))
         await live.join(Joined(name="bob", at=0))
-        assert live.state == await Roster(Pen(store, FakeClock())).refresh()
+        assert live.state == await Roster(LogWriter(store, FakeClock())).refresh()
         assert live.state.damaged

@@ -9,7 +9,7 @@ import pytest
 from deskmate.core.agent.entries import Heard
 from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import LEAD, USER, mail
-from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import Message, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.models.scripted import Speak
@@ -29,19 +29,19 @@ ASK = uses("SendMessage", type="shutdown_request", recipient="alice", content="w
 CALL = "lead:3.0"
 NO = ShutdownResponse(request_id=CALL, approve=False, content="not yet")
 YES = ShutdownResponse(request_id=CALL, approve=True)
-OPEN = {CALL: Request(CALL, Shake.SHUTDOWN, "alice")}
+OPEN = {CALL: OpenRequest(CALL, Shake.SHUTDOWN, "alice")}
 
 
 async def team(*script: str | Speak, store: Meddled | None = None) -> Floor:
     """Return a team of a lead that plays a script, and of alice and bob, who are played by the test's hand."""
     floor = await Floor.opened(script, store=store)
     for name in ("alice", "bob"):
-        await floor.office.roster.join(Joined(name=name, at=0.0))
+        await floor.team_state.roster.join(Joined(name=name, at=0.0))
     return floor
 
 
 async def memory(floor: Floor, name: str = LEAD) -> Memory:
-    return (await Transcript.load(floor.office.pen, name)).memory
+    return (await Transcript.load(floor.team_state.writer, name)).memory
 
 
 def heard(floor: Floor, name: str = LEAD) -> int:
@@ -99,8 +99,8 @@ async def test_an_asker_killed_before_it_noted_its_question_asks_once_and_hears_
         await turns()
     assert (await memory(again)).requests == {}
     assert len(again.scripted.prompts) == 1
-    asked = await Mailbox("alice", again.office.pen, again.office.roster).hear(
-        await Transcript.load(again.office.pen, "alice")
+    asked = await Mailbox("alice", again.team_state.writer, again.team_state.roster).hear(
+        await Transcript.load(again.team_state.writer, "alice")
     )
     assert asked is not None
     assert [envelope.message for envelope in envelopes(asked)] == [
@@ -148,13 +148,13 @@ async def test_an_answer_that_does_not_count_leaves_the_question_open(answer: Me
 @pytest.mark.behaviour("shutdown", "lead-wake")
 async def test_a_lead_that_asked_twice_is_told_once_that_she_left() -> None:
     floor = await team(ASK, ASK, "Asked, and again.", "Good.")
-    await floor.office.roster.status(Idle(name="bob", at=0.0))
+    await floor.team_state.roster.status(Idle(name="bob", at=0.0))
     async with floor.playing("end it"):
         await until(lambda: len(floor.scripted.prompts) == 3)
         await floor.until_status("idle")
         await tell(floor, YES, "alice")
         assert len(floor.scripted.prompts) == 3
-        await floor.office.roster.leave("alice", "agreed to a shutdown request", heard=2, agreed=True)
+        await floor.team_state.roster.leave("alice", "agreed to a shutdown request", heard=2, agreed=True)
         await until(lambda: len(floor.scripted.prompts) == 4)
         await floor.until_status("idle")
         await turns()
@@ -171,24 +171,24 @@ PLANNED = "alice:2.0"
 
 async def planner(*script: str | Speak) -> Floor:
     floor = await Floor.opened(script)
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
-    await floor.office.roster.join(Joined(name="bob", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
+    await floor.team_state.roster.join(Joined(name="bob", at=0.0))
     return floor
 
 
 @asynccontextmanager
 async def kept(floor: Floor) -> AsyncIterator[None]:
     """Let alice plan beside the test; at the end the process dies."""
-    await floor.office.roster.refresh()
+    await floor.team_state.roster.refresh()
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Supervisor(floor.office, "alice", Inline(floor)).keep)
+            tasks.start_soon(Supervisor(floor.team_state, "alice", Inline(floor)).keep)
             yield
             tasks.cancel_scope.cancel()
 
 
 async def until_word(floor: Floor, word: str) -> None:
-    await until(lambda: floor.office.roster.state.members["alice"].status.word == word)
+    await until(lambda: floor.team_state.roster.state.members["alice"].status.word == word)
     await turns()
 
 
@@ -213,7 +213,7 @@ async def test_a_planner_killed_before_it_heard_the_word_hears_it_when_it_comes_
 async def test_a_planner_killed_before_it_noted_its_plan_hands_it_in_once() -> None:
     store = Meddled(MemoryStore())
     floor = await Floor.opened([PLAN], store=store)
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", prompt="begin", plan=True, at=0.0))
     store.at("after append", mail(LEAD), nothing_more)
     async with kept(floor):
         await until(lambda: mail(LEAD) in store.appended)

@@ -8,7 +8,7 @@ import pytest
 from deskmate.core.agent.actions import Rest
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Idle, Joined, Parked
+from deskmate.core.team.members import Idle, Joined, MemberParked
 from deskmate.core.team.messages import Plain
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Script, Step
@@ -38,11 +38,11 @@ async def team(parts: Script, launcher: Callable[[Floor], Launcher]) -> AsyncIte
     """Let a team play beside the test in which alice is parked, and bob, who wrote to her, is gone."""
     floor = await Floor.opened(parts)
     for name in ("alice", "bob"):
-        await floor.office.roster.join(Joined(name=name, prompt="begin", at=0.0))
-    await floor.office.roster.leave("bob", "done", heard=0, agreed=True)
+        await floor.team_state.roster.join(Joined(name=name, prompt="begin", at=0.0))
+    await floor.team_state.roster.leave("bob", "done", heard=0, agreed=True)
     async with task_group() as tasks:
-        tasks.start_soon(Team(floor.office, {"inline": launcher(floor)}, tasks).keep)
-        await until(lambda: floor.office.roster.state.members["alice"].status.word == "parked")
+        tasks.start_soon(Team(floor.team_state, {"inline": launcher(floor)}, tasks).keep)
+        await until(lambda: floor.team_state.roster.state.members["alice"].status.word == "parked")
         await turns()
         await floor.send(Plain(content="the schema is final"), sender="bob", to="alice")
         await turns()
@@ -59,7 +59,7 @@ def told(floor: Floor) -> list[str]:
 async def test_mail_for_who_is_parked_keeps_no_run_from_its_end(launcher: Callable[[Floor], Launcher]) -> None:
     async with team(script("It is parked.", "I wait.", "That was all."), launcher) as floor:
         assert await floor.turn("go") == Rest()
-        assert not floor.office.roster.state.members["alice"].here
+        assert not floor.team_state.roster.state.members["alice"].here
     assert told(floor)[1] == text("reminder")
     assert len(told(floor)) == 3
 
@@ -68,13 +68,13 @@ async def test_a_word_to_who_is_dead_tells_the_lead_again_and_the_run_ends() -> 
     write = uses("SendMessage", recipient="alice", content="are you there?")
     async with team(script(write, "I wait.", "It is dead.", "So be it.", "That was all."), Broken) as floor:
         assert await floor.turn("go") == Rest()
-        assert not floor.office.roster.state.members["alice"].here
+        assert not floor.team_state.roster.state.members["alice"].here
     assert ["alice is parked" in words for words in told(floor)] == [True, False, True, False, False]
     assert told(floor)[3] == text("reminder")
 
 
-@pytest.mark.parametrize("status", [Idle(name="alice", at=1.0), Parked(name="alice", reason="it failed", at=1.0)])
-async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again(status: Idle | Parked) -> None:
+@pytest.mark.parametrize("status", [Idle(name="alice", at=1.0), MemberParked(name="alice", reason="it failed", at=1.0)])
+async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again(status: Idle | MemberParked) -> None:
     lead = iter(["I wait.", "I see.", "I rest.", "I rest.", "That was all."])
 
     async def step(prompt: Prompt) -> Step:
@@ -82,14 +82,14 @@ async def test_a_status_of_who_did_no_work_is_no_reason_to_remind_its_lead_again
             return "I looked."
         if last_told(prompt)[-1] == text("reminder"):
             # As it is shown for somebody who was started again, or could not be.
-            await floor.office.roster.status(status)
+            await floor.team_state.roster.status(status)
         return next(lead)
 
     floor = await Floor.opened(step)
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", prompt="begin", at=0.0))
     async with task_group() as tasks:
-        tasks.start_soon(Team(floor.office, {"inline": Inline(floor)}, tasks).keep)
+        tasks.start_soon(Team(floor.team_state, {"inline": Inline(floor)}, tasks).keep)
         assert await floor.turn("go") == Rest()
         tasks.cancel_scope.cancel()
     assert told(floor).count(text("reminder")) == 1
-    assert not floor.office.roster.state.members["alice"].here
+    assert not floor.team_state.roster.state.members["alice"].here

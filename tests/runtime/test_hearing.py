@@ -5,7 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from deskmate.core.agent.entries import Asked, Call, Heard, Said, Started
+from deskmate.core.agent.entries import Call, Heard, PermissionAsked, Said, Started
 from deskmate.core.agent.memory import OpenCall
 from deskmate.core.log.records import encode
 from deskmate.core.team.messages import BODY_CAP, Envelope, PermissionResponse, Plain
@@ -156,7 +156,7 @@ async def test_what_is_no_mail_for_the_hearer_is_told_and_the_rest_is_heard(team
     strange = Envelope("x:1.0", "alice", "carol", 0.0, Plain(content="for carol"))
     nameless = {**strange.body(), "recipient": "bob", "sender": "Bob the Builder"}
     for body in ({"type": "hologram", "id": "h"}, strange.body(), {"type": "message", "id": "y"}, nameless):
-        await team.pen.append("mail/bob", body)
+        await team.writer.append("mail/bob", body)
     await send(team, "after")
     (heard,) = await batches(team)
     assert contents(envelopes(heard)) == ["before", "after"]
@@ -173,7 +173,7 @@ async def test_what_is_no_mail_for_the_hearer_is_told_and_the_rest_is_heard(team
 async def test_a_message_too_large_to_be_heard_is_told_and_those_behind_it_are_heard(team: Process) -> None:
     await send(team, "before")
     whole = Envelope("alice:1.0", "alice", "bob", 0.0, Plain(content="", of_a_later_version="x" * 500_000))
-    await team.pen.append("mail/bob", whole.body())
+    await team.writer.append("mail/bob", whole.body())
     await send(team, "after")
     heard = await batches(team)
     assert [text for batch in heard for text in contents(envelopes(batch))] == ["before", "after"]
@@ -186,7 +186,7 @@ async def test_a_message_nested_too_deep_to_be_heard_is_told_and_those_behind_it
     for _ in range(62):
         deep = [deep]
     whole = Envelope("alice:1.0", "alice", "bob", 0.0, Plain(content="", of_a_later_version=deep))
-    await team.pen.append("mail/bob", whole.body())
+    await team.writer.append("mail/bob", whole.body())
     await send(team, "after")
     (heard,) = await batches(team)
     assert (contents(envelopes(heard)), len(heard.damage)) == (["after"], 1)
@@ -268,7 +268,7 @@ async def test_of_several_answers_the_first_from_who_was_asked_counts_also_after
     transcript = await team.transcript("bob")
     await transcript.record(Started(name="bob"))
     await transcript.record(Said(calls=(Call(tool="bash", arguments={"command": "ls"}),)))
-    await transcript.record(Asked(call="bob:2.0", request_id="bob:2.0"))
+    await transcript.record(PermissionAsked(call="bob:2.0", request_id="bob:2.0"))
     answers = [
         ("alice", True, "bob:2.0"),
         ("user", True, "bob:1.0"),

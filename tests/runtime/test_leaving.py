@@ -29,20 +29,26 @@ async def floor() -> Floor:
     """A team in which alice has a task, and three letters of bob, of which she has heard the first."""
     floor = await Floor.opened([], store=Meddled(MemoryStore()))
     for name in ("alice", "bob"):
-        await floor.office.roster.join(Joined(name=name, at=0.0))
+        await floor.team_state.roster.join(Joined(name=name, at=0.0))
     for words in ("heard", "one", "two"):
         await floor.send(Plain(content=words), sender="bob", to="alice")
-    transcript = await Transcript.load(floor.office.pen, "alice")
+    transcript = await Transcript.load(floor.team_state.writer, "alice")
     await transcript.record(Started(name="alice"))
     await transcript.record(Heard(box=mail("alice"), after=0, upto=1))
-    await floor.office.board.create(LEAD, "parse")
-    await floor.office.board.claim(floor.office.roster.state.members["alice"], 1)
+    await floor.team_state.board.create(LEAD, "parse")
+    await floor.team_state.board.claim(floor.team_state.roster.state.members["alice"], 1)
     return floor
 
 
 async def lets_leave(floor: Floor) -> None:
-    office = floor.office
-    await leave(await Transcript.load(office.pen, "alice"), office.pen, office.roster, office.board, reason="done")
+    team_state = floor.team_state
+    await leave(
+        await Transcript.load(team_state.writer, "alice"),
+        team_state.writer,
+        team_state.roster,
+        team_state.board,
+        reason="done",
+    )
 
 
 async def killed(floor: Floor, moment: Moment, stream: str) -> Floor:
@@ -60,7 +66,7 @@ async def played(floor: Floor) -> AsyncIterator[None]:
     """Have the team played beside the test, by a launcher that plays for ever."""
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Team(floor.office, {"inline": Stage()}, tasks).keep)
+            tasks.start_soon(Team(floor.team_state, {"inline": Stage()}, tasks).keep)
             yield
             tasks.cancel_scope.cancel()
 
@@ -89,7 +95,7 @@ async def releases(floor: Floor) -> list[str | None]:
 async def test_what_a_kill_cut_off_of_a_leaving_is_finished_once(floor: Floor, moment: Moment, stream: str) -> None:
     again = await killed(floor, moment, stream)
     async with played(again):
-        await until(lambda: again.office.board.state.tasks and again.office.board.state.tasks[1].owner is None)
+        await until(lambda: again.team_state.board.state.tasks and again.team_state.board.state.tasks[1].owner is None)
         await turns(200)
     assert await came_back(again) == ["one", "two"]
     assert await releases(again) == ["alice left: done"]
@@ -103,7 +109,7 @@ async def test_who_is_killed_before_the_record_of_its_leaving_is_still_here_and_
     floor: Floor, moment: Moment, stream: str
 ) -> None:
     again = await killed(floor, moment, stream)
-    assert (await again.office.roster.refresh()).here("alice")
+    assert (await again.team_state.roster.refresh()).here("alice")
     await lets_leave(again)
     assert await came_back(again) == ["one", "two"]
     assert await releases(again) == ["alice left: done"]
@@ -132,7 +138,7 @@ async def test_who_still_sits_in_the_seat_of_a_leaver_is_waited_for(floor: Floor
 @pytest.mark.behaviour("bounce")
 async def test_what_came_back_and_was_heard_is_not_put_there_again(floor: Floor) -> None:
     again = await killed(floor, "after append", BOB)
-    bob = await Transcript.load(again.office.pen, "bob")
+    bob = await Transcript.load(again.team_state.writer, "bob")
     await bob.record(Started(name="bob"))
     await bob.record(Heard(box=BOB, after=0, upto=1))
     async with played(again):

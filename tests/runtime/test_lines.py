@@ -12,7 +12,7 @@ from deskmate.core.agent.entries import KINDS, Did, Said
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.core.team.handshakes import Shake
 from deskmate.runtime.event_lines import from_line, to_line
-from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Streamed
+from deskmate.runtime.events import Arrived, Changed, Recorded, Streamed, TeamEvent, TeamStarted
 
 # Words of any kind, lone surrogates aside: no stream holds them.
 WORDS = st.text(max_size=20)
@@ -56,34 +56,34 @@ DELTAS: st.SearchStrategy[Delta] = st.one_of(
     st.builds(CallDelta, WORDS),
     st.builds(RetryDelta, st.floats(0, 1000), WORDS, WORDS),
 )
-HAPPENINGS: st.SearchStrategy[Happening] = st.one_of(
+HAPPENINGS: st.SearchStrategy[TeamEvent] = st.one_of(
     st.builds(Streamed, WORDS, DELTAS),
     st.builds(Recorded, WORDS, NUMBERS, ENTRIES),
     st.builds(Changed, WORDS, WORDS, WORDS),
     st.builds(Arrived, WORDS, WORDS, WORDS),
-    st.builds(Founded, WORDS),
+    st.builds(TeamStarted, WORDS),
 )
 
 
 @given(HAPPENINGS)
-def test_every_happening_survives_the_way_out_and_in_again(happening: Happening) -> None:
-    line = to_line(happening)
+def test_every_happening_survives_the_way_out_and_in_again(event: TeamEvent) -> None:
+    line = to_line(event)
     assert (line.isascii(), "\n" in line) == (True, False)
-    assert from_line(line) == happening
-    assert from_line(line.encode()) == happening
+    assert from_line(line) == event
+    assert from_line(line.encode()) == event
 
 
 @given(HAPPENINGS, st.dictionaries(WORDS.map("x-{}".format), VALUES, max_size=3))
-def test_keys_of_a_later_version_are_passed_over(happening: Happening, more: dict[str, Any]) -> None:
-    assert from_line(json.dumps({**json.loads(to_line(happening)), **more})) == happening
+def test_keys_of_a_later_version_are_passed_over(event: TeamEvent, more: dict[str, Any]) -> None:
+    assert from_line(json.dumps({**json.loads(to_line(event)), **more})) == event
 
 
 @given(HAPPENINGS, st.data())
-def test_a_line_that_was_changed_anyhow_tells_something_or_nothing(happening: Happening, data: st.DataObject) -> None:
-    fields = json.loads(to_line(happening))
+def test_a_line_that_was_changed_anyhow_tells_something_or_nothing(event: TeamEvent, data: st.DataObject) -> None:
+    fields = json.loads(to_line(event))
     key = data.draw(st.sampled_from(sorted(fields)))
     changed = from_line(json.dumps({**fields, key: data.draw(VALUES)}))
-    assert changed is None or isinstance(changed, Streamed | Recorded | Changed | Arrived | Founded)
+    assert changed is None or isinstance(changed, Streamed | Recorded | Changed | Arrived | TeamStarted)
 
 
 @given(st.binary(max_size=50) | VALUES.map(lambda value: json.dumps(value).encode()))

@@ -19,7 +19,7 @@ from deskmate.core.team.tasks import Note
 from deskmate.errors import ModelRejected, ModelTrouble, PromptTooLong
 from deskmate.models.retry import Retrying
 from deskmate.models.scripted import Speak, Step
-from deskmate.ports import Limits
+from deskmate.ports import ModelLimits
 from deskmate.runtime.events import Streamed
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
@@ -174,7 +174,7 @@ async def test_system_prompt_and_tools_are_the_same_bytes_at_every_step_and_afte
     await again.turn("again")
     prompts = [*floor.scripted.prompts, *again.scripted.prompts]
     assert {prompt.system for prompt in prompts} == {prompts[0].system}
-    specs = tuple(spec for spec in floor.furniture.lead.specs if spec.name != "ExitPlanMode")
+    specs = tuple(spec for spec in floor.team_parts.lead.specs if spec.name != "ExitPlanMode")
     assert [prompt.tools for prompt in prompts[:2]] == [specs] * 2
     assert again.scripted.prompts[0].passages[: len(prompts[1].passages)] == prompts[1].passages
 
@@ -203,7 +203,7 @@ def reading(count: int, tokens: int) -> tuple[Bench, list[Step]]:
 async def test_a_full_context_is_first_made_smaller_by_clearing_old_results() -> None:
     workspace, steps = reading(7, 8_000)
     floor = await Floor.opened([*steps, "All read."], workspace=workspace)
-    floor = floor.restarted(ScriptedModel([*steps, "All read."], limits=Limits(64_000, 4_000)))
+    floor = floor.restarted(ScriptedModel([*steps, "All read."], limits=ModelLimits(64_000, 4_000)))
     assert await floor.turn("read them all") == Rest()
     assert [type(entry) for entry in only(await floor.entries(), Cleared, Compacted)] == [Cleared]
     told = [getattr(passage.blocks[0], "text", "") for passage in floor.scripted.prompts[-1].passages]
@@ -219,9 +219,9 @@ def summarising(steps: list[Step]) -> Callable[[Prompt], Step]:
 @pytest.mark.behaviour("compact-auto", "C3")
 async def test_where_clearing_frees_too_little_the_model_sums_up_and_goes_on_from_there() -> None:
     workspace, steps = reading(3, 9_000)
-    model = ScriptedModel(summarising([*steps, "All read.", "I have the task."]), limits=Limits(36_000, 4_000))
+    model = ScriptedModel(summarising([*steps, "All read.", "I have the task."]), limits=ModelLimits(36_000, 4_000))
     floor = await Floor.opened(model, workspace=workspace)
-    await floor.office.board.create(LEAD, "read everything", owner=LEAD)
+    await floor.team_state.board.create(LEAD, "read everything", owner=LEAD)
     assert await floor.turn("read them all") == Rest()
     (compacted,) = only(await floor.entries(), Cleared, Compacted)
     assert isinstance(compacted, Compacted)
@@ -301,7 +301,7 @@ async def test_a_long_conversation_is_halved_until_there_is_almost_nothing_of_it
 async def test_a_summary_is_paid_for_and_counted() -> None:
     floor = await Floor.opened([TOO_LONG, Speak(SUMMARY, usage=Usage(output=7)), "Now it fits."])
     await floor.turn("go")
-    assert (await floor.office.purse.refresh()).members[LEAD].usage.output == 7
+    assert (await floor.team_state.budget.refresh()).members[LEAD].usage.output == 7
 
 
 @pytest.mark.behaviour("urgent")
@@ -324,11 +324,11 @@ async def test_an_interrupt_cuts_a_summary_too() -> None:
 @pytest.mark.parametrize("error", [ModelRejected("no such model"), ModelTrouble("overloaded")])
 async def test_a_model_that_gives_no_answer_parks_the_agent_and_frees_its_task(error: Exception) -> None:
     floor = await Floor.opened([error])
-    task = await floor.office.board.create(LEAD, "parse", owner=LEAD)
+    task = await floor.team_state.board.create(LEAD, "parse", owner=LEAD)
     assert await floor.turn("go") == Rest("parked", str(error))
-    freed = (await floor.office.board.refresh()).tasks[task.id]
+    freed = (await floor.team_state.board.refresh()).tasks[task.id]
     assert (freed.owner, freed.notes) == (None, (Note("lead", f"lead was parked: {error}"),))
-    status = (await floor.office.roster.refresh()).members[LEAD].status
+    status = (await floor.team_state.roster.refresh()).members[LEAD].status
     assert (status.word, status.detail) == ("parked", str(error))
 
 

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from deskmate.core.team.members import Joined, Roster
-from deskmate.core.team.tasks import Board
+from deskmate.core.team.members import Joined, RosterState
+from deskmate.core.team.tasks import BoardState
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, Mirror, Write
+from deskmate.runtime.streams.readable_copies import PAUSE_SECONDS, ReadableCopies, Write
 from deskmate.runtime.task_groups import task_group
 from tests.runtime import SOON, until
 from tests.runtime.desks import Floor, turns
@@ -23,7 +23,7 @@ Shown = list[tuple[list[str], list[str]]]
 def showing(shown: Shown) -> Write:
     """Return what writes down who is here and what there is to do."""
 
-    def write(roster: Roster, board: Board) -> None:
+    def write(roster: RosterState, board: BoardState) -> None:
         names = [member.name for member in roster.members.values() if member.here]
         shown.append((names, [task.subject for task in board.tasks.values()]))
 
@@ -31,7 +31,7 @@ def showing(shown: Shown) -> Write:
 
 
 @asynccontextmanager
-async def kept(floor: Floor, mirror: Mirror) -> AsyncIterator[None]:
+async def kept(floor: Floor, mirror: ReadableCopies) -> AsyncIterator[None]:
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
             tasks.start_soon(mirror.keep)
@@ -50,11 +50,11 @@ async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_o
     floor = await Floor.opened([])
     shown: Shown = []
     assert PAUSE_SECONDS < 1
-    async with kept(floor, Mirror(floor.office, showing(shown))):
+    async with kept(floor, ReadableCopies(floor.team_state, showing(shown))):
         await until(lambda: shown)
         for name in ("alice", "bob"):
-            await floor.office.roster.join(Joined(name=name, at=0.0))
-        await floor.office.board.create("lead", "parse")
+            await floor.team_state.roster.join(Joined(name=name, at=0.0))
+        await floor.team_state.board.create("lead", "parse")
         await until(lambda: floor.clock.sleeping)
         await turns()
         assert shown == [(["lead"], [])]
@@ -62,7 +62,7 @@ async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_o
         await until(lambda: len(shown) == 2)
         await pause(floor)
         await turns()
-        await floor.office.roster.leave("alice", "done", heard=0)
+        await floor.team_state.roster.leave("alice", "done", heard=0)
         await until(lambda: len(shown) == 3)
     assert shown == [(["lead"], []), (["lead", "alice", "bob"], ["parse"]), (["lead", "bob"], ["parse"])]
 
@@ -71,9 +71,9 @@ async def test_what_changes_is_shown_within_a_second_and_not_more_than_once_in_o
 async def test_the_last_change_is_shown_when_the_process_ends() -> None:
     floor = await Floor.opened([])
     shown: Shown = []
-    async with kept(floor, Mirror(floor.office, showing(shown))):
+    async with kept(floor, ReadableCopies(floor.team_state, showing(shown))):
         await until(lambda: shown)
-        await floor.office.board.create("lead", "parse")
+        await floor.team_state.board.create("lead", "parse")
     assert shown == [(["lead"], []), (["lead"], ["parse"])]
 
 
@@ -81,14 +81,14 @@ async def test_a_copy_that_cannot_be_written_is_said_and_stops_nobody(caplog: py
     floor = await Floor.opened([])
     tried: list[int] = []
 
-    def fail(roster: Roster, board: Board) -> None:
+    def fail(roster: RosterState, board: BoardState) -> None:
         tried.append(roster.number)
         raise StoreCorrupt("config.json is no regular file") if len(tried) == 1 else OSError(28, "No space left")
 
     with caplog.at_level(logging.WARNING):
-        async with kept(floor, Mirror(floor.office, fail)):
+        async with kept(floor, ReadableCopies(floor.team_state, fail)):
             await until(lambda: tried)
-            await floor.office.board.create("lead", "parse")
+            await floor.team_state.board.create("lead", "parse")
             await pause(floor)
             await until(lambda: len(tried) == 2)
     assert "no regular file" in caplog.text
@@ -99,7 +99,7 @@ async def test_another_team_is_shown_by_its_own_writer_and_nothing_while_the_tur
     floor = await Floor.opened([])
     here: Shown = []
     there: Shown = []
-    mirror = Mirror(floor.office, showing(here))
+    mirror = ReadableCopies(floor.team_state, showing(here))
     await mirror.show()
     async with task_group() as tasks, mirror.turn:
         tasks.start_soon(mirror.show)
@@ -113,7 +113,7 @@ async def test_a_team_that_is_turned_to_meanwhile_is_not_shown_what_was_read_of_
     floor = await Floor.opened([])
     here: Shown = []
     there: Shown = []
-    mirror = Mirror(floor.office, showing(here))
+    mirror = ReadableCopies(floor.team_state, showing(here))
     async with task_group() as tasks:
         tasks.start_soon(mirror.show)
         await until(mirror.turn.locked)

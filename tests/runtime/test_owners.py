@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.core.team.tasks import Note, Status
+from deskmate.core.team.tasks import Note, TaskStatus
 from deskmate.errors import TaskRefused
 from tests.runtime import Process
 
@@ -41,14 +41,14 @@ async def test_who_leaves_while_it_is_given_work_does_not_keep_it(team: Process)
     wire.at("before append", "board", lambda: team.leave("bob"))
     given = await process.board.assign("lead", 1, "bob")
     assert (given.status, given.owner, given.notes) == (
-        Status.PENDING,
+        TaskStatus.PENDING,
         None,
         (Note("bob", "bob left before it could begin"),),
     )
     wire.at("before append", "board", lambda: team.leave("alice"))
     created = await process.board.create("lead", "send", owner="alice")
     assert (created.status, created.owner, created.notes) == (
-        Status.PENDING,
+        TaskStatus.PENDING,
         None,
         (Note("alice", "alice left before it could begin"),),
     )

@@ -7,12 +7,12 @@ from deskmate.core.agent.entries import Began, Call, Did, Entry, Heard, Said, St
 from deskmate.core.log.names import LEAD, ROSTER, USER, mail
 from deskmate.core.log.records import Record
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Idle, Joined, Parked, Waiting, Working, read_event
+from deskmate.core.team.members import Idle, Joined, MemberParked, Waiting, Working, read_event
 from deskmate.core.team.messages import Envelope, Interrupt, Plain
 from deskmate.models.scripted import Step
 from deskmate.ports import Ran
 from deskmate.runtime.events import Changed
-from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.perform.status import StatusReporter
 from deskmate.runtime.streams.transcript import Transcript
 from tests.runtime import until
 from tests.runtime.desks import Floor, last_told, turns, uses
@@ -25,7 +25,7 @@ class Alice:
 
     def __init__(self, floor: Floor, transcript: Transcript) -> None:
         self.floor, self.transcript = floor, transcript
-        self.presence = Presence(floor.office, transcript, "alice")
+        self.presence = StatusReporter(floor.team_state, transcript, "alice")
 
     async def record(self, *entries: Entry) -> None:
         for entry in entries:
@@ -35,14 +35,16 @@ class Alice:
         """Return what the roster was told of her, without what the pen adds."""
         items = [item for item in await self.floor.store.read(ROSTER) if isinstance(item, Record)]
         bodies = [{key: value for key, value in item.body.items() if key not in ("run", "ord")} for item in items]
-        return [event for event in map(read_event, bodies) if isinstance(event, Working | Idle | Waiting | Parked)]
+        return [
+            event for event in map(read_event, bodies) if isinstance(event, Working | Idle | Waiting | MemberParked)
+        ]
 
 
 @pytest.fixture
 async def alice() -> Alice:
     floor = await Floor.opened([])
-    await floor.office.roster.join(Joined(name="alice", at=0.0))
-    transcript = await Transcript.load(floor.office.pen, "alice")
+    await floor.team_state.roster.join(Joined(name="alice", at=0.0))
+    transcript = await Transcript.load(floor.team_state.writer, "alice")
     await transcript.record(Started(name="alice", prompt="begin"))
     return Alice(floor, transcript)
 
@@ -90,7 +92,7 @@ async def test_words_that_come_while_the_lead_is_at_work_cut_nothing_and_wake_it
         return parts.pop(0)
 
     async def report() -> Ran:
-        await floor.office.roster.status(Idle(name="alice", words="It is done.", only_words=True, at=0.0))
+        await floor.team_state.roster.status(Idle(name="alice", words="It is done.", only_words=True, at=0.0))
         return Ran(0, "")
 
     floor = alice.floor.restarted(step)
@@ -121,7 +123,7 @@ async def test_whatever_else_she_does_shows_how_much_she_had_heard(alice: Alice)
     at = alice.floor.clock.timestamp()
     assert await alice.shown() == [
         Waiting(name="alice", on="plan", heard=3, at=at),
-        Parked(name="alice", reason="budget", heard=3, at=at),
+        MemberParked(name="alice", reason="budget", heard=3, at=at),
     ]
 
 
@@ -138,12 +140,12 @@ async def test_what_is_shown_already_is_not_shown_again(alice: Alice) -> None:
     [
         ("idle", "", Idle(name="alice", words="I told bob.", heard=4, at=0.0)),
         ("waiting", "plan", Waiting(name="alice", on="plan", heard=4, at=0.0)),
-        ("parked", "budget", Parked(name="alice", reason="budget", heard=4, at=0.0)),
+        ("parked", "budget", MemberParked(name="alice", reason="budget", heard=4, at=0.0)),
     ],
 )
 @pytest.mark.behaviour("sender")
 async def test_who_hears_something_at_rest_shows_that_she_did_and_tells_nothing_twice(
-    alice: Alice, word: str, detail: str, again: Idle | Waiting | Parked
+    alice: Alice, word: str, detail: str, again: Idle | Waiting | MemberParked
 ) -> None:
     call = "alice:3.0"
     await alice.record(Heard(box=mail("alice"), after=0, upto=3), Said(calls=(SENDS,)))
@@ -164,7 +166,7 @@ async def test_a_report_is_one_however_often_she_shows_that_she_rests(alice: Ali
     await alice.presence.show("idle")
     await alice.record(Heard(box=mail("alice"), after=0, upto=1))
     await alice.presence.show("idle")
-    member = (await alice.floor.office.roster.refresh()).members["alice"]
+    member = (await alice.floor.team_state.roster.refresh()).members["alice"]
     assert ([words for _, words in member.reports], member.words) == (["It is done."], "It is done.")
 
 
@@ -177,7 +179,7 @@ async def test_who_goes_on_after_an_interrupt_is_no_longer_held(alice: Alice) ->
         await alice.record(Heard(box=mail("alice"), after=number, upto=number + 1, mail=(letter,)))
         await alice.presence.show("working")
         await alice.presence.show("idle")
-        held.append((await alice.floor.office.roster.refresh()).members["alice"].held)
+        held.append((await alice.floor.team_state.roster.refresh()).members["alice"].held)
     assert held == [True, False]
 
 
@@ -188,8 +190,8 @@ async def test_what_she_heard_while_nobody_played_her_is_shown_by_who_does_next(
     await alice.record(Said(text="Ready."))
     await alice.presence.show("idle")
     again = alice.floor.restarted([])
-    await again.office.roster.refresh()
-    later = Alice(again, await Transcript.load(again.office.pen, "alice"))
+    await again.team_state.roster.refresh()
+    later = Alice(again, await Transcript.load(again.team_state.writer, "alice"))
     if heard:
         await later.record(Heard(box=mail("alice"), after=0, upto=heard))
     await later.presence.show("idle")
@@ -197,9 +199,9 @@ async def test_what_she_heard_while_nobody_played_her_is_shown_by_who_does_next(
 
 
 async def test_the_lead_shows_nothing_again_for_what_it_heard(alice: Alice) -> None:
-    transcript = await Transcript.load(alice.floor.office.pen, LEAD)
+    transcript = await Transcript.load(alice.floor.team_state.writer, LEAD)
     await transcript.record(Started(name=LEAD, prompt="begin"))
-    presence = Presence(alice.floor.office, transcript, LEAD)
+    presence = StatusReporter(alice.floor.team_state, transcript, LEAD)
     await presence.show("working")
     await presence.show("idle")
     await transcript.record(Heard(box=mail(LEAD), after=0, upto=1))
@@ -211,8 +213,8 @@ async def test_what_a_process_before_showed_still_stands_and_the_feed_of_this_on
     await alice.record(Said(text="Ready."))
     await alice.presence.show("idle")
     again = alice.floor.restarted([])
-    await again.office.roster.refresh()
-    later = Alice(again, await Transcript.load(again.office.pen, "alice"))
+    await again.team_state.roster.refresh()
+    later = Alice(again, await Transcript.load(again.team_state.writer, "alice"))
     await later.presence.show("idle")
     assert await again.statuses() == ["idle"]
     assert [told for told in again.told if isinstance(told, Changed)] == [Changed("alice", "idle")]
@@ -221,7 +223,7 @@ async def test_what_a_process_before_showed_still_stands_and_the_feed_of_this_on
 
 
 async def test_who_is_not_on_the_roster_is_on_the_feed_alone(alice: Alice) -> None:
-    nobody = Presence(alice.floor.office, alice.transcript, None)
+    nobody = StatusReporter(alice.floor.team_state, alice.transcript, None)
     await nobody.show("working")
     assert await alice.shown() == []
     assert [told for told in alice.floor.told if isinstance(told, Changed)] == [Changed("alice", "working")]

@@ -15,8 +15,8 @@ from deskmate.errors import ModelError, Refused
 from deskmate.models.scripted import Speak, Step
 from deskmate.ports import Store
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
@@ -30,8 +30,8 @@ ONE = Reply((), usage=Usage(10, 5, 3, 2), model="m", cost=0.25)
 UNPRICED = Reply((), usage=Usage(1), model="m")
 
 
-def purse(store: Store, caps: Caps | None = None) -> Purse:
-    return Purse(Pen(store, FakeClock()), caps or Caps())
+def budget(store: Store, caps: Caps | None = None) -> Budget:
+    return Budget(LogWriter(store, FakeClock()), caps or Caps())
 
 
 def priced(*steps: Step) -> ScriptedModel:
@@ -40,7 +40,7 @@ def priced(*steps: Step) -> ScriptedModel:
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_what_two_processes_spend_is_one_sum_and_one_for_each_member(open_store: Open) -> None:
-    ours, theirs = purse(open_store()), purse(open_store())
+    ours, theirs = budget(open_store()), budget(open_store())
     await ours.spend("alice", ONE)
     await theirs.spend("bob", ONE)
     await theirs.spend("alice:4.0", UNPRICED)
@@ -56,7 +56,7 @@ async def test_what_two_processes_spend_is_one_sum_and_one_for_each_member(open_
 
 @pytest.mark.behaviour("S2")
 async def test_one_process_stops_at_what_another_has_spent(open_store: Open) -> None:
-    ours, theirs = purse(open_store(), Caps(cost=0.5)), purse(open_store())
+    ours, theirs = budget(open_store(), Caps(cost=0.5)), budget(open_store())
     await theirs.spend("bob", ONE)
     await ours.refresh()
     assert ours.over("alice", 0) is None
@@ -67,7 +67,7 @@ async def test_one_process_stops_at_what_another_has_spent(open_store: Open) -> 
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_a_member_stops_at_what_its_subagents_have_spent_elsewhere_and_nobody_else_does(open_store: Open) -> None:
-    ours, theirs = purse(open_store(), Caps(member_cost=0.5)), purse(open_store())
+    ours, theirs = budget(open_store(), Caps(member_cost=0.5)), budget(open_store())
     await theirs.spend("bob", ONE)
     await theirs.spend("bob:7.0", ONE)
     await theirs.spend("alice", ONE)
@@ -83,20 +83,20 @@ async def test_a_member_stops_at_what_its_subagents_have_spent_elsewhere_and_nob
 async def test_time_is_counted_from_the_start_of_the_run_whichever_process_of_it_counts() -> None:
     clock = FakeClock()
     clock.advance(1000.0)
-    lead = Purse(Pen(MemoryStore(), clock), Caps(seconds=60.0))
+    lead = Budget(LogWriter(MemoryStore(), clock), Caps(seconds=60.0))
     clock.advance(59.0)
-    teammate = Purse(Pen(MemoryStore(), clock), Caps(seconds=60.0), seconds=lead.seconds)
-    resumed = Purse(Pen(MemoryStore(), clock), Caps(seconds=60.0))
-    assert [purse.seconds for purse in (lead, teammate, resumed)] == [59.0, 59.0, 0.0]
+    teammate = Budget(LogWriter(MemoryStore(), clock), Caps(seconds=60.0), seconds=lead.seconds)
+    resumed = Budget(LogWriter(MemoryStore(), clock), Caps(seconds=60.0))
+    assert [budget.seconds for budget in (lead, teammate, resumed)] == [59.0, 59.0, 0.0]
     assert (lead.over("alice", 0), teammate.over("alice", 0)) == (None, None)
     clock.advance(1.0)
-    over = [purse.over("alice", 0) is not None for purse in (lead, teammate, resumed)]
+    over = [budget.over("alice", 0) is not None for budget in (lead, teammate, resumed)]
     assert over == [True, True, False]
 
 
 @pytest.mark.behaviour("budget")
 async def test_what_was_paid_for_is_counted_though_its_asker_is_cut(open_store: Open) -> None:
-    ours = purse(open_store())
+    ours = budget(open_store())
     with anyio.CancelScope() as scope:
         scope.cancel()
         await ours.spend("alice", ONE)
@@ -111,7 +111,7 @@ async def test_the_cap_on_money_parks_before_the_next_call_and_a_higher_one_lets
     steps = [Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR) for _ in range(3)]
     floor = await Floor.opened(priced(*steps), caps=Caps(cost=2.0))
     end = await floor.turn("go")
-    assert end == Rest("parked", floor.office.purse.over(LEAD, 0) or "")
+    assert end == Rest("parked", floor.team_state.budget.over(LEAD, 0) or "")
     assert len(floor.scripted.prompts) == 2
     same = floor.restarted(priced(*steps))
     assert await same.turn() == end
@@ -126,7 +126,7 @@ async def test_the_cap_on_steps_parks_and_a_word_of_the_user_begins_a_new_count(
     steps = [uses("glob", pattern=f"{number}") for number in range(4)]
     floor = await Floor.opened([*steps, "Done."], caps=Caps(steps=3))
     end = await floor.turn("go")
-    assert end == Rest("parked", floor.office.purse.over(LEAD, 3) or "")
+    assert end == Rest("parked", floor.team_state.budget.over(LEAD, 3) or "")
     assert len(floor.scripted.prompts) == 3
     assert await floor.turn("go on") == Rest()
     assert len(floor.scripted.prompts) == 5
@@ -138,9 +138,9 @@ async def test_what_subagents_spend_is_counted_under_their_call_and_stops_the_te
     script = cast([Speak("", [("Task", {"prompt": "look"})], usage=DOLLAR)], [look, look, look])
     floor = await Floor.opened(ScriptedModel(script, name=PRICED), caps=Caps(cost=3.0))
     end = await floor.turn("go")
-    assert end == Rest("parked", reason := floor.office.purse.over(LEAD, 0) or "")
+    assert end == Rest("parked", reason := floor.team_state.budget.over(LEAD, 0) or "")
     assert await floor.results() == [("lead:3.0", False, f"The subagent could not continue: {reason}")]
-    spending = await floor.office.purse.refresh()
+    spending = await floor.team_state.budget.refresh()
     assert {name: total.cost for name, total in spending.members.items()} == {LEAD: 1.0, "lead:3.0": 2.0}
 
 
@@ -180,14 +180,14 @@ async def test_the_cap_of_a_member_counts_its_subagents_and_parks_both() -> None
 async def test_a_teammate_that_reaches_its_own_cap_is_parked_and_the_others_are_not() -> None:
     look = Speak("", [("glob", {"pattern": "*"})], usage=DOLLAR)
     floor = await Floor.opened(priced(look, look, look), caps=Caps(member_cost=2.0))
-    alice = await floor.office.roster.join(Joined(name="alice", prompt="look", at=0.0))
-    kit, started = floor.furniture.teammate(alice)
-    agent = await Agent.seat(floor.office, started, replace(kit, workspace=floor.workspace))
+    alice = await floor.team_state.roster.join(Joined(name="alice", prompt="look", at=0.0))
+    parts, started = floor.team_parts.teammate(alice)
+    agent = await Agent.seat(floor.team_state, started, replace(parts, workspace=floor.workspace))
     with anyio.fail_after(SOON):
         end = await agent.play(until_rest=True)
     reason = "budget: 'alice' has spent $2.00 of its $2.00 (max_member_cost)"
     assert end == Rest("parked", reason)
-    assert floor.office.purse.over(LEAD, 0) is None
+    assert floor.team_state.budget.over(LEAD, 0) is None
 
 
 @pytest.mark.behaviour("budget", "spawn")
@@ -200,12 +200,12 @@ async def test_a_teammate_too_many_is_refused_in_words_and_the_lead_goes_on() ->
     results = await floor.results()
     assert [ok for _, ok, _ in results] == [True, True, False]
     assert results[-1][2].startswith("budget: 2 teammates are here, and --max-members allows no more. Give the work")
-    assert [member.name for member in floor.office.roster.state.teammates] == ["alice", "bob"]
+    assert [member.name for member in floor.team_state.roster.state.teammates] == ["alice", "bob"]
 
 
 @pytest.mark.behaviour("budget")
 async def test_who_left_makes_room_and_a_spawn_that_is_run_again_needs_none(open_store: Open) -> None:
-    roster, caps = Roster(Pen(open_store(), FakeClock())), Caps(members=1)
+    roster, caps = Roster(LogWriter(open_store(), FakeClock())), Caps(members=1)
     await roster.found("team")
     alice = Joined(name="alice", at=0.0, cause="lead:1.0")
     assert await roster.join(alice, caps) == await roster.join(alice, caps)
@@ -259,7 +259,7 @@ async def test_who_stood_in_line_while_the_money_ran_out_is_parked_without_a_cal
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_who_stood_in_line_stops_at_what_another_process_spent_meanwhile(open_store: Open) -> None:
-    ours, theirs = (purse(open_store(), Caps(calls=1, cost=0.25)) for _ in range(2))
+    ours, theirs = (budget(open_store(), Caps(calls=1, cost=0.25)) for _ in range(2))
     refused: list[str] = []
 
     async def stand() -> None:
@@ -291,15 +291,15 @@ async def test_an_interrupt_takes_effect_in_the_line_too() -> None:
 async def test_calls_without_a_known_price_are_said_to_be_so() -> None:
     floor = await Floor.opened([Speak("Hello.", usage=Usage(7, 3))])
     await floor.turn("hello")
-    assert (await floor.office.purse.refresh()).team == Sum(1, Usage(7, 3), 0.0, 1)
+    assert (await floor.team_state.budget.refresh()).team == Sum(1, Usage(7, 3), 0.0, 1)
 
 
 @pytest.mark.behaviour("budget", "S2")
 async def test_a_cap_that_the_user_sets_counts_in_every_process_until_the_next_opening(open_store: Open) -> None:
-    def process() -> tuple[Roster, Purse]:
-        pen = Pen(open_store(), FakeClock())
-        roster = Roster(pen)
-        return roster, Purse(pen, Caps(cost=1.0, steps=5), roster=roster)
+    def process() -> tuple[Roster, Budget]:
+        writer = LogWriter(open_store(), FakeClock())
+        roster = Roster(writer)
+        return roster, Budget(writer, Caps(cost=1.0, steps=5), roster=roster)
 
     (ours, first), (theirs, second) = process(), process()
     await ours.found("team")

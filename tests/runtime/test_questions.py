@@ -6,7 +6,7 @@ from deskmate.core.agent.entries import Did
 from deskmate.core.log.names import LEAD, USER, log
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.streams.question_list import Questions
+from deskmate.runtime.streams.question_list import QuestionList
 from tests.runtime.desks import Floor
 
 pytestmark = pytest.mark.anyio
@@ -14,23 +14,25 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_question_about_a_record_that_is_not_there_is_open_until_it_is_answered() -> None:
     floor = await Floor.opened([], attended=True)
-    office = floor.office
+    team_state = floor.team_state
     ask = PermissionRequest(request_id="lead:99.0", tool="bash", arguments={"command": "ls"})
-    await Mailbox(LEAD, office.pen, office.roster).send(USER, ask)
-    questions = Questions(office)
+    await Mailbox(LEAD, team_state.writer, team_state.roster).send(USER, ask)
+    questions = QuestionList(team_state)
     assert [one.id for one in await questions.refresh()] == ["lead:99.0"]
-    await Mailbox(USER, office.pen, office.roster).send(LEAD, PermissionResponse(request_id="lead:99.0", approve=False))
+    await Mailbox(USER, team_state.writer, team_state.roster).send(
+        LEAD, PermissionResponse(request_id="lead:99.0", approve=False)
+    )
     assert await questions.refresh() == ()
 
 
 async def test_what_is_read_again_and_again_closes_a_question_once_its_call_has_a_result() -> None:
     floor = await Floor.opened([], attended=True)
-    office = floor.office
+    team_state = floor.team_state
     ask = PermissionRequest(request_id="lead:1.0", tool="bash", arguments={})
-    await Mailbox(LEAD, office.pen, office.roster).send(USER, ask)
-    questions = Questions(office)
+    await Mailbox(LEAD, team_state.writer, team_state.roster).send(USER, ask)
+    questions = QuestionList(team_state)
     assert len(await questions.refresh()) == len(await questions.refresh()) == 1
-    await office.pen.append(log(LEAD), Did(call="other", text="").body())
-    await office.pen.append(log(LEAD), Did(call="lead:1.0", text="").body())
+    await team_state.writer.append(log(LEAD), Did(call="other", text="").body())
+    await team_state.writer.append(log(LEAD), Did(call="lead:1.0", text="").body())
     assert await questions.refresh() == ()
     assert log(LEAD) in questions.since

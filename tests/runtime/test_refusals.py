@@ -64,7 +64,7 @@ async def test_the_deepest_message_under_the_longest_id_is_heard_also_when_it_co
 
 async def test_who_is_not_on_the_roster_cannot_leave_or_give_back(team: Process) -> None:
     with pytest.raises(Refused) as refused:
-        await leave(await team.transcript("ghost"), team.pen, team.roster, team.board, reason="gone")
+        await leave(await team.transcript("ghost"), team.writer, team.roster, team.board, reason="gone")
     assert str(refused.value) == "'ghost' is not on the roster. Only members have a status."
     with pytest.raises(Refused) as refused:
         await team.mailbox("user").give_back()

@@ -3,8 +3,8 @@
 import pytest
 
 from deskmate.core.log.names import LEAD, ROSTER
-from deskmate.core.team.members import Joined, Parked
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.members import Joined, MemberParked
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.task_groups import task_group
 from deskmate.stores.memory_store import MemoryStore
@@ -18,10 +18,10 @@ pytestmark = pytest.mark.anyio
 async def test_what_somebody_beside_it_says_while_the_lead_goes_to_rest_still_wakes_it() -> None:
     wire = Meddled(MemoryStore())
     floor = await Floor.opened(["I wait.", "I see."], store=wire)
-    await floor.office.roster.join(Joined(name="alice", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", at=0.0))
 
     async def park() -> None:
-        await floor.office.roster.status(Parked(name="alice", reason="out of order", at=0.0))
+        await floor.team_state.roster.status(MemberParked(name="alice", reason="out of order", at=0.0))
 
     # The first record is that the lead works, the second that it rests.
     wire.at("before append", ROSTER, nothing, park)
@@ -34,18 +34,21 @@ async def test_what_somebody_beside_it_says_while_the_lead_goes_to_rest_still_wa
 async def test_what_comes_onto_the_board_while_a_teammate_goes_to_rest_is_still_taken() -> None:
     wire = Meddled(MemoryStore())
     floor = await Floor.opened(["I am here.", uses("TaskUpdate", taskId=1, status="completed"), "Done."], store=wire)
-    await floor.office.roster.join(Joined(name="alice", prompt="Take what comes.", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", prompt="Take what comes.", at=0.0))
 
     async def add() -> None:
-        await floor.office.board.create(LEAD, "the one")
+        await floor.team_state.board.create(LEAD, "the one")
 
     # Who joined works: her first record is that she rests.
     wire.at("before append", ROSTER, add)
-    kit, started = floor.furniture.teammate(floor.office.roster.state.members["alice"])
+    parts, started = floor.team_parts.teammate(floor.team_state.roster.state.members["alice"])
     async with task_group() as tasks:
-        tasks.start_soon((await Agent.seat(floor.office, started, kit)).play)
+        tasks.start_soon((await Agent.seat(floor.team_state, started, parts)).play)
         await until(
-            lambda: floor.office.board.state.tasks and floor.office.board.state.tasks[1].status is Status.COMPLETED
+            lambda: (
+                floor.team_state.board.state.tasks
+                and floor.team_state.board.state.tasks[1].status is TaskStatus.COMPLETED
+            )
         )
         tasks.cancel_scope.cancel()
-    assert floor.office.board.state.tasks[1].owner == "alice"
+    assert floor.team_state.board.state.tasks[1].owner == "alice"

@@ -9,8 +9,8 @@ import pytest
 from deskmate.core.log.names import RESERVED
 from deskmate.core.log.records import Damaged
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType, Kind
-from deskmate.core.team.members import Idle, Joined, Parked, PolicySet, Status, Waiting, Working, parse_rule
+from deskmate.core.policy.tool_table import AgentKind, AgentType
+from deskmate.core.team.members import Idle, Joined, MemberParked, MemberStatus, PolicySet, Waiting, Working, parse_rule
 from deskmate.errors import Refused
 from deskmate.runtime.streams.roster import Roster
 from tests.runtime import Killed, Moment, Process, die
@@ -36,9 +36,9 @@ async def test_a_team_is_founded_once_with_its_lead(team: Process) -> None:
     roster = await team.another().roster.refresh()
     assert (roster.team, roster.founded) == ("team", team.clock.timestamp())
     assert [(member.name, member.kind) for member in roster.members.values()] == [
-        ("lead", Kind.LEAD),
-        ("alice", Kind.TEAMMATE),
-        ("bob", Kind.TEAMMATE),
+        ("lead", AgentKind.LEAD),
+        ("alice", AgentKind.TEAMMATE),
+        ("bob", AgentKind.TEAMMATE),
     ]
     assert await refused(team.another().roster.found("other")) == (
         "Team 'team' already exists. Continue with it, or choose another name."
@@ -58,7 +58,11 @@ async def test_who_joins_is_there_as_described(team: Process) -> None:
     carol = await team.roster.join(joined)
     roster = await team.another().roster.refresh()
     assert roster.members["carol"] == carol
-    assert (carol.agent_type, carol.role, carol.status) == (AgentType.EXPLORE, "tester", Status("working", "", 5.0, 4))
+    assert (carol.agent_type, carol.role, carol.status) == (
+        AgentType.EXPLORE,
+        "tester",
+        MemberStatus("working", "", 5.0, 4),
+    )
     assert (roster.mode_of("carol"), roster.mode_of("bob")) == (Mode.ACCEPT_EDITS, Mode.DEFAULT)
 
 
@@ -96,7 +100,7 @@ async def test_nobody_joins_under_a_name_that_can_be_read_as_anothers(
 @pytest.mark.behaviour("look-alikes", "S4")
 async def test_who_joined_under_such_a_name_before_the_rule_is_still_there(team: Process) -> None:
     joined = Joined(name="b0b", at=0.0)
-    await team.pen.append("roster", joined.body())
+    await team.writer.append("roster", joined.body())
     assert "b0b" in (await team.another().roster.refresh()).members
     assert "Try 'bob-2'" in await refused(team.join("bob"))
 
@@ -172,11 +176,14 @@ async def test_colours_go_by_the_order_of_joining_those_who_left_counted(team: P
 async def test_what_a_member_is_doing_is_seen_by_every_process(team: Process) -> None:
     other = team.another()
     told = [
-        (Working(name="bob", at=1.0), Status("working", "", 1.0, 4, 0)),
-        (Idle(name="bob", at=2.0, heard=3), Status("idle", "", 2.0, 5, 3)),
-        (Waiting(name="bob", on="plan", at=3.0, heard=3), Status("waiting", "plan", 3.0, 6, 3)),
-        (Working(name="bob", at=4.0), Status("working", "", 4.0, 7, 3)),
-        (Parked(name="bob", reason="over budget", at=5.0, heard=4), Status("parked", "over budget", 5.0, 8, 4)),
+        (Working(name="bob", at=1.0), MemberStatus("working", "", 1.0, 4, 0)),
+        (Idle(name="bob", at=2.0, heard=3), MemberStatus("idle", "", 2.0, 5, 3)),
+        (Waiting(name="bob", on="plan", at=3.0, heard=3), MemberStatus("waiting", "plan", 3.0, 6, 3)),
+        (Working(name="bob", at=4.0), MemberStatus("working", "", 4.0, 7, 3)),
+        (
+            MemberParked(name="bob", reason="over budget", at=5.0, heard=4),
+            MemberStatus("parked", "over budget", 5.0, 8, 4),
+        ),
     ]
     for event, status in told:
         await team.roster.status(event)
@@ -225,7 +232,7 @@ async def test_only_lead_and_user_change_what_is_permitted(team: Process, by: st
         f"'{by}' cannot change permissions. Ask the lead."
     )
     forged = PolicySet(by=by, mode=Mode.BYPASS, add_rules=("allow bash",), attended=True, at=1.0)
-    await team.pen.append("roster", forged.body())
+    await team.writer.append("roster", forged.body())
     after = await team.another().roster.refresh()
     assert (after.mode, after.rules, after.attended) == (before.mode, before.rules, before.attended)
 

@@ -11,9 +11,9 @@ from deskmate.core.prompt.rendering import redacted, spoken
 from deskmate.models.scripted import Speak
 from deskmate.ports import Ran
 from deskmate.runtime.events import Feed, Streamed
-from deskmate.runtime.perform.live_words import Voice
+from deskmate.runtime.perform.live_words import LiveWords
 from deskmate.runtime.perform.tool_calls import RESULT_CAP
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.system_clock import SystemClock
 from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import until
@@ -27,20 +27,20 @@ KNOWN = Redaction({"A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
 
 
 async def test_what_a_pen_returns_is_what_it_wrote_and_neither_holds_a_secret() -> None:
-    pen = Pen(MemoryStore(), SystemClock(), KNOWN)
-    first = await pen.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
-    second = await pen.decide(BOARD, 1, lambda _: {"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]})
+    writer = LogWriter(MemoryStore(), SystemClock(), KNOWN)
+    first = await writer.append(BOARD, {"type": "x", "text": "it is Zk3vQ9tRw7Lx2MbN"})
+    second = await writer.decide(BOARD, 1, lambda _: {"type": "y", "list": [{"Zk3vQ9tRw7" + "Lx2MbN": SECRET}]})
 
-    assert await pen.store.read(BOARD) == [first, second]
+    assert await writer.store.read(BOARD) == [first, second]
     assert first.body["text"] == "it is [redacted: A_TOKEN]"
     assert second is not None
     assert second.body["list"] == [{"[redacted: A_TOKEN]": NAMED}]
 
 
 async def test_a_pen_for_another_store_knows_the_same_secrets() -> None:
-    pen = Pen(MemoryStore(), SystemClock(), KNOWN).into(MemoryStore())
+    writer = LogWriter(MemoryStore(), SystemClock(), KNOWN).into(MemoryStore())
 
-    assert (await pen.append(BOARD, {"type": "Zk3vQ9tRw7" + "Lx2MbN"})).body["type"] == "[redacted: A_TOKEN]"
+    assert (await writer.append(BOARD, {"type": "Zk3vQ9tRw7" + "Lx2MbN"})).body["type"] == "[redacted: A_TOKEN]"
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ async def test_what_is_asked_for_again_leaves_nothing_of_the_answer_before() -> 
 def _told(*deltas: Delta) -> list[Delta]:
     feed, told = Feed(), list[Delta]()
     feed.listen(lambda one: told.append(one.delta) if isinstance(one, Streamed) else None)
-    voice = Voice(LEAD, feed, Redaction())
+    voice = LiveWords(LEAD, feed, Redaction())
     for delta in deltas:
         voice.say(delta)
     voice.end()

@@ -86,7 +86,7 @@ async def test_with_a_task_she_answers_by_tool_and_her_task_is_free_again() -> N
         await she.ask()
         await she.over.wait()
     assert (she.end, await she.answers()) == (AGREED, [ShutdownResponse(request_id=STOP, approve=True)])
-    task = (await she.floor.office.board.refresh()).tasks[1]
+    task = (await she.floor.team_state.board.refresh()).tasks[1]
     assert (task.owner, task.notes) == (None, (Note("alice", "alice left: agreed to a shutdown request"),))
 
 
@@ -102,7 +102,7 @@ async def test_who_refuses_goes_on_and_is_not_ended_later() -> None:
         assert (she.alice.status.word, she.over.is_set()) == ("idle", False)
     refusal = ShutdownResponse(request_id=STOP, approve=False, content="not before #1 is done")
     assert await she.answers() == [refusal]
-    assert (await she.floor.office.board.refresh()).tasks[1].owner == "alice"
+    assert (await she.floor.team_state.board.refresh()).tasks[1].owner == "alice"
 
 
 async def test_who_says_no_in_words_alone_has_said_nothing_and_is_ended_in_30_seconds() -> None:
@@ -117,7 +117,7 @@ async def test_who_says_no_in_words_alone_has_said_nothing_and_is_ended_in_30_se
         await she.pass_by(0.2)
         await she.over.wait()
     assert (she.end, await she.answers()) == (LATE, [])
-    assert (await she.floor.office.board.refresh()).tasks[1].owner is None
+    assert (await she.floor.team_state.board.refresh()).tasks[1].owner is None
 
 
 async def test_thinking_she_is_cut_after_150_seconds_hears_it_and_answers() -> None:
@@ -326,9 +326,9 @@ async def test_killed_before_she_answered_she_is_asked_again_by_what_she_remembe
         await she.ask()
         await until(lambda: she.calls == 4)
     again = Scene(she.floor.restarted(plays(YES)))
-    await again.floor.office.roster.refresh()
+    await again.floor.team_state.roster.refresh()
     with anyio.fail_after(SOON):
-        await Supervisor(again.floor.office, "alice", Inline(again.floor)).keep()
+        await Supervisor(again.floor.team_state, "alice", Inline(again.floor)).keep()
     assert (again.end, again.calls) == (AGREED, 1)
     assert STOP in "".join(last_told(again.floor.scripted.prompts[0]))
 
@@ -340,11 +340,11 @@ async def test_killed_between_saying_yes_and_leaving_she_leaves_when_she_comes_b
         await she.floor.send(ShutdownRequest(request_id=STOP), sender=LEAD, to="alice")
         await until(lambda: she.calls == 4)
         await until(lambda: any(is_yes(told) for told in she.floor.told))
-    assert (await she.floor.office.roster.refresh()).here("alice")
+    assert (await she.floor.team_state.roster.refresh()).here("alice")
     again = Scene(she.floor.restarted([]))
-    await again.floor.office.roster.refresh()
+    await again.floor.team_state.roster.refresh()
     with anyio.fail_after(SOON):
-        await Supervisor(again.floor.office, "alice", Inline(again.floor)).keep()
+        await Supervisor(again.floor.team_state, "alice", Inline(again.floor)).keep()
     assert (again.end, again.calls) == (AGREED, 0)
     assert len(await again.answers()) == 1
 

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from deskmate.ports import Seat, Store
-from deskmate.runtime.streams.call_slots import Slots
+from deskmate.runtime.streams.call_slots import CallSlots
 from deskmate.stores.memory_store import MemoryStore
 from tests.runtime import SOON, until
 from tests.runtime.child_slots import CALLS, MEMBERS, SLOTS
@@ -29,7 +29,7 @@ class Line:
         self.inside: list[str] = []
         self._leave: dict[str, anyio.Event] = {}
 
-    async def come(self, slots: Slots, name: str) -> None:
+    async def come(self, slots: CallSlots, name: str) -> None:
         leave = self._leave[name] = anyio.Event()
         async with slots.one(name):
             self.inside.append(name)
@@ -41,7 +41,7 @@ class Line:
 
 
 @asynccontextmanager
-async def standing(slots: Slots, *names: str) -> AsyncIterator[Line]:
+async def standing(slots: CallSlots, *names: str) -> AsyncIterator[Line]:
     line = Line()
     async with anyio.create_task_group() as tasks:
         for name in names:
@@ -53,7 +53,7 @@ async def standing(slots: Slots, *names: str) -> AsyncIterator[Line]:
 
 
 async def test_members_of_one_process_get_a_slot_in_the_order_they_came(open_store: Open) -> None:
-    async with standing(Slots(open_store(), 2), *"abcd") as line:
+    async with standing(CallSlots(open_store(), 2), *"abcd") as line:
         await until(lambda: len(line.inside) == 2)
         assert sorted(line.inside) == ["a", "b"]
         line.leave("b")
@@ -63,7 +63,10 @@ async def test_members_of_one_process_get_a_slot_in_the_order_they_came(open_sto
 
 
 async def test_what_another_process_does_not_use_is_free(open_store: Open) -> None:
-    async with standing(Slots(open_store(), 3), "a", "b") as theirs, standing(Slots(open_store(), 3), "c", "d") as ours:
+    async with (
+        standing(CallSlots(open_store(), 3), "a", "b") as theirs,
+        standing(CallSlots(open_store(), 3), "c", "d") as ours,
+    ):
         await until(lambda: len(theirs.inside + ours.inside) == 3)
         theirs.leave("a")
         theirs.leave("b")
@@ -71,8 +74,8 @@ async def test_what_another_process_does_not_use_is_free(open_store: Open) -> No
 
 
 async def test_who_leaves_the_line_takes_no_slot_away(open_store: Open) -> None:
-    ours = Slots(open_store(), 1)
-    async with standing(Slots(open_store(), 1), "a") as theirs:
+    ours = CallSlots(open_store(), 1)
+    async with standing(CallSlots(open_store(), 1), "a") as theirs:
         await until(lambda: theirs.inside == ["a"])
         async with standing(ours, "b", "c"):
             await turns()
@@ -96,7 +99,7 @@ class Asked(MemoryStore):
 
 async def test_a_thousand_in_line_ask_the_store_no_more_than_there_are_slots() -> None:
     store = Asked()
-    async with standing(Slots(store, 8), *map(str, range(1000))) as line:
+    async with standing(CallSlots(store, 8), *map(str, range(1000))) as line:
         await until(lambda: len(line.inside) == 8)
         assert store.asked == 8
 
@@ -143,7 +146,7 @@ async def test_whoever_stands_in_line_gets_the_slot_of_a_process_that_is_killed(
 ) -> None:
     holders = [start("hold", note) for note in "ab"]
     assert [told(process) for process in holders] == ["held", "held"]
-    async with standing(Slots(open_on_disk(), SLOTS), "c") as line:
+    async with standing(CallSlots(open_on_disk(), SLOTS), "c") as line:
         await anyio.wait_all_tasks_blocked()
         assert line.inside == []
         for process in holders:

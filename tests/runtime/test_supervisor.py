@@ -8,7 +8,7 @@ import pytest
 
 from deskmate.core.agent.entries import Heard, Started
 from deskmate.core.log.names import LEAD, USER, mail
-from deskmate.core.team.members import Idle, Joined, Parked, Status
+from deskmate.core.team.members import Idle, Joined, MemberParked, MemberStatus
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest, ShutdownResponse, Undeliverable
 from deskmate.core.team.tasks import Note
 from deskmate.errors import Conflict, StoreCorrupt, StoreError, StoreUnavailable
@@ -32,13 +32,13 @@ async def floor() -> Floor:
     """A team of a lead, alice and bob."""
     floor = await Floor.opened([])
     for name in ("alice", "bob"):
-        await floor.office.roster.join(Joined(name=name, at=0.0))
+        await floor.team_state.roster.join(Joined(name=name, at=0.0))
     return floor
 
 
 def leaves(floor: Floor) -> Part:
     async def leave(name: str) -> None:
-        await floor.office.roster.leave(name, "agreed", heard=0, agreed=True)
+        await floor.team_state.roster.leave(name, "agreed", heard=0, agreed=True)
 
     return leave
 
@@ -55,10 +55,10 @@ def fails_after(floor: Floor, seconds: float) -> Part:
 async def kept(floor: Floor, stage: Stage) -> AsyncIterator[anyio.Event]:
     """Keep alice at her desk beside the test; lend what is set once that has come to its end."""
     over = anyio.Event()
-    stage.feed = floor.office.feed
+    stage.feed = floor.team_state.feed
 
     async def keep() -> None:
-        await Supervisor(floor.office, "alice", stage).keep()
+        await Supervisor(floor.team_state, "alice", stage).keep()
         over.set()
 
     with anyio.fail_after(SOON):
@@ -78,8 +78,8 @@ async def until_status(floor: Floor, word: str) -> None:
     await until(lambda: status(floor).word == word)
 
 
-def status(floor: Floor) -> Status:
-    return floor.office.roster.state.members["alice"].status
+def status(floor: Floor) -> MemberStatus:
+    return floor.team_state.roster.state.members["alice"].status
 
 
 async def ask_to_stop(floor: Floor, message: Message = STOP, sender: str = LEAD) -> None:
@@ -100,11 +100,11 @@ async def pass_by(floor: Floor, seconds: float) -> None:
 async def test_whoever_joins_is_started_once_by_the_launcher_it_was_spawned_for(floor: Floor) -> None:
     inline, process = Stage(), Stage()
     async with task_group() as tasks:
-        tasks.start_soon(Team(floor.office, {"inline": inline, "process": process}, tasks).keep)
+        tasks.start_soon(Team(floor.team_state, {"inline": inline, "process": process}, tasks).keep)
         await until(lambda: len(inline.started) == 2)
-        await floor.office.roster.join(Joined(name="carol", launcher="process", at=0.0))
-        await floor.office.roster.join(Joined(name="dave", launcher="of another version", at=0.0))
-        await floor.office.roster.status(Idle(name="alice", at=0.0))
+        await floor.team_state.roster.join(Joined(name="carol", launcher="process", at=0.0))
+        await floor.team_state.roster.join(Joined(name="dave", launcher="of another version", at=0.0))
+        await floor.team_state.roster.status(Idle(name="alice", at=0.0))
         await until(lambda: len(inline.started) == 3)
         await turns()
         tasks.cancel_scope.cancel()
@@ -112,10 +112,10 @@ async def test_whoever_joins_is_started_once_by_the_launcher_it_was_spawned_for(
 
 
 async def test_who_has_left_is_not_started(floor: Floor) -> None:
-    await floor.office.roster.leave("alice", "done", heard=0)
+    await floor.team_state.roster.leave("alice", "done", heard=0)
     stage = Stage()
     async with task_group() as tasks:
-        tasks.start_soon(Team(floor.office, {"inline": stage}, tasks).keep)
+        tasks.start_soon(Team(floor.team_state, {"inline": stage}, tasks).keep)
         await until(lambda: stage.started)
         await turns()
         tasks.cancel_scope.cancel()
@@ -139,9 +139,9 @@ async def test_one_that_fails_is_started_again_up_to_three_times(floor: Floor) -
 
 @pytest.mark.behaviour("release", "supervise", "P7")
 async def test_the_fourth_failure_within_a_minute_parks_it_visibly_and_frees_its_task(floor: Floor) -> None:
-    board = floor.office.board
+    board = floor.team_state.board
     await board.create(LEAD, "parse")
-    await board.claim(floor.office.roster.state.members["alice"], 1)
+    await board.claim(floor.team_state.roster.state.members["alice"], 1)
     stage = Stage(*[fails_after(floor, 19.9)] * 4)
     async with kept(floor, stage):
         await until_parked(floor)
@@ -170,8 +170,8 @@ async def test_a_reason_of_any_length_is_bounded(floor: Floor) -> None:
 
 async def test_parked_it_has_heard_what_it_had_heard_before(floor: Floor) -> None:
     await floor.send(Plain(content="hello"), sender="bob", to="alice")
-    await floor.office.roster.status(Idle(name="alice", heard=1, at=0.0))
-    await floor.office.roster.refresh()
+    await floor.team_state.roster.status(Idle(name="alice", heard=1, at=0.0))
+    await floor.team_state.roster.refresh()
     async with kept(floor, Stage(*[fails] * 4)):
         await until_parked(floor)
     assert status(floor).heard == 1
@@ -231,9 +231,9 @@ async def test_one_whose_records_were_changed_is_parked_at_once_and_goes_on_only
     async def finds_them_changed(name: str) -> None:
         raise error
 
-    board = floor.office.board
+    board = floor.team_state.board
     await board.create(LEAD, "parse")
-    await board.claim(floor.office.roster.state.members["alice"], 1)
+    await board.claim(floor.team_state.roster.state.members["alice"], 1)
     await floor.send(Plain(content="the word before"), sender=USER, to="alice")
     stage = Stage(finds_them_changed)
     async with kept(floor, stage):
@@ -249,13 +249,13 @@ async def test_one_whose_records_were_changed_is_parked_at_once_and_goes_on_only
 
 async def test_resuming_the_team_starts_nobody_that_only_the_user_may_let_go_on(floor: Floor) -> None:
     await floor.send(Plain(content="the word before"), sender=USER, to="alice")
-    await floor.office.roster.status(Parked(name="alice", reason="cut", known=1, only_user=True, at=0.0))
+    await floor.team_state.roster.status(MemberParked(name="alice", reason="cut", known=1, only_user=True, at=0.0))
     again = floor.restarted([])
-    await again.office.roster.refresh()
+    await again.team_state.roster.refresh()
     stage = Stage()
     async with kept(again, stage):
         await turns()
-        assert (stage.started, again.office.starting.names) == ([], frozenset())
+        assert (stage.started, again.team_state.starting.names) == ([], frozenset())
         await again.send(Plain(content="go on"), sender=USER, to="alice")
         await until(lambda: stage.playing)
 
@@ -264,8 +264,8 @@ async def test_resuming_the_team_starts_nobody_that_only_the_user_may_let_go_on(
 async def test_a_restart_that_fails_does_not_let_the_lead_restart_what_only_the_user_may(
     floor: Floor, starts_late: bool
 ) -> None:
-    await floor.office.roster.status(Parked(name="alice", reason="cut", known=0, only_user=True, at=0.0))
-    await floor.office.roster.refresh()
+    await floor.team_state.roster.status(MemberParked(name="alice", reason="cut", known=0, only_user=True, at=0.0))
+    await floor.team_state.roster.refresh()
     before = status(floor).number
     stage = Stage() if starts_late else Stage(fails, fails, fails, fails)
     async with kept(floor, stage):
@@ -302,8 +302,10 @@ async def test_an_interrupt_does_not_restart_a_parked_member(floor: Floor) -> No
 async def test_one_that_only_the_user_may_let_go_on_leaves_when_it_is_asked_to(floor: Floor) -> None:
     await floor.send(Plain(content="heard"), sender="bob", to="alice")
     await floor.send(Plain(content="not heard"), sender="bob", to="alice")
-    await floor.office.roster.status(Parked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0.0))
-    await floor.office.roster.refresh()
+    await floor.team_state.roster.status(
+        MemberParked(name="alice", reason="cut", heard=1, known=2, only_user=True, at=0.0)
+    )
+    await floor.team_state.roster.refresh()
     stage = Stage()
     async with kept(floor, stage) as over:
         await floor.send(STOP, sender=LEAD, to="alice")
@@ -324,13 +326,13 @@ async def test_one_that_never_shows_a_status_is_ended_and_parked(floor: Floor) -
         stage.feed = None
         await until(lambda: stage.playing)
         await turns()
-        assert floor.office.starting.names == {"alice"}
+        assert floor.team_state.starting.names == {"alice"}
         for _ in range(11):
             await pass_by(floor, 10.0)
         assert stage.playing == ["alice"]
         await pass_by(floor, 10.0)
         await until_parked(floor)
-        assert (stage.playing, floor.office.starting.names) == ([], frozenset())
+        assert (stage.playing, floor.team_state.starting.names) == ([], frozenset())
     assert (len(stage.started), status(floor).detail) == (1, "it did not start within 120 s")
 
 
@@ -342,7 +344,7 @@ async def test_time_in_which_this_process_was_stopped_makes_nobody_late(floor: F
         await turns()
         await pass_by(floor, 3600.0)
         assert stage.playing == ["alice"]
-        floor.office.feed.tell(Changed("alice", "idle"))
+        floor.team_state.feed.tell(Changed("alice", "idle"))
         for _ in range(20):
             await pass_by(floor, 10.0)
         assert stage.playing == ["alice"]
@@ -353,17 +355,17 @@ async def test_one_that_is_started_again_counts_as_starting_until_it_shows_a_sta
     async with kept(floor, stage):
         stage.feed = None
         await until(lambda: len(stage.started) == 2)
-        assert floor.office.starting.names == {"alice"}
-        floor.office.feed.tell(Changed("alice", "idle"))
-        assert floor.office.starting.names == frozenset()
+        assert floor.team_state.starting.names == {"alice"}
+        floor.team_state.feed.tell(Changed("alice", "idle"))
+        assert floor.team_state.starting.names == frozenset()
 
 
 async def test_quitting_is_not_leaving_and_records_nothing(floor: Floor) -> None:
     stage = Stage()
-    before = await floor.office.roster.refresh()
+    before = await floor.team_state.roster.refresh()
     async with kept(floor, stage):
         await until(lambda: stage.playing)
-    assert (stage.playing, await floor.office.roster.refresh()) == ([], before)
+    assert (stage.playing, await floor.team_state.roster.refresh()) == ([], before)
 
 
 # -- stopping ---------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ async def test_asked_to_stop_while_nobody_can_play_it_it_leaves_and_its_mail_com
         await until_parked(floor)
         await floor.send(STOP, sender=sender, to="alice")
         await over.wait()
-    alice = floor.office.roster.state.members["alice"]
+    alice = floor.team_state.roster.state.members["alice"]
     assert (alice.status.word, alice.agreed) == ("left", False)
     assert alice.status.detail == "forced: asked to shut down while it could not run"
     (letter,) = await floor.letters("bob")
@@ -398,8 +400,8 @@ async def test_asked_to_stop_before_it_died_it_leaves_all_the_same(floor: Floor)
 @pytest.mark.behaviour("shutdown")
 async def test_one_that_heard_the_request_and_died_before_it_answered_leaves_all_the_same(floor: Floor) -> None:
     await floor.send(STOP, sender=LEAD, to="alice")
-    await floor.office.roster.status(Idle(name="alice", heard=1, at=0.0))
-    await floor.office.roster.refresh()
+    await floor.team_state.roster.status(Idle(name="alice", heard=1, at=0.0))
+    await floor.team_state.roster.refresh()
     async with kept(floor, Stage(*[fails] * 4)) as over:
         await over.wait()
     assert status(floor).word == "left"
@@ -423,8 +425,8 @@ async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(f
         async with store.hold(name, "a player"):
             await anyio.sleep_forever()
 
-    await floor.office.board.create(LEAD, "parse")
-    await floor.office.board.claim(floor.office.roster.state.members[name], 1)
+    await floor.team_state.board.create(LEAD, "parse")
+    await floor.team_state.board.claim(floor.team_state.roster.state.members[name], 1)
     stage = Stage(sits)
     async with kept(floor, stage) as over:
         await ask_to_stop(floor)
@@ -432,17 +434,17 @@ async def test_without_an_end_in_185_seconds_the_player_is_ended_and_it_leaves(f
         assert (stage.playing, status(floor).word) == ([name], "working")
         floor.clock.advance(0.2)
         await over.wait()
-    alice = floor.office.roster.state.members[name]
+    alice = floor.team_state.roster.state.members[name]
     assert (alice.status.detail, alice.agreed) == ("forced: still running 185 s after a shutdown request", False)
     assert (stage.started, stage.playing) == ([name], [])
-    assert (await floor.office.board.refresh()).tasks[1].owner is None
+    assert (await floor.team_state.board.refresh()).tasks[1].owner is None
     async with store.hold(name, "whoever comes next"):
         pass
 
 
 @pytest.mark.behaviour("shutdown", "bounce")
 async def test_what_it_had_heard_does_not_come_back_from_who_was_ended(floor: Floor) -> None:
-    transcript = await Transcript.load(floor.office.pen, "alice")
+    transcript = await Transcript.load(floor.team_state.writer, "alice")
     await transcript.record(Started(name="alice"))
     for words in ("heard", "not heard"):
         await floor.send(Plain(content=words), sender="bob", to="alice")
@@ -506,7 +508,7 @@ async def test_a_request_made_before_this_process_began_has_its_time_from_now(fl
     await floor.send(STOP, sender=LEAD, to="alice")
     floor.clock.advance(1_000.0)
     again = floor.restarted([])
-    await again.office.roster.refresh()
+    await again.team_state.roster.refresh()
     stage = Stage()
     async with kept(again, stage) as over:
         await until(lambda: again.clock.sleeping)

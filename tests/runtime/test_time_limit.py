@@ -103,9 +103,9 @@ async def test_a_subagents_command_ends_with_the_time_too() -> None:
 
 @asynccontextmanager
 async def with_alice(floor: Floor, launcher: type[Inline]) -> AsyncIterator[None]:
-    await floor.office.roster.join(Joined(name="alice", prompt="begin", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", prompt="begin", at=0.0))
     async with task_group() as tasks:
-        tasks.start_soon(Team(floor.office, {"inline": launcher(floor)}, tasks).keep)
+        tasks.start_soon(Team(floor.team_state, {"inline": launcher(floor)}, tasks).keep)
         yield
         tasks.cancel_scope.cancel()
 
@@ -123,7 +123,7 @@ async def test_a_teammates_command_is_ended_and_its_result_is_there_when_the_run
         floor.clock.advance(60.0)
     assert ends == [Rest("parked", UP)]
     assert [text for _, _, text in await floor.results("alice")] == [f"{TIME_IS_UP}\nIt had printed:\ntick\ntock"]
-    assert floor.office.roster.state.members["alice"].status.word == "parked"
+    assert floor.team_state.roster.state.members["alice"].status.word == "parked"
 
 
 @pytest.mark.behaviour("budget")

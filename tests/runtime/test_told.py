@@ -5,7 +5,7 @@ import pytest
 from deskmate.core.agent.entries import Took
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, USER, mail
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.members import Idle, Joined
 from deskmate.core.team.messages import PlanResponse
 from deskmate.models.scripted import Speak, Step
@@ -30,7 +30,7 @@ async def test_a_task_that_the_user_gives_to_the_lead_wakes_it_with_its_text(how
     floor = await Floor.opened(["Hello.", "I see."])
     async with floor.playing("begin") as agent:
         await floor.until_status("idle")
-        board = floor.office.board
+        board = floor.team_state.board
         task = await board.create(
             USER, "parse", description="the whole grammar", owner=LEAD if how == "added" else None
         )
@@ -48,8 +48,8 @@ async def test_a_task_that_the_user_gives_to_the_lead_wakes_it_with_its_text(how
 async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> None:
     create = uses("TaskCreate", subject="test it", role="tester")
     floor = await Floor.opened([create, "I see."])
-    await floor.office.roster.join(Joined(name="bob", role="Backend", at=0.0))
-    await floor.office.roster.status(Idle(name="bob", at=1.0))
+    await floor.team_state.roster.join(Joined(name="bob", role="Backend", at=0.0))
+    await floor.team_state.roster.status(Idle(name="bob", at=1.0))
     async with floor.playing("begin") as agent:
         await until(lambda: agent.last_words == "I see.")
     ((_, ok, told),) = await floor.results()
@@ -64,12 +64,12 @@ async def test_a_lead_that_creates_a_task_nobody_can_take_is_told_at_once() -> N
 async def test_a_role_that_is_set_later_lets_a_teammate_take_the_task() -> None:
     update = uses("TaskUpdate", taskId=1, role="back-end")
     floor = await Floor.opened([uses("TaskCreate", subject="s", role="tester"), update, "I see."])
-    await floor.office.roster.join(Joined(name="bob", role="Back end", at=0.0))
+    await floor.team_state.roster.join(Joined(name="bob", role="Back end", at=0.0))
     async with floor.playing("begin") as agent:
         await until(lambda: agent.last_words == "I see.")
     assert (await floor.results())[1][2] == '#1 [pending, role "back-end"] s\nedited'
-    bob = floor.office.roster.state.members["bob"]
-    claimed = await floor.office.board.claim_next(bob)
+    bob = floor.team_state.roster.state.members["bob"]
+    claimed = await floor.team_state.board.claim_next(bob)
     assert claimed
     assert claimed.owner == "bob"
 
@@ -81,7 +81,7 @@ async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thin
         await played.until("waiting", "plan")
         floor = played.floor
         (request,) = [letter.message.request_id for letter in await floor.letters(LEAD)]
-        await Mailbox(USER, floor.office.pen, floor.office.roster).answer(
+        await Mailbox(USER, floor.team_state.writer, floor.team_state.roster).answer(
             "alice", PlanResponse(request_id=request, approve=True)
         )
         await played.until("idle")
@@ -101,7 +101,7 @@ async def test_the_lead_is_told_that_the_user_answered_a_plan_with_the_next_thin
 async def test_an_owner_reads_what_the_lead_changed_in_its_task_before_it_goes_on() -> None:
     steps: list[Step] = ["Ready.", uses("bash", command="one"), uses("bash", command="two"), "Done for now."]
     async with scene(plays(*steps, "Still here.", "And again."), task=True) as played:
-        floor, board = played.floor, played.floor.office.board
+        floor, board = played.floor, played.floor.team_state.board
 
         async def change() -> object:
             await board.edit(LEAD, 1, description="only the head", verify="make test")
@@ -124,23 +124,25 @@ async def test_an_owner_reads_what_the_lead_changed_in_its_task_before_it_goes_o
 async def test_when_the_roster_says_that_a_member_left_its_task_is_free() -> None:
     store = Meddled(MemoryStore())
     floor = await Floor.opened([], store=store)
-    office = floor.office
-    await office.roster.join(Joined(name="alice", at=0.0))
-    await office.board.create(LEAD, "parse")
-    await office.board.claim(office.roster.state.members["alice"], 1)
-    transcript = await Transcript.load(office.pen, "alice")
+    team_state = floor.team_state
+    await team_state.roster.join(Joined(name="alice", at=0.0))
+    await team_state.board.create(LEAD, "parse")
+    await team_state.board.claim(team_state.roster.state.members["alice"], 1)
+    transcript = await Transcript.load(team_state.writer, "alice")
     store.appended.clear()
-    await leave(transcript, office.pen, office.roster, office.board, reason="done")
+    await leave(transcript, team_state.writer, team_state.roster, team_state.board, reason="done")
     assert store.appended == [BOARD, ROSTER]
 
 
 @pytest.mark.behaviour("release")
 async def test_when_the_roster_says_that_a_member_is_parked_its_task_is_free() -> None:
     async with scene(plays(), launcher=Broken, task=True) as played:
-        office = played.floor.office
+        team_state = played.floor.team_state
         seen: list[str | None] = []
-        await office.board.claim(played.alice, 1)
-        await until(lambda: played.alice.status.word == "parked" and not seen.append(office.board.state.tasks[1].owner))
+        await team_state.board.claim(played.alice, 1)
+        await until(
+            lambda: played.alice.status.word == "parked" and not seen.append(team_state.board.state.tasks[1].owner)
+        )
     assert seen[-1] is None
 
 
@@ -157,7 +159,7 @@ async def test_a_mode_that_changes_after_an_agent_decided_to_ask_changes_no_tool
     await floor.turn("go on")
     first, second, *_ = floor.scripted.prompts
     offered = [{tool.name for tool in prompt.tools} for prompt in (first, second)]
-    working, planning = (set(tools_of(Kind.LEAD, AgentType.GENERAL, planning=plans)) for plans in (False, True))
+    working, planning = (set(tools_of(AgentKind.LEAD, AgentType.GENERAL, planning=plans)) for plans in (False, True))
     assert offered == [working - {"Skill"}, planning]
     assert not any("You are in plan mode" in text for text in last_told(first))
     assert any("You are in plan mode" in text for text in last_told(second))

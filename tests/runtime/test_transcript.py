@@ -87,7 +87,7 @@ async def test_a_long_transcript_takes_less_than_four_times_its_bytes_in_memory(
 
 async def test_a_transcript_nobody_wrote_to_is_empty(team: Process) -> None:
     transcript = await team.transcript("bob")
-    assert known(transcript) == known(Transcript(team.pen, "bob"))
+    assert known(transcript) == known(Transcript(team.writer, "bob"))
 
 
 @pytest.mark.behaviour("M2")
@@ -120,7 +120,7 @@ async def test_what_could_not_be_written_is_not_remembered_and_the_agent_can_go_
     async with passing(team.clock):
         with pytest.raises(StoreUnavailable):
             await transcript.record(Took(task=1, epoch=1, text="#1"))
-    assert known(transcript) == known(Transcript(team.pen, "bob"))
+    assert known(transcript) == known(Transcript(team.writer, "bob"))
     await transcript.record(Started(name="bob"))
     assert known(await team.transcript("bob")) == known(transcript)
 
@@ -128,8 +128,8 @@ async def test_what_could_not_be_written_is_not_remembered_and_the_agent_can_go_
 async def test_entries_of_an_unknown_kind_are_kept_and_passed_over(team: Process) -> None:
     await live(team)
     before = await team.transcript("bob")
-    dreamt = await team.pen.append("log/bob", {"type": "dreamt", "of": "electric sheep"})
-    malformed = await team.pen.append("log/bob", {"type": "took", "task": "three"})
+    dreamt = await team.writer.append("log/bob", {"type": "dreamt", "of": "electric sheep"})
+    malformed = await team.writer.append("log/bob", {"type": "took", "task": "three"})
     loaded = await team.another().transcript("bob")
     assert (loaded.memory, loaded.entries) == (before.memory, before.entries)
     assert loaded.foreign == [

@@ -11,7 +11,7 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.models.scripted import Speak, Step
 from tests.runtime import until
 from tests.runtime.desks import Bench, Floor, uses
@@ -93,17 +93,17 @@ async def test_a_teammate_that_only_reads_runs_no_command_by_completing_a_task(
     async with scene(script, workspace=bench, mode=mode, agent_type=agent_type) as played:
         await played.until("idle")
         await played.floor.permit(add_rules=("allow bash", "allow *"))
-        await played.floor.office.board.create(LEAD, "look", verify="touch PWNED", role="alice")
+        await played.floor.team_state.board.create(LEAD, "look", verify="touch PWNED", role="alice")
         await until(lambda: played.calls == 3)
         ((_, ok, why),) = await played.floor.results("alice")
-        board = await played.floor.office.board.refresh()
+        board = await played.floor.team_state.board.refresh()
 
     assert not ok
     assert why == (
         "Completing this task runs a command, and you have no bash. "
         "Use SendMessage to ask the lead to complete it, or to give it to a teammate who has bash."
     )
-    assert (bench.asked, board.tasks[1].status) == ([], Status.IN_PROGRESS)
+    assert (bench.asked, board.tasks[1].status) == ([], TaskStatus.IN_PROGRESS)
 
 
 @pytest.mark.behaviour("permission", "tiers")
@@ -116,7 +116,7 @@ async def test_a_teammate_that_only_reads_creates_no_task_with_a_command(agent_t
         await until(lambda: played.calls == 2)
         await played.until("idle")
         results = await played.floor.results("alice")
-        board = await played.floor.office.board.refresh()
+        board = await played.floor.team_state.board.refresh()
 
     assert [ok for _, ok, _ in results] == [False, False]
     assert (
@@ -148,12 +148,12 @@ async def test_a_teammate_with_bash_completes_the_task_of_a_lead_that_delegates(
     async with scene(plays("Waiting.", *steps), workspace=bench) as played:
         await played.until("idle")
         await played.floor.permit(delegate=True)
-        await played.floor.office.board.create(LEAD, "parse", verify="make test", owner="alice")
+        await played.floor.team_state.board.create(LEAD, "parse", verify="make test", owner="alice")
         await until(lambda: played.calls == 3)
         await played.until("idle")
-        board = await played.floor.office.board.refresh()
+        board = await played.floor.team_state.board.refresh()
 
-    assert ([asked[0] for asked in bench.asked], board.tasks[1].status) == (["make test"], Status.COMPLETED)
+    assert ([asked[0] for asked in bench.asked], board.tasks[1].status) == (["make test"], TaskStatus.COMPLETED)
 
 
 @pytest.mark.behaviour("permission", "tiers")
@@ -173,13 +173,13 @@ async def test_a_yes_for_a_command_does_not_count_once_the_lead_delegates() -> N
 @pytest.mark.behaviour("permission", "resume")
 async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_delegates_by_now() -> None:
     floor = await Floor.opened(["I see."], attended=True)
-    await floor.office.board.create(LEAD, "parse", verify="touch PWNED")
+    await floor.team_state.board.create(LEAD, "parse", verify="touch PWNED")
     for entry in (
         Started(name=LEAD, prompt="go"),
         Said(calls=(Call(tool="TaskUpdate", arguments={"taskId": 1, "status": "completed"}),)),
         Began(calls=("lead:2.0",)),
     ):
-        await floor.office.pen.append(log(LEAD), entry.body())
+        await floor.team_state.writer.append(log(LEAD), entry.body())
     await floor.permit(delegate=True)
     await floor.turn()
 
@@ -190,8 +190,8 @@ async def test_a_completion_that_was_cut_off_runs_no_command_for_a_lead_that_del
 @pytest.mark.behaviour("permission", "complete")
 async def test_a_lead_with_bash_completes_the_task_of_a_teammate_that_only_reads() -> None:
     floor = await Floor.opened([uses("TaskUpdate", taskId=1, status="completed"), "Done."])
-    await floor.office.roster.join(Joined(name="alice", agent_type=AgentType.EXPLORE, at=0.0))
-    await floor.office.board.create(LEAD, "look", verify="make test", owner="alice")
+    await floor.team_state.roster.join(Joined(name="alice", agent_type=AgentType.EXPLORE, at=0.0))
+    await floor.team_state.board.create(LEAD, "look", verify="make test", owner="alice")
     async with floor.playing("go"):
         await until(lambda: len(floor.scripted.prompts) == 2)
     ((_, ok, _),) = await floor.results()

@@ -10,7 +10,7 @@ from deskmate.core.log.names import LEAD, USER, mail
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import Interrupt, Message, Plain, ShutdownRequest
 from deskmate.runtime.events import Arrived
-from deskmate.runtime.perform.mail_watch import Watch
+from deskmate.runtime.perform.mail_watch import MailWatch
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from tests.runtime import SOON, until
@@ -24,8 +24,8 @@ STOP = ShutdownRequest(request_id="lead:9.0")
 @pytest.fixture
 async def floor() -> Floor:
     floor = await Floor.opened([])
-    await floor.office.roster.join(Joined(name="alice", at=0.0))
-    await floor.office.roster.join(Joined(name="bob", at=0.0))
+    await floor.team_state.roster.join(Joined(name="alice", at=0.0))
+    await floor.team_state.roster.join(Joined(name="bob", at=0.0))
     return floor
 
 
@@ -33,7 +33,7 @@ async def floor() -> Floor:
 async def watched(floor: Floor, seen: int = 0) -> AsyncIterator[list[int]]:
     """Watch alice's mailbox beside the test; lend the numbers of what was to cut."""
     cuts: list[int] = []
-    mailbox = Mailbox("alice", floor.office.pen, floor.office.roster)
+    mailbox = Mailbox("alice", floor.team_state.writer, floor.team_state.roster)
 
     def cut(box: str, number: int) -> None:
         assert box == mail("alice")
@@ -41,7 +41,7 @@ async def watched(floor: Floor, seen: int = 0) -> AsyncIterator[list[int]]:
 
     with anyio.fail_after(SOON):
         async with task_group() as tasks:
-            tasks.start_soon(Watch(floor.office, mailbox, cut, tasks).keep, {mail("alice"): seen})
+            tasks.start_soon(MailWatch(floor.team_state, mailbox, cut, tasks).keep, {mail("alice"): seen})
             yield cuts
             tasks.cancel_scope.cancel()
 
@@ -120,6 +120,6 @@ async def test_a_request_of_who_may_not_ask_cuts_nothing(floor: Floor) -> None:
 
 async def test_what_is_no_mail_is_passed_over(floor: Floor) -> None:
     async with watched(floor) as cuts:
-        await floor.office.pen.append(mail("alice"), {"type": "telegram", "sender": USER})
+        await floor.team_state.writer.append(mail("alice"), {"type": "telegram", "sender": USER})
         await send(floor, Interrupt())
     assert (arrivals(floor), cuts) == ([Arrived("alice", USER, "interrupt")], [2])

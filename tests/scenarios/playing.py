@@ -25,11 +25,11 @@ from deskmate.core.team.members import PolicySet
 from deskmate.core.team.messages import Plain
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.testing import FakeClock
 from deskmate.testing.fake_provider import FakeProvider
@@ -174,16 +174,16 @@ class Room:
         self.sign()
         with closing(store):
             async with store.hold(LEAD, "a scenario"):
-                pen = Pen(store, clock)
-                roster = Roster(pen)
-                office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
-                await office.roster.found(TEAM)
+                writer = LogWriter(store, clock)
+                roster = Roster(writer)
+                team_state = TeamState(writer, roster, Board(writer, roster), Budget(writer, Caps()), Feed())
+                await team_state.roster.found(TEAM)
                 policy = PolicySet(by=LEAD, mode=Mode.DONT_ASK, attended=False, at=clock.timestamp())
-                await office.roster.permit(policy)
-                await Mailbox(USER, pen, office.roster).send(LEAD, Plain(content=GOAL))
+                await team_state.roster.permit(policy)
+                await Mailbox(USER, writer, team_state.roster).send(LEAD, Plain(content=GOAL))
                 async with connected(settings) as client:
-                    furniture = await furnished(self.place, TEAM, settings, office, client, Sandbox(Level.NONE))
-                    agent = await Agent.seat(office, furniture.started(), furniture.lead)
+                    team_parts = await furnished(self.place, TEAM, settings, team_state, client, Sandbox(Level.NONE))
+                    agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
                     return await agent.play(until_rest=True)
 
     # -- what can be told of it -------------------------------------------------------------------

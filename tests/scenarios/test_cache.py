@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Usage
 from deskmate.testing.fake_provider import FakeProvider
 from deskmate.testing.formats.prefix_caches import LEAST, UNIT
@@ -86,8 +86,8 @@ async def test_the_first_requests_are_small_with_all_that_a_lead_and_a_teammate_
     assert (outcome.end, provider.complaints) == ("answered", [])
     lead = provider.requests[0]
     teammate = next(asked for asked in provider.requests if not leads(asked))
-    assert set(lead.tools) == set(tools_of(Kind.LEAD, AgentType.GENERAL))
-    assert set(teammate.tools) == set(tools_of(Kind.TEAMMATE, AgentType.GENERAL))
+    assert set(lead.tools) == set(tools_of(AgentKind.LEAD, AgentType.GENERAL))
+    assert set(teammate.tools) == set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL))
     assert int(lead.headers["content-length"]) <= LARGEST_FIRST_OF_LEAD
     assert int(teammate.headers["content-length"]) <= LARGEST_FIRST_OF_TEAMMATE
 

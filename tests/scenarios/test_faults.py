@@ -16,12 +16,12 @@ from deskmate.testing.provider_faults import (
     Drop,
     DropAfter,
     ErrorEvent,
+    ErrorStatus,
     Fault,
     Garbage,
     Plan,
     Slow,
     Stall,
-    Status,
     TooLong,
 )
 from deskmate.testing.scripts import Asked, Format, Say, Script, Use
@@ -49,10 +49,10 @@ both = pytest.mark.parametrize("format_", FORMATS)
 # -- on the way -----------------------------------------------------------------------------------
 
 PASSING: dict[str, Fault] = {
-    "429": Status(429),
-    "429 with retry-after": Status(429, retry_after=90.0),
-    "500": Status(500),
-    "529": Status(529),
+    "429": ErrorStatus(429),
+    "429 with retry-after": ErrorStatus(429, retry_after=90.0),
+    "500": ErrorStatus(500),
+    "529": ErrorStatus(529),
     "overloaded before the first event": ErrorEvent(part=0.0),
     "overloaded in the middle": ErrorEvent(part=0.5),
     "disconnected before any byte": Drop(),
@@ -106,7 +106,9 @@ def first_time(fault: Fault, then: Callable[[], None]) -> Plan:
 @both
 async def test_a_retry_waits_as_long_as_the_provider_asks(room: Room, format_: Format) -> None:
     clock = PassingClock()
-    async with FakeProvider(tell, faults={0: Status(429, retry_after=7.5), 1: Status(529, retry_after=33)}) as provider:
+    async with FakeProvider(
+        tell, faults={0: ErrorStatus(429, retry_after=7.5), 1: ErrorStatus(529, retry_after=33)}
+    ) as provider:
         await room.play(provider, format_, clock)
     assert (clock.pauses, await room.words()) == ([7.5, 33.0], WORDS)
 
@@ -274,7 +276,7 @@ async def test_a_provider_that_never_comes_back_parks_the_agent_which_goes_on_wh
     down = [True]
 
     def plan(number: int, asked: Asked) -> Fault | None:
-        return Status(529, message="come back later") if number >= at and down else None
+        return ErrorStatus(529, message="come back later") if number >= at and down else None
 
     async with FakeProvider(tell, faults=plan) as provider:
         end = await room.play(provider, format_, clock)
@@ -334,7 +336,7 @@ async def test_where_a_fallback_is_set_it_ends_what_the_other_began(room: Room, 
     other = next(each for each in FORMATS if each != format_)
 
     def plan(number: int, asked: Asked) -> Fault | None:
-        return Status(529) if number >= at and asked.format == format_ else None
+        return ErrorStatus(529) if number >= at and asked.format == format_ else None
 
     async with FakeProvider(tell, faults=plan) as provider:
         end = await room.play(provider, format_, PassingClock(), fallback_model=MODELS[other])
@@ -348,10 +350,12 @@ async def test_where_a_fallback_is_set_it_ends_what_the_other_began(room: Room, 
 @both
 @pytest.mark.parametrize("at", [0, 3])
 @pytest.mark.parametrize(
-    "refusal", [Status(401, message="this key is not known"), Status(404, message="no such model")], ids=["401", "404"]
+    "refusal",
+    [ErrorStatus(401, message="this key is not known"), ErrorStatus(404, message="no such model")],
+    ids=["401", "404"],
 )
 async def test_a_provider_that_refuses_for_good_is_asked_once_and_its_words_are_the_reason(
-    room: Room, refusal: Status, at: int, format_: Format
+    room: Room, refusal: ErrorStatus, at: int, format_: Format
 ) -> None:
     async with FakeProvider(tell, faults={at: refusal}) as provider:
         outcome = await room.run(provider, format_)

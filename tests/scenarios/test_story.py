@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from deskmate.app import Feed, Happening, Streamed, TextDelta
+from deskmate.app import Feed, Streamed, TeamEvent, TextDelta
 from deskmate.core.agent.entries import Did, Entry, Said
 from deskmate.core.log.names import SPEND
 from deskmate.core.prompt.prompts import CallBlock, Spoke, ThinkingBlock, Usage
@@ -95,7 +95,7 @@ def usage_in(record: Mapping[str, Any]) -> Usage:
 @pytest.mark.behaviour("models")
 @pytest.mark.parametrize("format_", FORMATS)
 async def test_words_are_streamed_to_whoever_watches(room: Room, format_: Format) -> None:
-    heard: list[Happening] = []
+    heard: list[TeamEvent] = []
     feed = Feed()
     feed.listen(heard.append)
     async with FakeProvider(tell, fragment=5) as provider:

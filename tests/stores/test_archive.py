@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from deskmate.core.prompt.prompts import Usage
-from deskmate.core.team.members import Founded
+from deskmate.core.team.members import TeamFounded
 from deskmate.core.team.spending import Spending, Spent, Sum
 from deskmate.errors import StoreUnavailable
 from deskmate.fs.disk_calls import Files
@@ -35,7 +35,7 @@ async def made(workspace: Path, team: str, home: str | None = None, cost: float 
     """Make a team with something of everything in it."""
     with closing(JsonlStore.open(workspace, team, create=True)) as store:
         async with store.hold("lead", ""):
-            founded = Founded(team=team, home=home, at=1.0)
+            founded = TeamFounded(team=team, home=home, at=1.0)
             await store.append("roster", {**founded.body(), "run": team, "ord": 1})
             await store.append("board", {"type": "odd", "run": team, "ord": 2})
             for ordinal, member in enumerate(("lead", "lead:3.0", "bob"), 3):

@@ -15,11 +15,11 @@ import pytest
 
 from deskmate.errors import Held, StoreUnavailable
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.file_watch import Changed
 from deskmate.stores.jsonl_store import JsonlStore
-from deskmate.stores.wakeups import Bell, Place
-from deskmate.stores.worker_threads import Beside
+from deskmate.stores.wakeups import Place, Wakeups
+from deskmate.stores.worker_threads import WorkerThreads
 from deskmate.testing.store_contract import record
 
 pytestmark = pytest.mark.anyio
@@ -77,11 +77,11 @@ async def test_a_closed_store_refuses_and_writes_into_no_other_team(tmp_path: Pa
 
 
 async def test_a_closed_folder_opens_nothing_in_the_folder_that_got_its_number(tmp_path: Path) -> None:
-    closed = Folder.of(tmp_path, ("a",), Files(), create=True)
+    closed = PrivateFolder.of(tmp_path, ("a",), Files(), create=True)
     inner = closed.below("inner")
     closed.close()
     closed.close()
-    other = Folder.of(tmp_path, ("b",), Files(), create=True)
+    other = PrivateFolder.of(tmp_path, ("b",), Files(), create=True)
     for folder in (closed, inner):
         with pytest.raises(OSError, match="Bad file descriptor"):
             folder.open("x", os.O_RDWR | os.O_CREAT)
@@ -90,7 +90,7 @@ async def test_a_closed_folder_opens_nothing_in_the_folder_that_got_its_number(t
 
 
 async def test_closing_waits_for_the_work_in_hand(eventually: Eventually) -> None:
-    beside, done = Beside(), []
+    beside, done = WorkerThreads(), []
 
     def work() -> None:
         eventually(lambda: beside.closed)
@@ -119,7 +119,7 @@ class SlowSync(Files):
 async def test_closing_waits_for_a_late_sync_that_has_begun(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, eventually: Eventually
 ) -> None:
-    files = SlowSync(lambda: eventually(lambda: store._beside.closed))
+    files = SlowSync(lambda: eventually(lambda: store._threads.closed))
     store = JsonlStore.open(tmp_path, "team", create=True, files=files)
     for name in ("a", "b", "c"):
         await store.append(f"log/{name}", record(), sync=False)
@@ -173,7 +173,7 @@ async def test_an_append_cancelled_by_asyncio_itself_ends_with_its_thread(
 
 
 async def test_an_error_of_cancelled_work_is_not_complained_of() -> None:
-    beside, go, complaints = Beside(), threading.Event(), []
+    beside, go, complaints = WorkerThreads(), threading.Event(), []
 
     def work() -> None:
         go.wait(ENOUGH_SECONDS)
@@ -201,7 +201,7 @@ class Batches:
     def __init__(self) -> None:
         self.send, self._receive = anyio.create_memory_object_stream[list[Changed]](10)
 
-    def add(self, folder: Folder, name: str) -> None:
+    def add(self, folder: PrivateFolder, name: str) -> None:
         pass
 
     async def wait(self) -> list[Changed]:
@@ -224,16 +224,16 @@ def place(name: str) -> Place:
     return Path("/team"), name
 
 
-async def wait_for(bell: Bell, name: str) -> None:
-    with bell.waiting([place(name)]) as waiter:
-        assert await bell.wait(waiter, NEVER_SECONDS) == {place(name)}
+async def wait_for(wakeups: Wakeups, name: str) -> None:
+    with wakeups.waiting([place(name)]) as waiter:
+        assert await wakeups.wait(waiter, NEVER_SECONDS) == {place(name)}
 
 
 async def test_when_one_batch_wakes_listener_and_heir_a_third_still_hears() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch, lambda _: None)
+        wakeups = Wakeups(watch, lambda _: None)
         for name in ("a", "b", "c"):
-            tasks.start_soon(wait_for, bell, name)
+            tasks.start_soon(wait_for, wakeups, name)
             await anyio.wait_all_tasks_blocked()
         await watch.send.send([place("a"), place("b")])
         await anyio.wait_all_tasks_blocked()
@@ -242,20 +242,20 @@ async def test_when_one_batch_wakes_listener_and_heir_a_third_still_hears() -> N
 
 async def test_a_ring_in_the_same_process_wakes_the_listener() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch, lambda _: None)
-        tasks.start_soon(wait_for, bell, "a")
+        wakeups = Wakeups(watch, lambda _: None)
+        tasks.start_soon(wait_for, wakeups, "a")
         await anyio.wait_all_tasks_blocked()
-        bell.ring(place("a"))
+        wakeups.ring(place("a"))
 
 
 async def test_a_ring_at_the_moment_the_watch_tells_loses_nothing() -> None:
     async with batches() as watch, anyio.create_task_group() as tasks:
-        bell = Bell(watch, lambda _: None)
+        wakeups = Wakeups(watch, lambda _: None)
         for name in ("a", "b"):
-            tasks.start_soon(wait_for, bell, name)
+            tasks.start_soon(wait_for, wakeups, name)
             await anyio.wait_all_tasks_blocked()
         watch.send.send_nowait([place("b")])
-        bell.ring(place("a"))
+        wakeups.ring(place("a"))
 
 
 async def test_however_much_the_watch_tells_of_one_place_another_is_looked_at_in_time() -> None:
@@ -265,16 +265,16 @@ async def test_however_much_the_watch_tells_of_one_place_another_is_looked_at_in
         while True:
             await watch.send.send([place("a")])
 
-    async def wait_on(bell: Bell) -> None:
-        with bell.waiting([place("b")]) as waiter:
+    async def wait_on(wakeups: Wakeups) -> None:
+        with wakeups.waiting([place("b")]) as waiter:
             # At first it is new, and said to have changed.
-            await bell.wait(waiter, SCAN_SECONDS)
+            await wakeups.wait(waiter, SCAN_SECONDS)
             looks[place("b")] += 1
-            assert await bell.wait(waiter, SCAN_SECONDS) == {place("b")}
+            assert await wakeups.wait(waiter, SCAN_SECONDS) == {place("b")}
 
     async with batches() as watch, anyio.create_task_group() as tasks:
         tasks.start_soon(keep_telling, watch)
-        await wait_on(Bell(watch, looks.__getitem__))
+        await wait_on(Wakeups(watch, looks.__getitem__))
         tasks.cancel_scope.cancel()
 
 
@@ -290,15 +290,15 @@ async def test_what_has_not_changed_is_not_rung_by_the_scan() -> None:
 
     scans, woken = 0, 0
 
-    async def wait_on(bell: Bell) -> None:
+    async def wait_on(wakeups: Wakeups) -> None:
         nonlocal woken
-        with bell.waiting([place("a")]) as waiter:
+        with wakeups.waiting([place("a")]) as waiter:
             while True:
-                await bell.wait(waiter, SCAN_SECONDS)
+                await wakeups.wait(waiter, SCAN_SECONDS)
                 woken += 1
 
     async with batches() as watch, anyio.create_task_group() as tasks:
-        tasks.start_soon(wait_on, Bell(watch, look))
+        tasks.start_soon(wait_on, Wakeups(watch, look))
         await looked.wait()
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
@@ -326,7 +326,7 @@ def test_a_forked_child_is_refused_at_once_and_may_close(tmp_path: Path) -> None
 
 
 def test_a_child_forked_while_the_lock_is_held_can_close_the_folder(tmp_path: Path) -> None:
-    folder = Folder.of(tmp_path, ("team",), Files(), create=True)
+    folder = PrivateFolder.of(tmp_path, ("team",), Files(), create=True)
 
     def close() -> str:
         folder.close()
@@ -337,7 +337,7 @@ def test_a_child_forked_while_the_lock_is_held_can_close_the_folder(tmp_path: Pa
 
 
 def test_a_child_that_closes_its_parents_lock_keeps_its_own_of_the_same_number(tmp_path: Path) -> None:
-    folder = Folder.of(tmp_path, ("team",), Files(), create=True)
+    folder = PrivateFolder.of(tmp_path, ("team",), Files(), create=True)
     inherited = folder.open_lock("old")
     number = inherited.fd
 

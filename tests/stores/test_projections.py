@@ -13,8 +13,18 @@ import pytest
 from deskmate.core.log.records import Record
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.team import board_fold, members, roster_fold
-from deskmate.core.team.members import Founded, Idle, Joined, Left, Waiting
-from deskmate.core.team.tasks import EMPTY, Board, BoardEvent, Claimed, Completed, Created, Deleted, Receipt, Released
+from deskmate.core.team.members import Idle, Joined, Left, TeamFounded, Waiting
+from deskmate.core.team.tasks import (
+    EMPTY,
+    BoardEvent,
+    BoardState,
+    Claimed,
+    Completed,
+    Created,
+    Deleted,
+    Receipt,
+    Released,
+)
 from deskmate.fs.disk_calls import Files
 from deskmate.stores.jsonl_store import JsonlStore
 from deskmate.stores.projections import Projections, config, task_file
@@ -22,7 +32,7 @@ from deskmate.stores.projections import Projections, config, task_file
 READS = 20_000
 
 ROSTER_EVENTS: tuple[members.Event, ...] = (
-    Founded(team="team", description="REST to GraphQL", at=10.0),
+    TeamFounded(team="team", description="REST to GraphQL", at=10.0),
     Joined(name="alice", role="backend", at=11.0),
     Joined(name="bob", agent_type=AgentType.EXPLORE, at=12.0),
     Joined(name="carol", role="tëster", at=13.0),
@@ -45,11 +55,11 @@ BOARD_EVENTS: tuple[BoardEvent, ...] = (
 )
 
 
-def roster_of(*events: members.Event) -> members.Roster:
+def roster_of(*events: members.Event) -> members.RosterState:
     return roster_fold.fold(members.EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
-def board_of(*events: BoardEvent) -> Board:
+def board_of(*events: BoardEvent) -> BoardState:
     return board_fold.fold(EMPTY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 

@@ -13,7 +13,7 @@ import pytest
 from deskmate.core.log.records import Damaged, Item, Json, Record, encode, stamp
 from deskmate.errors import Conflict
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import LOCK, Folder
+from deskmate.fs.private_folder import LOCK, PrivateFolder
 from deskmate.stores.line_format import Position, seal, walk
 from deskmate.stores.stream_file import StreamFile
 
@@ -51,7 +51,7 @@ class Processes:
         self._workspace, self._opened = workspace, opened
 
     def another(self, files: Files | None = None, name: str = NAME) -> StreamFile:
-        folder = Folder.of(self._workspace, ("team",), files or Files(), create=True)
+        folder = PrivateFolder.of(self._workspace, ("team",), files or Files(), create=True)
         self._opened.callback(folder.close)
         return StreamFile("mail/bob", folder, name)
 

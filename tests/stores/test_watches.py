@@ -9,15 +9,15 @@ import anyio
 import pytest
 
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.file_watch import Inotify
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's own")]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Folder]:
-    found = Folder.of(tmp_path, ("team",), Files(), create=True)
+def folder(tmp_path: Path) -> Iterator[PrivateFolder]:
+    found = PrivateFolder.of(tmp_path, ("team",), Files(), create=True)
     yield found
     found.close()
 
@@ -29,7 +29,7 @@ def watch() -> Iterator[Inotify]:
     found.close()
 
 
-def put(folder: Folder, name: str, text: str = "x") -> None:
+def put(folder: PrivateFolder, name: str, text: str = "x") -> None:
     with (folder.path / name).open("a") as file:
         file.write(text)
 
@@ -39,7 +39,7 @@ async def told(watch: Inotify) -> set[object]:
         return set(await watch.wait())
 
 
-async def test_a_file_is_told_of_when_it_appears_and_each_time_it_grows(folder: Folder, watch: Inotify) -> None:
+async def test_a_file_is_told_of_when_it_appears_and_each_time_it_grows(folder: PrivateFolder, watch: Inotify) -> None:
     watch.add(folder, "inbox")
     put(folder, "inbox")
     assert await told(watch) == {(folder.path, "inbox")}
@@ -47,14 +47,14 @@ async def test_a_file_is_told_of_when_it_appears_and_each_time_it_grows(folder: 
     assert await told(watch) == {(folder.path, "inbox")}
 
 
-async def test_a_file_that_was_there_is_told_of_when_it_grows(folder: Folder, watch: Inotify) -> None:
+async def test_a_file_that_was_there_is_told_of_when_it_grows(folder: PrivateFolder, watch: Inotify) -> None:
     put(folder, "inbox")
     watch.add(folder, "inbox")
     put(folder, "inbox")
     assert await told(watch) == {(folder.path, "inbox")}
 
 
-async def test_a_file_put_in_place_of_another_is_watched_in_its_stead(folder: Folder, watch: Inotify) -> None:
+async def test_a_file_put_in_place_of_another_is_watched_in_its_stead(folder: PrivateFolder, watch: Inotify) -> None:
     put(folder, "inbox")
     watch.add(folder, "inbox")
     put(folder, "other", "restored")
@@ -65,7 +65,7 @@ async def test_a_file_put_in_place_of_another_is_watched_in_its_stead(folder: Fo
     assert await told(watch) == {(folder.path, "inbox")}
 
 
-async def test_nobody_is_woken_by_what_is_written_to_other_files(folder: Folder, watch: Inotify) -> None:
+async def test_nobody_is_woken_by_what_is_written_to_other_files(folder: PrivateFolder, watch: Inotify) -> None:
     put(folder, "transcript")
     watch.add(folder, "inbox")
     put(folder, "transcript")
@@ -74,7 +74,9 @@ async def test_nobody_is_woken_by_what_is_written_to_other_files(folder: Folder,
     assert await watch.wait() == [(folder.path, "inbox")]
 
 
-async def test_after_more_than_the_kernel_keeps_every_file_counts_as_changed(folder: Folder, watch: Inotify) -> None:
+async def test_after_more_than_the_kernel_keeps_every_file_counts_as_changed(
+    folder: PrivateFolder, watch: Inotify
+) -> None:
     put(folder, "noise")
     for name in ("inbox", "late", "noise"):
         watch.add(folder, name)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.testing.run_history import Event, MalformedHistory, Recorder, check_claims, load, sends
+from deskmate.testing.run_history import HistoryEvent, MalformedHistory, Recorder, check_claims, load, sends
 from tests.testing import call
 
 
@@ -27,12 +27,12 @@ def test_what_recorders_write_is_loaded_in_time_order(tmp_path: Path) -> None:
     stamps = [event.at for event in events]
     assert stamps == sorted(stamps)
     assert events == [
-        Event("alice", 1, "invoke", "claim", "7", "alice", stamps[0]),
-        Event("bob", 1, "invoke", "claim", "7", "bob", stamps[1]),
-        Event("alice", 1, "ok", "claim", "7", 1, stamps[2]),
-        Event("bob", 1, "fail", "claim", "7", "alice", stamps[3]),
-        Event("bob", 2, "invoke", "send", "älice\u2028", ["bob", 1, "m1\n\udc80"], stamps[4]),
-        Event("bob", 2, "info", "send", "älice\u2028", "disk full", stamps[5]),
+        HistoryEvent("alice", 1, "invoke", "claim", "7", "alice", stamps[0]),
+        HistoryEvent("bob", 1, "invoke", "claim", "7", "bob", stamps[1]),
+        HistoryEvent("alice", 1, "ok", "claim", "7", 1, stamps[2]),
+        HistoryEvent("bob", 1, "fail", "claim", "7", "alice", stamps[3]),
+        HistoryEvent("bob", 2, "invoke", "send", "älice\u2028", ["bob", 1, "m1\n\udc80"], stamps[4]),
+        HistoryEvent("bob", 2, "info", "send", "älice\u2028", "disk full", stamps[5]),
     ]
     assert check_claims(events) == []
     assert sends(events) == ([], [("bob", 1, "m1\n\udc80", "älice\u2028")])
@@ -119,14 +119,14 @@ def test_a_second_process_is_refused_the_file_of_the_first(tmp_path: Path) -> No
         pytest.param(b"[]", id="no object"),
         pytest.param(b'{"process": "alice"}', id="fields missing"),
         pytest.param(
-            Event("a", 1, "ok", "claim", "7", 1, 0).line().strip().replace(b'"ok"', b'"yes"'), id="unknown kind"
+            HistoryEvent("a", 1, "ok", "claim", "7", 1, 0).line().strip().replace(b'"ok"', b'"yes"'), id="unknown kind"
         ),
         pytest.param(b"", id="blank"),
     ],
 )
 def test_damage_before_the_last_line_is_refused_by_place(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "alice"
-    good = Event("alice", 1, "invoke", "claim", "7", "alice", 0).line()
+    good = HistoryEvent("alice", 1, "invoke", "claim", "7", "alice", 0).line()
     path.write_bytes(good + line + b"\n" + good)
     with pytest.raises(MalformedHistory, match="line 2"):
         load([path])
@@ -137,8 +137,8 @@ def test_a_missing_file_is_an_error_not_an_empty_history(tmp_path: Path) -> None
         load([tmp_path / "nobody"])
 
 
-INVOKE = Event("alice", 1, "invoke", "claim", "7", "alice", 0)
-OK = Event("alice", 1, "ok", "claim", "7", 1, 5)
+INVOKE = HistoryEvent("alice", 1, "invoke", "claim", "7", "alice", 0)
+OK = HistoryEvent("alice", 1, "ok", "claim", "7", 1, 5)
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ OK = Event("alice", 1, "ok", "claim", "7", 1, 5)
         pytest.param([OK], id="outcome without invoke"),
         pytest.param([INVOKE, INVOKE, OK], id="number used twice"),
         pytest.param([INVOKE, OK, OK], id="two outcomes"),
-        pytest.param([INVOKE, Event("alice", 1, "ok", "claim", "8", 1, 5)], id="outcome for another task"),
-        pytest.param([INVOKE, Event("alice", 1, "ok", "claim", "7", "one", 5)], id="epoch that is no number"),
+        pytest.param([INVOKE, HistoryEvent("alice", 1, "ok", "claim", "8", 1, 5)], id="outcome for another task"),
+        pytest.param([INVOKE, HistoryEvent("alice", 1, "ok", "claim", "7", "one", 5)], id="epoch that is no number"),
         pytest.param(call((0, 5), "claim", ["alice"], ("ok", 1)), id="claim without an owner"),
         pytest.param(call((0, 5), "release", "alice", ("ok", None)), id="release without an epoch"),
         pytest.param(call((0, 5), "clame", "alice", ("ok", 1)), id="unknown action"),
     ],
 )
-def test_a_malformed_history_is_refused_not_judged(history: Sequence[Event]) -> None:
+def test_a_malformed_history_is_refused_not_judged(history: Sequence[HistoryEvent]) -> None:
     with pytest.raises(MalformedHistory):
         check_claims(history)
 

@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from deskmate.testing.run_history import Event, Violation, check_claims
+from deskmate.testing.run_history import HistoryEvent, Violation, check_claims
 from tests.testing import Call, call
 
 
@@ -21,7 +21,7 @@ def completed(at: int, owner: str, epoch: int) -> Call:
     return call((at, at + 5), "complete", [owner, epoch], ("ok", None))
 
 
-def events_of(calls: Sequence[Call]) -> list[Event]:
+def events_of(calls: Sequence[Call]) -> list[HistoryEvent]:
     return sorted(chain.from_iterable(calls), key=lambda event: event.at)
 
 
@@ -219,7 +219,7 @@ def test_every_task_has_a_violation_of_its_own() -> None:
         pytest.param(call((0, 5), "send", ["alice", 1, "m1"], ("ok", None)), id="only mail"),
     ],
 )
-def test_a_history_that_proves_nothing_does_not_pass(history: Sequence[Event]) -> None:
+def test_a_history_that_proves_nothing_does_not_pass(history: Sequence[HistoryEvent]) -> None:
     text = "no claim, release or complete has an outcome: nothing was checked"
     assert check_claims(history) == [Violation("", "empty", text)]
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deskmate.testing.run_history import Event, Json, check_claims
+from deskmate.testing.run_history import HistoryEvent, Json, check_claims
 from tests.testing import Call, Outcome, call
 
 
@@ -64,7 +64,7 @@ def outcomes_agree(order: Sequence[Call]) -> bool:
     )
 
 
-def agrees(outcome: tuple[str, Json], recorded: Sequence[Event], action: str) -> bool:
+def agrees(outcome: tuple[str, Json], recorded: Sequence[HistoryEvent], action: str) -> bool:
     if not recorded:
         return True
     kind, result = outcome

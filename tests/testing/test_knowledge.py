@@ -31,7 +31,7 @@ from deskmate.models.scripted import Speak, Step
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import ScriptedModel
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, take_found, violations
-from deskmate.testing.knowledge.truth import History, Truth, truth_of
+from deskmate.testing.knowledge.truth import TeamHistory, Truth, truth_of
 from tests.runtime import Meddled, nothing, until
 from tests.runtime.desks import Floor, last_told, uses
 from tests.runtime.scenes import STOP, scene
@@ -81,7 +81,7 @@ async def lead_asked() -> list[Asked]:
     async with floor.playing("begin"):
         await until(lambda: len(watched.asked) == 6)
         await floor.until_status("idle")
-        await floor.office.roster.status(Idle(name="bob", heard=1, at=1.0))
+        await floor.team_state.roster.status(Idle(name="bob", heard=1, at=1.0))
         await until(lambda: len(watched.asked) == 7)
         await floor.until_status("idle")
         await floor.send(PlanRequest(request_id="bob:3.0", content="I test it."), sender="bob")
@@ -94,7 +94,7 @@ async def alice_asked() -> list[Asked]:
     watched = Watched(["Begun.", "Working.", uses("glob", pattern="*"), "Still working."])
     async with scene(watched.model(), attended=True) as played:
         await until(lambda: len(watched.asked) == 1)
-        await played.floor.office.board.create(LEAD, "parse", description="Parse the dates.", verify="make dates")
+        await played.floor.team_state.board.create(LEAD, "parse", description="Parse the dates.", verify="make dates")
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
         await until(lambda: len(watched.asked) == 4)
@@ -340,7 +340,7 @@ async def test_who_is_on_the_team_is_judged_as_of_the_record_at_which_it_was_tol
     wire = Meddled(MemoryStore())
     floor = await Floor.opened(watched.model(), attended=True, store=wire)
     # The result is recorded, and in the same moment bob leaves.
-    leaves = partial(floor.office.roster.leave, "bob", "done", heard=0)
+    leaves = partial(floor.team_state.roster.leave, "bob", "done", heard=0)
     wire.at("before append", log(LEAD), *[nothing] * 7, leaves)
     async with floor.playing("begin"):
         await until(lambda: len(watched.asked) == 3)
@@ -416,7 +416,7 @@ async def test_an_answer_to_a_shutdown_request_that_was_not_sent_is_found() -> N
     watched = Watched(["Begun.", "Working.", refuse, "I go on."])
     async with scene(watched.model(), attended=True) as played:
         await until(lambda: len(watched.asked) == 1)
-        await played.floor.office.board.create(LEAD, "parse")
+        await played.floor.team_state.board.create(LEAD, "parse")
         await until(lambda: len(watched.asked) == 2)
         await played.ask()
         await until(lambda: len(watched.asked) == 4)
@@ -439,7 +439,9 @@ async def test_a_task_that_is_said_to_be_created_and_is_not_is_found() -> None:
 )
 async def test_a_notice_of_a_task_that_was_not_so_is_found(line: str) -> None:
     asked = (await lead_asked())[3]
-    truth = replace(asked[1], history=History(board=[Record(1, Created(by=LEAD, at=0.0, task=1, subject="p").body())]))
+    truth = replace(
+        asked[1], history=TeamHistory(board=[Record(1, Created(by=LEAD, at=0.0, task=1, subject="p").body())])
+    )
     assert "K6" in found(noticed((asked[0], truth), Noticed(text=line, roster=1, board=1)))
 
 

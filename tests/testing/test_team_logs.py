@@ -11,11 +11,11 @@ import pytest
 
 from deskmate.core.agent.entries import Noticed, Said, Started
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.core.prompt.system_prompt import Environment, brief, made_of
 from deskmate.core.team.members import Joined, PolicySet
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.stores.jsonl_store import JsonlStore
@@ -36,11 +36,11 @@ class Team:
 
     def __init__(self, workspace: Path, store: JsonlStore) -> None:
         self.workspace = workspace
-        self.pen = Pen(store, FakeClock())
-        self.roster = Roster(self.pen)
+        self.writer = LogWriter(store, FakeClock())
+        self.roster = Roster(self.writer)
 
     async def begin(
-        self, name: str, kind: Kind, agent_type: AgentType = AgentType.GENERAL, job: str = "begin"
+        self, name: str, kind: AgentKind, agent_type: AgentType = AgentType.GENERAL, job: str = "begin"
     ) -> tuple[str, Transcript]:
         """Return the system prompt of a new agent, and its transcript."""
         makings = made_of(
@@ -51,7 +51,7 @@ class Team:
             tools=tools_of(kind, agent_type),
             environment=Environment(workspace=str(self.workspace)),
         )
-        transcript = await Transcript.load(self.pen, name)
+        transcript = await Transcript.load(self.writer, name)
         started = Started(name=name, prompt=job, roster=self.roster.state.number, made_of=makings)
         await transcript.record(started)
         return brief(makings), transcript
@@ -72,7 +72,7 @@ def bob() -> Joined:
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai"])
 async def test_a_lead_that_is_not_told_of_its_team_is_a_complaint_raised_at_the_end(team: Team, wire: str) -> None:
-    system, _ = await team.begin(LEAD, Kind.LEAD)
+    system, _ = await team.begin(LEAD, AgentKind.LEAD)
     await team.roster.join(bob())
     provider = await FakeProvider([Say("Yes.")]).__aenter__()
     if wire == "anthropic":
@@ -86,7 +86,7 @@ async def test_a_lead_that_is_not_told_of_its_team_is_a_complaint_raised_at_the_
 
 
 async def test_nothing_is_said_where_nobody_looks(team: Team) -> None:
-    system, _ = await team.begin(LEAD, Kind.LEAD)
+    system, _ = await team.begin(LEAD, AgentKind.LEAD)
     await team.roster.join(bob())
     async with FakeProvider([Say("Yes.")] * 3, check=False) as provider:
         await ask_anthropic(provider, stream=False, system=system)
@@ -94,7 +94,7 @@ async def test_nothing_is_said_where_nobody_looks(team: Team) -> None:
 
 
 async def test_nothing_is_said_of_an_agent_whose_logs_are_elsewhere(team: Team) -> None:
-    await team.begin(LEAD, Kind.LEAD)
+    await team.begin(LEAD, AgentKind.LEAD)
     await team.roster.join(bob())
     async with FakeProvider([Say("Yes.")] * 3) as provider:
         await ask_anthropic(provider, stream=False, system=f"You are a poet. Your workspace is {team.workspace}.")
@@ -103,7 +103,7 @@ async def test_nothing_is_said_of_an_agent_whose_logs_are_elsewhere(team: Team) 
 
 async def test_who_joined_after_a_prompt_was_made_is_no_complaint_and_at_the_next_step_one(team: Team) -> None:
     await team.roster.join(Joined(name="alice", at=0.0))
-    system, transcript = await team.begin("alice", Kind.TEAMMATE)
+    system, transcript = await team.begin("alice", AgentKind.TEAMMATE)
     await team.roster.join(bob())
     provider = await FakeProvider([Say("Yes.")] * 3).__aenter__()
     # Sent again, as after an error of the wire: it is still the prompt that was made before bob came.
@@ -119,7 +119,7 @@ async def test_who_joined_after_a_prompt_was_made_is_no_complaint_and_at_the_nex
 
 async def test_a_teammate_that_was_told_who_joined_is_no_complaint(team: Team) -> None:
     await team.roster.join(Joined(name="alice", at=0.0))
-    system, transcript = await team.begin("alice", Kind.TEAMMATE)
+    system, transcript = await team.begin("alice", AgentKind.TEAMMATE)
     await team.roster.join(bob())
     notice = "bob (tester) joined the team."
     async with FakeProvider([Say("Yes.")] * 3) as provider:
@@ -139,8 +139,8 @@ def bash() -> Any:
 
 @pytest.mark.behaviour("K4")
 async def test_a_subagent_that_is_offered_what_it_can_never_use_is_a_complaint(team: Team) -> None:
-    await team.begin(LEAD, Kind.LEAD)
-    system, _ = await team.begin("lead:3.0", Kind.SUBAGENT)
+    await team.begin(LEAD, AgentKind.LEAD)
+    system, _ = await team.begin("lead:3.0", AgentKind.SUBAGENT)
     begin = [{"role": "user", "content": "begin"}]
     provider = await FakeProvider([Say("Yes.")] * 3).__aenter__()
     await ask_anthropic(provider, stream=False, system=system, messages=begin, tools=[bash()])
@@ -154,21 +154,21 @@ async def test_a_subagent_that_is_offered_what_it_can_never_use_is_a_complaint(t
 
 @pytest.mark.behaviour("K4")
 async def test_a_subagent_is_told_that_it_only_reads(team: Team) -> None:
-    system, _ = await team.begin("lead:3.0", Kind.SUBAGENT, AgentType.EXPLORE)
+    system, _ = await team.begin("lead:3.0", AgentKind.SUBAGENT, AgentType.EXPLORE)
     begin = [{"role": "user", "content": "begin"}]
     async with FakeProvider([Say("Yes.")]) as provider:
         await ask_anthropic(provider, stream=False, system=system, messages=begin)
     assert provider.complaints == []
     truth = TeamLogs().truth_of(provider.requests[0].prompt)
     assert truth
-    assert (truth.me.kind, truth.me.agent_type) == (Kind.SUBAGENT, AgentType.EXPLORE)
+    assert (truth.me.kind, truth.me.agent_type) == (AgentKind.SUBAGENT, AgentType.EXPLORE)
     forgets = replace(provider.requests[0].prompt, system=re.sub("read-only|only reads?", "careful", system))
     assert "K4: that it is read-only: true now, and the prompt does not say so" in violations(forgets, truth)
 
 
 async def test_subagents_with_the_same_system_prompt_are_told_apart_by_their_job(team: Team) -> None:
-    system, one = await team.begin("lead:3.0", Kind.SUBAGENT, job="look at a")
-    same, other = await team.begin("lead:3.1", Kind.SUBAGENT, job="look at b")
+    system, one = await team.begin("lead:3.0", AgentKind.SUBAGENT, job="look at a")
+    same, other = await team.begin("lead:3.1", AgentKind.SUBAGENT, job="look at b")
     assert system == same
     logs = TeamLogs()
     for transcript, job in ((one, "look at a"), (other, "look at b")):
@@ -182,7 +182,7 @@ async def test_subagents_with_the_same_system_prompt_are_told_apart_by_their_job
 
 @pytest.mark.behaviour("K4")
 async def test_a_mode_that_is_set_after_a_prompt_was_made_is_no_complaint_and_at_the_next_step_one(team: Team) -> None:
-    system, transcript = await team.begin(LEAD, Kind.LEAD)
+    system, transcript = await team.begin(LEAD, AgentKind.LEAD)
     provider = await FakeProvider([Say("Yes.")] * 3).__aenter__()
     await ask_anthropic(provider, stream=False, system=system)
     await transcript.record(Said(text="Hello."))

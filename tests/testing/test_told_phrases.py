@@ -13,7 +13,7 @@ from deskmate.core.agent.notices import comings, digest
 from deskmate.core.agent.work_mode import change_text, mode_text
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.log.records import Record
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.compaction import summary_text
 from deskmate.core.prompt.prompts import Prompt, TextBlock, Told
 from deskmate.core.prompt.rendering import framed_summary, told_texts
@@ -22,18 +22,18 @@ from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
 from deskmate.core.team.members import (
     Event,
-    Founded,
     Idle,
     Joined,
     Left,
-    Parked,
-    Roster,
+    MemberParked,
+    RosterState,
+    TeamFounded,
     Waiting,
     Working,
     recipient_refusal,
 )
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Board, Claimed, Completed, Created, Deleted, authored_line, line
+from deskmate.core.team.tasks import BoardState, Claimed, Completed, Created, Deleted, authored_line, line
 from deskmate.testing.knowledge.prompt_parts import PromptParts
 from deskmate.testing.knowledge.told_phrases import (
     MODES,
@@ -52,24 +52,24 @@ STATUSES: dict[str, Event] = {
     "working": Working(name="bob", at=3.0),
     "idle": Idle(name="bob", words="I am done, and left it idle.", peers=("to amy: parked",), at=3.0),
     "waiting": Waiting(name="bob", on="plan", at=3.0),
-    "parked": Parked(name="bob", reason="no key (left out)", at=3.0),
+    "parked": MemberParked(name="bob", reason="no key (left out)", at=3.0),
     "left": Left(name="bob", reason="working no more", at=3.0),
 }
 
 
-def roster_of(*events: Event) -> Roster:
-    begun: Sequence[Event] = (Founded(team="main", at=0.0), Joined(name="bob", role="tester (of units)", at=1.0))
+def roster_of(*events: Event) -> RosterState:
+    begun: Sequence[Event] = (TeamFounded(team="main", at=0.0), Joined(name="bob", role="tester (of units)", at=1.0))
     return roster_fold.fold(NOBODY, (Record(number, event.body()) for number, event in enumerate([*begun, *events], 1)))
 
 
-def large_team(count: int) -> Roster:
+def large_team(count: int) -> RosterState:
     return roster_of(*(Joined(name=f"m{number}", role="worker", at=2.0) for number in range(count)))
 
 
-def member_of(kind: Kind, agent_type: AgentType = AgentType.GENERAL) -> str:
+def member_of(kind: AgentKind, agent_type: AgentType = AgentType.GENERAL) -> str:
     return brief(
         made_of(
-            name=LEAD if kind is Kind.LEAD else "bob",
+            name=LEAD if kind is AgentKind.LEAD else "bob",
             kind=kind,
             team="main",
             members={},
@@ -110,12 +110,12 @@ def test_every_status_in_a_summary_is_read(word: str) -> None:
     assert [told for one in section.lines for told in statuses_told(one, roster.members)] == [("bob", word)]
 
 
-def summarised(roster: Roster, offered: str = "read_file") -> PromptParts:
+def summarised(roster: RosterState, offered: str = "read_file") -> PromptParts:
     started = Started(name=LEAD, prompt="begin")
     memory = remember(NOTHING, 1, started)
     text = summary_text("So far so good.", memory, [(1, started)], NO_TASKS, roster)
     entry = Compacted(upto=1, summary=text, roster=roster.number)
-    return PromptParts(prompt_of(member_of(Kind.LEAD), framed_summary(entry)), [(1, started), (2, entry)])
+    return PromptParts(prompt_of(member_of(AgentKind.LEAD), framed_summary(entry)), [(1, started), (2, entry)])
 
 
 def test_a_summary_of_a_team_too_large_for_a_list_says_how_to_see_the_rest() -> None:
@@ -160,7 +160,7 @@ def test_who_is_on_the_team_is_read_in_a_refusal() -> None:
 # -- tasks ------------------------------------------------------------------------------------------
 
 
-def board_of(status: str) -> Board:
+def board_of(status: str) -> BoardState:
     made = Created(by=LEAD, at=1.0, task=1, subject='a "task" [completed]', role="tester")
     then = {
         "pending": [],
@@ -210,7 +210,7 @@ def read(system: str, *entries: Noticed | Started) -> list[bool | None]:
 
 @pytest.mark.parametrize("mode", MODES_OF_A_LEAD, ids=str)
 def test_every_mode_that_is_stated_is_read(mode: WorkMode) -> None:
-    found = read(member_of(Kind.LEAD), Noticed(text=mode_text(LEAD, mode)))
+    found = read(member_of(AgentKind.LEAD), Noticed(text=mode_text(LEAD, mode)))
     assert list(map(bool, found)) == told(mode)
     assert found[-1] is mode.attended
 
@@ -218,17 +218,17 @@ def test_every_mode_that_is_stated_is_read(mode: WorkMode) -> None:
 @pytest.mark.parametrize(("before", "after"), list(product(MODES_OF_A_LEAD, repeat=2)), ids=str)
 def test_every_change_of_mode_is_read(before: WorkMode, after: WorkMode) -> None:
     first, then = mode_text(LEAD, before), change_text(LEAD, before, after)
-    assert list(map(bool, read(member_of(Kind.LEAD), Noticed(text=first), Noticed(text=then)))) == told(after)
+    assert list(map(bool, read(member_of(AgentKind.LEAD), Noticed(text=first), Noticed(text=then)))) == told(after)
 
 
-@pytest.mark.parametrize("kind", [Kind.TEAMMATE, Kind.SUBAGENT])
+@pytest.mark.parametrize("kind", [AgentKind.TEAMMATE, AgentKind.SUBAGENT])
 @pytest.mark.parametrize("agent_type", AgentType)
-def test_every_system_prompt_is_read(kind: Kind, agent_type: AgentType) -> None:
+def test_every_system_prompt_is_read(kind: AgentKind, agent_type: AgentType) -> None:
     found = read(member_of(kind, agent_type))
     assert list(map(bool, found)) == [False, False, agent_type is not AgentType.GENERAL, True]
 
 
 @pytest.mark.parametrize("name", ["bob", "lead:3.0"])
 def test_a_first_message_in_plan_mode_is_read(name: str) -> None:
-    kind = Kind.SUBAGENT if ":" in name else Kind.TEAMMATE
+    kind = AgentKind.SUBAGENT if ":" in name else AgentKind.TEAMMATE
     assert read(member_of(kind), Started(name=name, prompt="begin", planning=True))[0] is True

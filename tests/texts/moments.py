@@ -11,12 +11,22 @@ from deskmate.core.prompt.rendering import Numbered
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.handshakes import PlanVerdict, Shake
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Event, Founded, Idle, Joined, Left, Parked, Roster, Waiting, Working
+from deskmate.core.team.members import (
+    Event,
+    Idle,
+    Joined,
+    Left,
+    MemberParked,
+    RosterState,
+    TeamFounded,
+    Waiting,
+    Working,
+)
 from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Board, BoardEvent, Claimed, Completed, Created, Deleted, Edited, Released
+from deskmate.core.team.tasks import BoardEvent, BoardState, Claimed, Completed, Created, Deleted, Released, TaskEdited
 
-FOUNDED = Founded(team="main", at=0)
+FOUNDED = TeamFounded(team="main", at=0)
 JOINS = (
     Joined(name="alice", role="backend", at=0),
     Joined(name="bob", role="tests", plan=True, at=0),
@@ -32,11 +42,11 @@ AFTERWARDS = (
     Idle(name="alice", words="All tests pass.", peers=("to carol: the schema is final",), at=2),
     Working(name="bob", plan=PlanVerdict(request_id="bob:3.0", by=USER, approve=False), at=2),
     Waiting(name="bob", on="plan", at=3),
-    Parked(name="carol", reason="the provider is overloaded", at=3),
+    MemberParked(name="carol", reason="the provider is overloaded", at=3),
     Left(name="dave", reason="agreed to a shutdown request", agreed=True, at=3),
     Idle(name="erin", held=True, at=3),
     Working(name="frank", plan=PlanVerdict(request_id="frank:5.0", by=USER, approve=True), at=3),
-    Parked(name="grace", reason="its records were cut or changed", only_user=True, at=3),
+    MemberParked(name="grace", reason="its records were cut or changed", only_user=True, at=3),
 )
 WORK = (
     Created(by=LEAD, at=0, task=1, subject="Write the schema"),
@@ -51,18 +61,18 @@ DONE = (
     Claimed(by="alice", at=1, task=1, epoch=0),
     Completed(by="alice", at=2, task=1, epoch=1),
     Claimed(by="alice", at=2, task=2, epoch=0),
-    Edited(by="carol", at=2, task=2, description="One for each type.\nUse the loaders."),
+    TaskEdited(by="carol", at=2, task=2, description="One for each type.\nUse the loaders."),
     Deleted(by=USER, at=3, task=5),
     Claimed(by=LEAD, at=3, task=6, epoch=0),
 )
 
 
-def roster_of(*events: Event) -> Roster:
+def roster_of(*events: Event) -> RosterState:
     """Return the roster after these events."""
     return roster_fold.fold(NOBODY, [Record(number, event.body()) for number, event in enumerate(events, 1)])
 
 
-def board_of(*events: BoardEvent) -> Board:
+def board_of(*events: BoardEvent) -> BoardState:
     """Return the board after these events, which must all count."""
     board = board_fold.fold(NO_TASKS, [Record(number, event.body()) for number, event in enumerate(events, 1)])
     assert board.skipped == ()

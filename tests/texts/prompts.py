@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 
-from deskmate.app.build import Furniture
+from deskmate.app.build import TeamParts
 from deskmate.core.policy.permissions import Mode
 from deskmate.core.policy.tool_table import AgentType
 from deskmate.core.prompt.prompts import Prompt
@@ -30,8 +30,8 @@ class Library(Floor):
     """A team that works in a place that is the same on every machine."""
 
     @property
-    def furniture(self) -> Furniture:
-        return replace(super().furniture, environment=WHERE, team="main")
+    def team_parts(self) -> TeamParts:
+        return replace(super().team_parts, environment=WHERE, team="main")
 
     @classmethod
     async def begun(cls, *script: Step, mode: Mode = Mode.DEFAULT, delegate: bool = False) -> "Library":
@@ -52,12 +52,12 @@ def _lead(*, mode: Mode = Mode.DEFAULT, delegate: bool = False) -> Callable[[], 
 def _teammate(agent_type: AgentType = AgentType.GENERAL, *, plan: bool = False) -> Callable[[], Awaitable[Prompt]]:
     async def first() -> Prompt:
         floor = await Library.begun()
-        roster = floor.office.roster
+        roster = floor.team_state.roster
         await roster.join(Joined(name="bob", role="tests", prompt="Test it.", at=0.0))
         more = {"agent_type": agent_type, "plan": plan or None}
         await roster.join(Joined(name="alice", role="backend", prompt="Own the service.", at=0.0, **more))
-        kit, started = floor.furniture.teammate(roster.state.members["alice"])
-        agent = await Agent.seat(floor.office, started, replace(kit, workspace=floor.workspace))
+        parts, started = floor.team_parts.teammate(roster.state.members["alice"])
+        agent = await Agent.seat(floor.team_state, started, replace(parts, workspace=floor.workspace))
         async with task_group() as tasks:
             tasks.start_soon(agent.play)
             await until(lambda: bool(floor.scripted.prompts))

@@ -9,15 +9,15 @@ from zipfile import ZipFile
 import pytest
 
 import deskmate.texts
-from deskmate.core.policy.tool_table import TOOLS, Kind
+from deskmate.core.policy.tool_table import TOOLS, AgentKind
 from deskmate.texts import filled, text
 
 FOLDER = Path(deskmate.texts.__file__).parent
 FILES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.md"))
-PROMPTS = [*Kind]
+PROMPTS = [*AgentKind]
 # Besides tools, a line may need these.
 FACTS = {"summary": {"focus"}, "teammate": {"read-only"}, "subagent": {"read-only"}}
-KINDS = set(Kind)
+KINDS = set(AgentKind)
 
 
 def test_there_is_one_file_for_each_prompt_and_each_tool_and_no_other() -> None:

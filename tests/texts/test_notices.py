@@ -46,7 +46,7 @@ from deskmate.core.team.messages import (
     ShutdownResponse,
     Undeliverable,
 )
-from deskmate.core.team.tasks import Created, Edited
+from deskmate.core.team.tasks import Created, TaskEdited
 from deskmate.texts import filled, text
 from tests.texts.golden import compare
 from tests.texts.moments import BOARD, CREATED, FOUNDED, JOINED, JOINS, LOST, TEAM, WORK, board_of, roster_of
@@ -92,7 +92,7 @@ def test_what_a_teammate_hears_of_its_team() -> None:
 
 
 def test_what_an_owner_hears_of_its_tasks() -> None:
-    edited = board_of(*WORK, Edited(by=USER, at=1, task=1, description="All types.", add_blocked_by=[3]))
+    edited = board_of(*WORK, TaskEdited(by=USER, at=1, task=1, description="All types.", add_blocked_by=[3]))
     changed = changes_text(edited.tasks[1], "alice", Memory(words_known={1: CREATED}))
     told = {
         "it took a task": told_texts(taken(BOARD.tasks[2]))[0],

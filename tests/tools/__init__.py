@@ -9,8 +9,8 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.fingerprints import fingerprint
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.redaction import SHAPES, Redaction
-from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError
@@ -67,7 +67,7 @@ class MemoryWorkspace:
         self.asked.append((pattern, path, glob))
         return self.ran
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         self.asked.append((command, timeout_seconds, blob))
         return self.ran
 
@@ -89,7 +89,7 @@ class Jobs:
     work: dict[str, Callable[[str], Awaitable[Result]]] = field(default_factory=dict)
     waits: list[tuple[bool, float]] = field(default_factory=list)
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: LiveOutput | None = None) -> str:
         id_ = f"{kind}{len(self.work):06x}"
         self.work[id_] = work
         return id_
@@ -114,13 +114,13 @@ class PlainDesk:
     """A desk that remembers the files of each result, as a transcript would, and echoes errands."""
 
     workspace: Workspace
-    kind: Kind = Kind.LEAD
+    kind: AgentKind = AgentKind.LEAD
     files: dict[str, str] = field(default_factory=dict)
     skills: Mapping[str, Skill] = field(default_factory=dict)
     background: Jobs = field(default_factory=Jobs)
     call: str = "lead:12.0"
     redaction: Redaction = SHAPES
-    printed: Printed = field(default_factory=Printed)
+    printed: LiveOutput = field(default_factory=LiveOutput)
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
         return Result(f"{agent_type} did: {prompt}")
@@ -143,6 +143,6 @@ class PlainDesk:
         return tool
 
 
-def every_tool(kind: Kind = Kind.LEAD) -> tuple[Tool, ...]:
+def every_tool(kind: AgentKind = AgentKind.LEAD) -> tuple[Tool, ...]:
     """Return all the tools there are."""
     return tools_for(kind, TOOLS)

@@ -17,17 +17,17 @@ from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.messages import Message
 from deskmate.core.team.tasks import Task
 from deskmate.ports import Store
-from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Feed
 from deskmate.runtime.perform.tool_calls import Calls
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock, ScriptedModel
 from deskmate.tools import spec, tools_for
@@ -79,56 +79,60 @@ class Asking:
     """A team and its members, each seated once it is looked for."""
 
     def __init__(self, team: str, store: Store | None = None) -> None:
-        pen = Pen(store or MemoryStore(), FakeClock())
-        roster = Roster(pen)
-        self.office = Office(pen, roster, Board(pen, roster), Purse(pen, Caps()), Feed())
+        writer = LogWriter(store or MemoryStore(), FakeClock())
+        roster = Roster(writer)
+        self.team_state = TeamState(writer, roster, Board(writer, roster), Budget(writer, Caps()), Feed())
         self.team = team
         self._seated: dict[str, Seated] = {}
 
     @classmethod
     async def gathered(cls, *names: str, team: str = "web", store: Store | None = None) -> "Asking":
         asking = cls(team, store)
-        await asking.office.roster.found(team)
+        await asking.team_state.roster.found(team)
         await asking.join(*names)
         return asking
 
     async def join(self, *names: str) -> None:
         for name in names:
-            await self.office.roster.join(Joined(name=name, at=0.0))
+            await self.team_state.roster.join(Joined(name=name, at=0.0))
 
     async def seat(self, name: str = LEAD, *, planning: bool = False) -> Seated:
         """Return a member at its desk; there for the first time, it begins its transcript."""
         if name not in self._seated:
-            office, transcript = self.office, await Transcript.load(self.office.pen, name)
+            team_state, transcript = self.team_state, await Transcript.load(self.team_state.writer, name)
             await transcript.record(Started(name=name, planning=planning))
-            mail = Mailbox(name, office.pen, office.roster)
+            mail = Mailbox(name, team_state.writer, team_state.roster)
             self._seated[name] = Seated(transcript, mail, self._calls(name, transcript, mail))
         return self._seated[name]
 
     def _calls(self, name: str, transcript: Transcript, mail: Mailbox) -> Calls:
         def me() -> Member:
-            return self.office.roster.state.members[name]
+            return self.team_state.roster.state.members[name]
 
         async def errand(call: str, prompt: str, agent_type: AgentType) -> Result:
             return Result(f"{agent_type} did: {prompt}")
 
         # All there are: who may use which is for the rules of permission, which come before.
         tools = tools_for(me().kind, TOOLS)
-        kit = Kit(ScriptedModel([]), {tool.name: tool for tool in tools}, tuple(map(spec, tools)), MemoryWorkspace())
+        parts = AgentParts(
+            ScriptedModel([]), {tool.name: tool for tool in tools}, tuple(map(spec, tools)), MemoryWorkspace()
+        )
         return Calls(
-            office=self.office,
+            team_state=self.team_state,
             me=me,
             mail=mail,
             transcript=transcript,
-            kit=kit,
+            parts=parts,
             background=Jobs(),
             errands=errand,
         )
 
     async def leave(self, name: str) -> None:
         """Let a member leave for good."""
-        office = self.office
-        await leave((await self.seat(name)).transcript, office.pen, office.roster, office.board, reason="done")
+        team_state = self.team_state
+        await leave(
+            (await self.seat(name)).transcript, team_state.writer, team_state.roster, team_state.board, reason="done"
+        )
 
     async def add(self, *subjects: str, **fields: Any) -> None:
         """Let the lead put tasks on the board."""
@@ -136,4 +140,4 @@ class Asking:
             await (await self.seat()).told("TaskCreate", subject=subject, **fields)
 
     def task(self, id_: int) -> Task:
-        return self.office.board.state.tasks[id_]
+        return self.team_state.board.state.tasks[id_]

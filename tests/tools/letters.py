@@ -91,7 +91,7 @@ class LetterDesk:
         return self.transcript.memory
 
     @property
-    def roster(self) -> members.Roster:
+    def roster(self) -> members.RosterState:
         return self.live_roster.state
 
     async def join(self, joined: Joined) -> Member:

@@ -10,14 +10,14 @@ from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import BOARD
 from deskmate.core.log.records import Json, Record
 from deskmate.core.policy.permissions import Attempt
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team import members
 from deskmate.core.team.members import Joined, Member
 from deskmate.core.team.tasks import Task
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Tool
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.stores.memory_store import MemoryStore
 from deskmate.testing import FakeClock
@@ -29,15 +29,15 @@ class Desks:
     """The team `web`: its lead and who has joined, each at a desk of its own."""
 
     def __init__(self) -> None:
-        self.pen = Pen(MemoryStore(), FakeClock())
-        self.roster = Roster(self.pen)
-        self.board = Board(self.pen, self.roster)
+        self.writer = LogWriter(MemoryStore(), FakeClock())
+        self.roster = Roster(self.writer)
+        self.board = Board(self.writer, self.roster)
         self._sat: dict[str, TeamDesk] = {}
 
     async def open(self, *names: str) -> None:
         await self.roster.found("web")
         for name in names:
-            await self.roster.join(Joined(name=name, role=f"{name}'s role", at=self.pen.clock.timestamp()))
+            await self.roster.join(Joined(name=name, role=f"{name}'s role", at=self.writer.clock.timestamp()))
 
     def __getitem__(self, name: str) -> "TeamDesk":
         return self._sat.setdefault(name, TeamDesk(self, name))
@@ -47,7 +47,7 @@ class Desks:
 
     async def events(self) -> list[Json]:
         """Return all that was ever written to the board."""
-        return [item.body for item in await self.pen.store.read(BOARD) if isinstance(item, Record)]
+        return [item.body for item in await self.writer.store.read(BOARD) if isinstance(item, Record)]
 
 
 @dataclass
@@ -71,7 +71,7 @@ class TeamDesk:
         return self.desks.board
 
     @property
-    def roster(self) -> members.Roster:
+    def roster(self) -> members.RosterState:
         return self.desks.roster.state
 
     async def use(self, name: str, **arguments: Any) -> Result:
@@ -90,7 +90,7 @@ class TeamDesk:
         return await tool.attempt(tool.arguments.model_validate(arguments), self)
 
     def tool(self, name: str) -> Tool:
-        (tool,) = tools_for(Kind.LEAD if self.name == "lead" else Kind.TEAMMATE, [name])
+        (tool,) = tools_for(AgentKind.LEAD if self.name == "lead" else AgentKind.TEAMMATE, [name])
         return tool
 
     async def _run(self, name: str, arguments: Mapping[str, Any]) -> Result:

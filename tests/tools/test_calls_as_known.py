@@ -19,7 +19,7 @@ from deskmate.core.team.messages import (
     ShutdownRequest,
     ShutdownResponse,
 )
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from tests.tools.asking import Asking
 
 pytestmark = pytest.mark.anyio
@@ -221,7 +221,7 @@ async def test_a_name_makes_a_teammate_of_the_team(spawn: Spawn) -> None:
     asking = await Asking.gathered(team=spawn.team)
     name = spawn.arguments["name"]
     assert await (await asking.seat()).told("Task", **spawn.arguments) == f"agent_id {name}@{spawn.team}\n{STAYS}"
-    (member,) = asking.office.roster.state.teammates
+    (member,) = asking.team_state.roster.state.teammates
     assert (member.name, member.agent_type, member.role) == (name, spawn.agent_type, spawn.arguments.get("role", ""))
     assert member.joined
     assert member.joined.prompt == spawn.arguments["prompt"]
@@ -275,11 +275,11 @@ async def test_a_board_of_four_tasks_is_worked_off_by_three_who_take_what_is_fre
     )
     await frontend.told("TaskUpdate", taskId=4, status="in_progress")
     await frontend.told("TaskUpdate", taskId=4, status="completed")
-    assert [(task.status, task.owner) for task in asking.office.board.state.tasks.values()] == [
-        (Status.COMPLETED, "analyst"),
-        (Status.COMPLETED, "backend"),
-        (Status.COMPLETED, "backend"),
-        (Status.COMPLETED, "frontend"),
+    assert [(task.status, task.owner) for task in asking.team_state.board.state.tasks.values()] == [
+        (TaskStatus.COMPLETED, "analyst"),
+        (TaskStatus.COMPLETED, "backend"),
+        (TaskStatus.COMPLETED, "backend"),
+        (TaskStatus.COMPLETED, "frontend"),
     ]
 
 
@@ -304,7 +304,7 @@ async def test_each_task_tool_takes_its_shortest_form(tool: str, arguments: dict
 async def test_without_a_name_a_task_is_an_errand(arguments: dict[str, Any]) -> None:
     asking = await Asking.gathered(team=PROJECT)
     assert await (await asking.seat()).told("Task", **arguments) == "general-purpose did: Find it."
-    assert asking.office.roster.state.teammates == []
+    assert asking.team_state.roster.state.teammates == []
 
 
 # -- arguments under the names of other makers ------------------------------------------------------

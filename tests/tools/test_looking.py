@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import ToolError
@@ -97,11 +97,13 @@ async def test_a_rule_that_denies_files_holds_for_looking_at_them(
     desk: PlainDesk, workspace: MemoryWorkspace, rule: str, effects: list[Effect]
 ) -> None:
     workspace.files["keys/a"] = b"secret"
-    rules = (Rule.parse(Effect.DENY, rule),)
+    rules = (PermissionRule.parse(Effect.DENY, rule),)
     assert [await effect(desk, Mode.DEFAULT, rules, name, arguments) for name, arguments in LOOKS] == effects
 
 
-async def effect(desk: PlainDesk, mode: Mode, rules: tuple[Rule, ...], name: str, arguments: dict[str, str]) -> Effect:
+async def effect(
+    desk: PlainDesk, mode: Mode, rules: tuple[PermissionRule, ...], name: str, arguments: dict[str, str]
+) -> Effect:
     attempt = await desk.attempt(name, **arguments)
     return judge(attempt, mode=mode, rules=rules, traits=TOOLS, confined=False, attended=True).effect
 

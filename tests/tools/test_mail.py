@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from deskmate.core.agent.entries import Answered, Opened
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.messages import BODY_CAP, Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse
 from deskmate.errors import BadName, DeskmateError, TooLarge, ToolError, UnknownRecipient
 from tests.tools.letters import Colleagues
@@ -135,7 +135,7 @@ async def test_the_lead_asks_a_teammate_to_leave_and_remembers_that_it_asked(tea
     lead = await team.desk(LEAD)
     result = await lead.send(type="shutdown_request", recipient="bob@web", content="All done.")
     assert result.opened == Opened(request_id="lead:2.0", shake=Shake.SHUTDOWN, asked="bob")
-    assert lead.memory.requests == {"lead:2.0": Request("lead:2.0", Shake.SHUTDOWN, "bob")}
+    assert lead.memory.requests == {"lead:2.0": OpenRequest("lead:2.0", Shake.SHUTDOWN, "bob")}
     assert await team.hear("bob") == [(LEAD, ShutdownRequest(request_id="lead:2.0", content="All done."))]
     assert (await team.desk("bob")).memory.demands == {"lead:2.0": LEAD}
 

@@ -7,7 +7,7 @@ from deskmate.core.agent.entries import Opened
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.team.handshakes import Request, Shake
+from deskmate.core.team.handshakes import OpenRequest, Shake
 from deskmate.core.team.messages import PlanRequest, PlanResponse
 from deskmate.errors import Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
@@ -41,7 +41,7 @@ async def test_a_plan_goes_to_the_lead_and_is_remembered_as_open(team: Colleague
         "Submitted to lead (request bob:2.0). End your turn: the answer wakes you.",
         opened=Opened(request_id="bob:2.0", shake=Shake.PLAN, asked=LEAD),
     )
-    assert planner.memory.requests == {"bob:2.0": Request("bob:2.0", Shake.PLAN, LEAD)}
+    assert planner.memory.requests == {"bob:2.0": OpenRequest("bob:2.0", Shake.PLAN, LEAD)}
     assert planner.memory.owes_plan
     assert await team.hear(LEAD) == [("bob", PlanRequest(request_id="bob:2.0", content="Rename, then test."))]
 

@@ -5,7 +5,7 @@ import pytest
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.patterns import HOLE
 from deskmate.core.policy.permissions import Attempt
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace, PlainDesk
@@ -68,7 +68,7 @@ async def test_a_command_in_the_background_keeps_the_time_it_was_given(
 
 
 @pytest.mark.behaviour("permission")
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", AgentKind)
 @pytest.mark.parametrize(
     ("command", "told", "hints"),
     [
@@ -89,7 +89,7 @@ async def test_a_command_in_the_background_keeps_the_time_it_was_given(
     ],
 )
 async def test_the_rules_see_the_commands_of_a_text_or_that_they_cannot_be_told(
-    workspace: MemoryWorkspace, kind: Kind, command: str, told: tuple[str, ...] | None, hints: tuple[str, ...]
+    workspace: MemoryWorkspace, kind: AgentKind, command: str, told: tuple[str, ...] | None, hints: tuple[str, ...]
 ) -> None:
     attempt = await PlainDesk(workspace, kind).attempt("bash", command=command)
     assert attempt == Attempt("bash", told, inside=False, hints=hints)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.core.policy.patterns import HOLE
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, judge
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, judge
 from deskmate.core.policy.tool_table import TOOLS
 from deskmate.tools.shell.shell_commands import MAX_CHARS, commands_of
 from deskmate.tools.shell.shell_programs import is_variable
@@ -218,7 +218,7 @@ def test_nothing_is_told_where_not_all_can_be(text: str) -> None:
 @pytest.mark.parametrize("text", [text for text, told in TOLD.items() if told != ("git diff",)] + [*UNTOLD])
 def test_a_rule_for_one_command_lets_no_other_pass_with_it(text: str) -> None:
     told = commands_of(f"git diff; {text}")
-    rules = [Rule(Effect.ALLOW, "bash", "git diff"), Rule(Effect.ALLOW, "bash", "git diff *")]
+    rules = [PermissionRule(Effect.ALLOW, "bash", "git diff"), PermissionRule(Effect.ALLOW, "bash", "git diff *")]
     attempt = Attempt("bash", told, inside=False)
     verdict = judge(attempt, mode=Mode.DEFAULT, rules=rules, traits=TOOLS, confined=False, attended=True)
     only_it = told is not None and all(command.startswith("git diff") for command in told)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.members import Joined
 from deskmate.errors import BadInput, BadName, Refused, ToolError
 from tests.tools.letters import Colleagues, LetterDesk
@@ -42,7 +42,7 @@ async def test_a_name_makes_a_teammate_that_stays(lead: LetterDesk) -> None:
     )
     plain = Joined(name="backend", prompt="Own the backend.", cause="lead:2.0", at=0.0)
     assert joined(lead, "backend") == plain.model_dump(exclude={"at"})
-    assert lead.roster.members["backend"].kind is Kind.TEAMMATE
+    assert lead.roster.members["backend"].kind is AgentKind.TEAMMATE
 
 
 @pytest.mark.behaviour("spawn")

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import ToolSpec
 from deskmate.ports import Tool
 from deskmate.tools import spec, tools_for
@@ -26,12 +26,12 @@ def test_every_tool_stands_in_the_table_of_roles_and_has_its_text() -> None:
 
 
 def test_tools_come_in_the_order_of_the_names_and_those_made_elsewhere_are_passed_over() -> None:
-    assert names(tools_for(Kind.LEAD, ["grep", "mcp__web__search", "bash"])) == ("grep", "bash")
+    assert names(tools_for(AgentKind.LEAD, ["grep", "mcp__web__search", "bash"])) == ("grep", "bash")
 
 
 @pytest.mark.behaviour("tools-base")
-@pytest.mark.parametrize("kind", [Kind.TEAMMATE, Kind.SUBAGENT])
-def test_who_is_not_the_lead_has_the_base_tools_without_the_background(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", [AgentKind.TEAMMATE, AgentKind.SUBAGENT])
+def test_who_is_not_the_lead_has_the_base_tools_without_the_background(kind: AgentKind) -> None:
     tools = tools_for(kind, tools_of(kind, AgentType.GENERAL))
     assert tuple(tool.name for tool in tools if TOOLS[tool.name].home == "base") == BASE
     assert "background" not in json.dumps([(tool.text, spec(tool).schema) for tool in tools])
@@ -39,25 +39,25 @@ def test_who_is_not_the_lead_has_the_base_tools_without_the_background(kind: Kin
 
 def test_each_is_shown_the_messages_that_it_may_send() -> None:
     shown = {}
-    for kind in (Kind.LEAD, Kind.TEAMMATE):
+    for kind in (AgentKind.LEAD, AgentKind.TEAMMATE):
         (tool,) = tools_for(kind, ["SendMessage"])
         shown[kind] = spec(tool).schema["properties"]["type"]["enum"]
         assert [type_ for type_ in shown[kind] if f"- {type_}:" not in tool.text] == []
     assert shown == {
-        Kind.LEAD: ["message", "broadcast", "shutdown_request", "plan_approval_response"],
-        Kind.TEAMMATE: ["message", "broadcast", "shutdown_response"],
+        AgentKind.LEAD: ["message", "broadcast", "shutdown_request", "plan_approval_response"],
+        AgentKind.TEAMMATE: ["message", "broadcast", "shutdown_response"],
     }
 
 
 @pytest.mark.behaviour("background")
 def test_the_lead_is_shown_that_bash_can_run_in_the_background() -> None:
-    bash, task = tools_for(Kind.LEAD, ["bash", "Task"])
+    bash, task = tools_for(AgentKind.LEAD, ["bash", "Task"])
     assert "run_in_background" in spec(bash).schema["properties"]
     assert "run_in_background" in spec(task).schema["properties"]
 
 
 def test_a_schema_says_what_it_must_and_no_more() -> None:
-    (bash, task) = tools_for(Kind.TEAMMATE, ["bash", "Task"])
+    (bash, task) = tools_for(AgentKind.TEAMMATE, ["bash", "Task"])
     assert spec(bash) == ToolSpec(
         name="bash",
         text=bash.text,
@@ -108,7 +108,7 @@ def test_an_unknown_argument_is_refused(tool: Tool) -> None:
     ],
 )
 def test_an_argument_out_of_its_bounds_is_refused(name: str, wrong: dict[str, object]) -> None:
-    (tool,) = tools_for(Kind.LEAD, [name])
+    (tool,) = tools_for(AgentKind.LEAD, [name])
     with pytest.raises(ValidationError):
         tool.arguments.model_validate(wrong)
 
@@ -118,7 +118,7 @@ def test_an_argument_out_of_its_bounds_is_refused(name: str, wrong: dict[str, ob
     [("read_file", {}), ("write_file", {"content": "a"}), ("edit_file", {"old_text": "a", "new_text": "b"})],
 )
 def test_a_file_without_a_path_is_refused_in_words_that_ask_for_one(name: str, more: dict[str, str]) -> None:
-    (tool,) = tools_for(Kind.LEAD, [name])
+    (tool,) = tools_for(AgentKind.LEAD, [name])
     with pytest.raises(ValidationError, match="a path is needed"):
         tool.arguments.model_validate({"path": "", **more})
 

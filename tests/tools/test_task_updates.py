@@ -6,7 +6,7 @@ import pytest
 
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from tests.tools.teams import Desks, add, refused
 
 pytestmark = pytest.mark.anyio
@@ -88,7 +88,7 @@ async def test_edges_that_cannot_be_are_refused(desks: Desks, edges: dict[str, A
     await add(desks, "two", blockedBy=[1])
     await add(desks, "three", blockedBy=[2])
     assert await desks["lead"].use("TaskUpdate", taskId=1, status="deleted", **edges) == refused(why)
-    assert desks.task(1).status is Status.PENDING
+    assert desks.task(1).status is TaskStatus.PENDING
 
 
 # -- taking, giving and giving back ---------------------------------------------------------------
@@ -168,14 +168,14 @@ async def test_nobody_begins_a_task_in_the_call_that_blocks_it(
     )
     not_theirs = "Only lead and user can edit task #2. Ask lead with SendMessage."
     assert (told.ok, (blocked if creator == "bob" else not_theirs) in told.text) == (False, True)
-    assert desks.task(2).status is Status.PENDING
+    assert desks.task(2).status is TaskStatus.PENDING
 
 
 @pytest.mark.behaviour("claim", "task-deps")
 async def test_a_lead_begins_no_task_in_the_call_that_blocks_it(desks: Desks) -> None:
     await add(desks, "one", "two")
     told = await desks["lead"].use("TaskUpdate", taskId=2, status="in_progress", addBlockedBy=[1])
-    assert (told.ok, desks.task(2).status, desks.task(2).blocked_by) == (False, Status.PENDING, {1})
+    assert (told.ok, desks.task(2).status, desks.task(2).blocked_by) == (False, TaskStatus.PENDING, {1})
 
 
 async def test_beginning_what_is_under_way_is_no_error(desks: Desks) -> None:

@@ -7,8 +7,8 @@ import pytest
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import BOARD
 from deskmate.core.policy.permissions import Attempt
-from deskmate.core.prompt.live_output import Printed
-from deskmate.core.team.tasks import Created, Receipt, Revision, Status
+from deskmate.core.prompt.live_output import LiveOutput
+from deskmate.core.team.tasks import Created, Receipt, Revision, TaskStatus
 from deskmate.errors import TaskRefused
 from deskmate.ports import Ran
 from tests.tools import MemoryWorkspace
@@ -28,7 +28,7 @@ class Killed(Exception):
 class FatalWorkspace(MemoryWorkspace):
     """One in which every command is the last thing that happens."""
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         raise Killed
 
 
@@ -97,7 +97,7 @@ async def test_a_task_whose_command_fails_stays_with_its_owner(desks: Desks, ran
     alice.workspace.ran = ran
     told = await alice.use("TaskUpdate", taskId=1, status="completed")
     assert told == refused(f"Task #1 is not done: its verify command failed with {why}")
-    assert (desks.task(1).status, desks.task(1).receipt) == (Status.IN_PROGRESS, None)
+    assert (desks.task(1).status, desks.task(1).receipt) == (TaskStatus.IN_PROGRESS, None)
     assert alice.memory.tasks == {1: 1}
 
 
@@ -188,9 +188,9 @@ async def test_a_command_with_a_secret_or_a_stand_in_verifies_no_task(desks: Des
 @pytest.mark.behaviour("secrets")
 async def test_a_command_that_was_recorded_with_a_stand_in_is_never_run(desks: Desks) -> None:
     made = Created(by="lead", at=1.0, task=1, subject="parse", verify=f"rm -rf build/{STAND_IN}")
-    await desks.pen.append(BOARD, made.body())
+    await desks.writer.append(BOARD, made.body())
     told = await desks["alice"].use("TaskUpdate", taskId=1, owner="alice", status="completed")
     assert "The verify command of task #1 cannot run" in told.text
     assert "Delete the task and create it again with another command" in told.text
     assert desks["alice"].workspace.asked == []
-    assert desks.task(1).status is Status.IN_PROGRESS
+    assert desks.task(1).status is TaskStatus.IN_PROGRESS

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from deskmate.core.agent.tool_results import Result
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.ports import Ran
 from deskmate.tools import spec, tools_for
 from tests.tools.teams import Desks, add, refused
@@ -18,16 +18,16 @@ TASK_TOOLS = ("TaskCreate", "TaskGet", "TaskUpdate", "TaskList")
 
 
 @pytest.mark.behaviour("task-tools")
-@pytest.mark.parametrize("kind", [Kind.LEAD, Kind.TEAMMATE])
+@pytest.mark.parametrize("kind", [AgentKind.LEAD, AgentKind.TEAMMATE])
 @pytest.mark.parametrize("agent_type", AgentType)
-def test_lead_and_teammates_have_all_four(kind: Kind, agent_type: AgentType) -> None:
+def test_lead_and_teammates_have_all_four(kind: AgentKind, agent_type: AgentType) -> None:
     tools = tools_for(kind, tools_of(kind, agent_type))
     assert tuple(tool.name for tool in tools if tool.name in TASK_TOOLS) == TASK_TOOLS
 
 
 @pytest.mark.behaviour("task-tools")
 def test_the_model_is_shown_the_names_it_must_use() -> None:
-    assert {tool.name: list(spec(tool).schema["properties"]) for tool in tools_for(Kind.LEAD, TASK_TOOLS)} == {
+    assert {tool.name: list(spec(tool).schema["properties"]) for tool in tools_for(AgentKind.LEAD, TASK_TOOLS)} == {
         "TaskCreate": ["subject", "description", "activeForm", "blockedBy", "owner", "role", "verify"],
         "TaskGet": ["taskId"],
         "TaskUpdate": [
@@ -68,7 +68,7 @@ def test_the_model_is_shown_the_names_it_must_use() -> None:
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(name: str, wrong: dict[str, object]) -> None:
-    (tool,) = tools_for(Kind.LEAD, [name])
+    (tool,) = tools_for(AgentKind.LEAD, [name])
     with pytest.raises(ValidationError):
         tool.arguments.model_validate(wrong)
 

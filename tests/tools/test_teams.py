@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.call_texts import ask_to_leave
 from deskmate.errors import BadName, Refused, ToolError
 from deskmate.tools import spec, tools_for
@@ -174,12 +174,12 @@ async def test_nonsense_is_refused_before_anything_runs(tool: str, nonsense: dic
 @pytest.mark.behaviour("tiers")
 def test_only_a_lead_has_them_also_while_it_delegates() -> None:
     both = {"TeamCreate", "TeamDelete"}
-    has = {kind: both & set(tools_of(kind, AgentType.GENERAL)) for kind in Kind}
-    assert has == {Kind.LEAD: both, Kind.TEAMMATE: set(), Kind.SUBAGENT: set()}
-    assert both <= set(tools_of(Kind.LEAD, AgentType.GENERAL, delegate=True))
+    has = {kind: both & set(tools_of(kind, AgentType.GENERAL)) for kind in AgentKind}
+    assert has == {AgentKind.LEAD: both, AgentKind.TEAMMATE: set(), AgentKind.SUBAGENT: set()}
+    assert both <= set(tools_of(AgentKind.LEAD, AgentType.GENERAL, delegate=True))
 
 
 def test_both_together_take_less_than_a_kilobyte() -> None:
-    tools = tools_for(Kind.LEAD, ["TeamCreate", "TeamDelete"])
+    tools = tools_for(AgentKind.LEAD, ["TeamCreate", "TeamDelete"])
     shown = [{"name": tool.name, "text": tool.text, "schema": spec(tool).schema} for tool in tools]
     assert len(json.dumps(shown).encode()) < 1_000

@@ -38,7 +38,7 @@ async def team() -> Asking:
 
 
 async def sizes(team: Asking) -> list[int]:
-    return [len(await team.office.pen.store.read(stream)) for stream in STREAMS]
+    return [len(await team.team_state.writer.store.read(stream)) for stream in STREAMS]
 
 
 async def refusal(team: Asking, who: str, tool: str, arguments: dict[str, Any]) -> str:

@@ -15,10 +15,10 @@ from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
 from deskmate.workspace.sandbox.mounts import Level
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from tests.workspaces.ground import become, python
 
-LIMITS = Limits(processes=60, memory_bytes=300 << 20, file_bytes=1 << 20, scratch_bytes=2 << 20)
+LIMITS = ResourceLimits(processes=60, memory_bytes=300 << 20, file_bytes=1 << 20, scratch_bytes=2 << 20)
 _THREADS = (
     "import threading\nfor _ in range(5000): threading.Thread(target=threading.Event().wait, daemon=True).start()"
 )

@@ -16,7 +16,7 @@ import anyio.lowlevel
 import pytest
 from anyio import to_thread
 
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
 from deskmate.workspace.command_output import MAX_BLOB
@@ -218,7 +218,7 @@ async def test_a_cancelled_command_is_over_before_the_caller_hears(
 async def test_what_a_command_has_printed_is_seen_while_it_runs_and_after_it_is_cancelled(
     workspace: LocalWorkspace,
 ) -> None:
-    printed = Printed()
+    printed = LiveOutput()
     script = "echo tick; sleep 60"
     with anyio.fail_after(LONG):
         async with anyio.create_task_group() as tasks:
@@ -232,7 +232,7 @@ async def test_what_a_command_has_printed_is_seen_while_it_runs_and_after_it_is_
 async def test_of_a_command_that_has_printed_much_the_blob_is_told_while_it_runs(
     root: Path, workspace: LocalWorkspace
 ) -> None:
-    printed = Printed()
+    printed = LiveOutput()
     with anyio.fail_after(LONG):
         async with anyio.create_task_group() as tasks:
             command = "seq 20000; sleep 60"

@@ -12,10 +12,10 @@ import pytest
 
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
-from deskmate.workspace.sandbox.landlock import Right, Rule, restrict, version
+from deskmate.workspace.sandbox.landlock import LandlockRule, Right, restrict, version
 from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from deskmate.workspace.sandbox.seccomp import ALLOW_ALL
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
@@ -122,7 +122,7 @@ async def test_a_link_to_what_is_hidden_leads_nowhere(on: Ground, landlock: Sand
 
 
 async def test_a_fenced_command_has_limits(on: Ground, landlock: Sandbox) -> None:
-    bounded = replace(landlock, limits=Limits(file_bytes=1 << 20))
+    bounded = replace(landlock, limits=ResourceLimits(file_bytes=1 << 20))
     await run(workspace(on, bounded), "cat /dev/zero > big")
     assert (on.workspace / "big").stat().st_size == 1 << 20
 
@@ -151,7 +151,11 @@ def test_an_older_landlock_holds_as_far_as_it_goes(tmp_path: Path, most: int) ->
     if most > version():
         pytest.skip(f"this kernel has landlock {version()}")
     (tmp_path / "in").mkdir()
-    rules = [Rule("/", Right.READ), Rule(str(tmp_path / "in"), Right.WRITE), Rule("/no/such/place", Right.READ)]
+    rules = [
+        LandlockRule("/", Right.READ),
+        LandlockRule(str(tmp_path / "in"), Right.WRITE),
+        LandlockRule("/no/such/place", Right.READ),
+    ]
     told: list[str] = []
 
     def work() -> None:

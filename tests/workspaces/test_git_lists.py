@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from deskmate.workspace.git.git_entries import scan
 from deskmate.workspace.git.git_index import contents
-from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import GitFolder
 from deskmate.workspace.sandbox.mounts import Sandbox
 from tests.workspaces.conftest import open_folder
@@ -76,8 +76,8 @@ def on() -> Iterator[Ground]:
         yield laid
 
 
-def watched(git: Path) -> Watch:
-    return Watch(git.parent, GitFolder(git, git), scan(str(git)), lambda: True)
+def watched(git: Path) -> GitWatch:
+    return GitWatch(git.parent, GitFolder(git, git), scan(str(git)), lambda: True)
 
 
 # -- an index --------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.ports import Ran
-from deskmate.workspace.git.git_entries import MAX_LOCKS, Entry, Kind, scan
-from deskmate.workspace.git.git_watch import Watch, refuse_outward
+from deskmate.workspace.git.git_entries import MAX_LOCKS, Entry, EntryKind, scan
+from deskmate.workspace.git.git_watch import GitWatch, refuse_outward
 from deskmate.workspace.git.repositories import GitFolder
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.levels import find_sandbox
@@ -48,17 +48,17 @@ anyio.run(lambda: workspace.run(sys.argv[3], timeout_seconds=600, blob='lead-1-0
 """
 
 
-def make(kind: Kind, place: Path, target: str) -> None:
+def make(kind: EntryKind, place: Path, target: str) -> None:
     """Put something in the place of a file, whatever was there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         place.unlink()
     match kind:
-        case Kind.LINK:
+        case EntryKind.LINK:
             place.symlink_to(target)
-        case Kind.PIPE:
+        case EntryKind.PIPE:
             os.mkfifo(place)
-        case Kind.SOCKET:
+        case EntryKind.SOCKET:
             os.mknod(place, stat.S_IFSOCK | 0o600)
         case _:
             os.mknod(place, stat.S_IFCHR | 0o600, os.makedev(1, 3))
@@ -71,21 +71,21 @@ def git(tmp_path: Path) -> Path:
     return tmp_path / "ws/.git"
 
 
-def watched(git: Path, *, is_last: bool = True) -> Watch:
-    return Watch(git.parent, GitFolder(git, git), scan(str(git)), lambda: is_last)
+def watched(git: Path, *, is_last: bool = True) -> GitWatch:
+    return GitWatch(git.parent, GitFolder(git, git), scan(str(git)), lambda: is_last)
 
 
-KINDS = [Kind.LINK, Kind.PIPE, Kind.SOCKET, pytest.param(Kind.DEVICE, marks=as_root)]
+KINDS = [EntryKind.LINK, EntryKind.PIPE, EntryKind.SOCKET, pytest.param(EntryKind.DEVICE, marks=as_root)]
 
 
 @pytest.mark.parametrize("name", [*OPENED.split(), "HEAD", "index", "new", "a/b/c/d", "refs/heads/main.lock"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_wherever_it_is_a_new_link_or_special_file_is_removed_and_told(git: Path, name: str, kind: Kind) -> None:
+def test_wherever_it_is_a_new_link_or_special_file_is_removed_and_told(git: Path, name: str, kind: EntryKind) -> None:
     watch = watched(git)
     make(kind, git / name, "config")
     watch.finish()
     assert not os.path.lexists(git / name)
-    told = f"Deskmate removed the {kind} {git / name}{' to config' * (kind is Kind.LINK)} from git's folder. "
+    told = f"Deskmate removed the {kind} {git / name}{' to config' * (kind is EntryKind.LINK)} from git's folder. "
     assert told in " ".join(watch.told)
 
 
@@ -130,7 +130,7 @@ def test_names_and_targets_that_no_screen_should_see_are_removed_and_shown_harml
     (told,) = watch.told
     assert told.isprintable()
     assert f"the symbolic link {git}/?]0;title??? to ?[2J/etc/passwd" in told
-    assert scan(str(git)) == {os.fsdecode(b"\xff\nkept"): Entry(Kind.LINK, "config")}
+    assert scan(str(git)) == {os.fsdecode(b"\xff\nkept"): Entry(EntryKind.LINK, "config")}
 
 
 def test_no_time_that_a_program_can_set_hides_a_link(git: Path) -> None:
@@ -141,7 +141,7 @@ def test_no_time_that_a_program_can_set_hides_a_link(git: Path) -> None:
         with contextlib.suppress(FileExistsError):
             (git / "info/x").symlink_to("/etc/passwd")
         os.utime(git / "info", ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert scan(str(git), now=later) == {"info/x": Entry(Kind.LINK, "/etc/passwd")}
+    assert scan(str(git), now=later) == {"info/x": Entry(EntryKind.LINK, "/etc/passwd")}
 
 
 @pytest.mark.parametrize("target", ["refs/heads/../../config", "/etc/passwd", "config", "refs/tags/x"])
@@ -166,7 +166,7 @@ def test_a_folder_that_was_listed_before_is_listed_again_once_it_has_changed(git
     assert scan(str(git), now=later) == {}
     assert scan(str(git), now=later) == {}
     (logs / "main").symlink_to("/etc/passwd")
-    assert scan(str(git), now=later) == {"logs/refs/heads/main": Entry(Kind.LINK, "/etc/passwd")}
+    assert scan(str(git), now=later) == {"logs/refs/heads/main": Entry(EntryKind.LINK, "/etc/passwd")}
     (logs / "main").unlink()
     (logs / "main").touch()
     assert scan(str(git), now=later) == {}
@@ -220,7 +220,7 @@ def test_links_that_share_hooks_stay_and_those_beside_them_go(git: Path) -> None
         (module / name).mkdir(parents=True)
     watch = watched(git)
     for name in ("hooks/pre-commit", "modules/x/hooks/pre-commit", "refs/heads/hooks/x", "modules/hooks/FETCH_HEAD"):
-        make(Kind.LINK, git / name, "../../scripts/pre-commit")
+        make(EntryKind.LINK, git / name, "../../scripts/pre-commit")
     watch.finish()
     assert (git / "hooks/pre-commit").is_symlink()
     assert (module / "hooks/pre-commit").is_symlink()
@@ -230,7 +230,7 @@ def test_links_that_share_hooks_stay_and_those_beside_them_go(git: Path) -> None
 
 def test_links_in_folders_named_as_our_own_go_too(git: Path) -> None:
     watch = watched(git)
-    make(Kind.LINK, git / ".teams/x", "/etc/passwd")
+    make(EntryKind.LINK, git / ".teams/x", "/etc/passwd")
     watch.finish()
     assert not os.path.lexists(git / ".teams/x")
 
@@ -239,7 +239,7 @@ def test_links_in_folders_named_as_our_own_go_too(git: Path) -> None:
 def test_a_glance_finds_what_git_opens_without_listing_any_folder(git: Path, name: str) -> None:
     watch = watched(git)
     shutil.rmtree(git / name, ignore_errors=True)
-    make(Kind.LINK, git / name, "/etc/passwd")
+    make(EntryKind.LINK, git / name, "/etc/passwd")
     listed = list[str]()
     sys.addaudithook(lambda event, args: listed.append(str(args[0])) if event == "os.scandir" else None)
     assert watch.glance()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import ToolError
-from deskmate.workspace.globs import Glob
+from deskmate.workspace.globs import GlobPattern
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from deskmate.workspace.globs import Glob
     ],
 )
 def test_a_path_is_matched(pattern: str, path: str) -> None:
-    assert Glob(pattern).matches(path.split("/"))
+    assert GlobPattern(pattern).matches(path.split("/"))
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_path_is_matched(pattern: str, path: str) -> None:
     ],
 )
 def test_a_path_is_not_matched(pattern: str, path: str) -> None:
-    assert not Glob(pattern).matches(path.split("/"))
+    assert not GlobPattern(pattern).matches(path.split("/"))
 
 
 names = st.text("ab.", min_size=1, max_size=3).filter(lambda name: name.strip("."))
@@ -54,24 +54,24 @@ patterns = st.lists(st.one_of(st.sampled_from(["**", "*", "a*", "?", ".*"]), nam
 
 @given(pattern=patterns.map("/".join), path=st.lists(names, min_size=1, max_size=4))
 def test_the_folders_above_a_match_are_reached(pattern: str, path: list[str]) -> None:
-    glob = Glob(pattern)
+    glob = GlobPattern(pattern)
     if glob.matches(path):
         assert all(glob.reaches(path[:depth]) for depth in range(len(path)))
 
 
 def test_a_folder_that_cannot_hold_a_match_is_not_reached() -> None:
-    assert Glob("src/*.py").reaches(["src"])
-    assert not Glob("src/*.py").reaches(["docs"])
-    assert not Glob("src/*.py").reaches(["src", "deep"])
-    assert not Glob("**/*.py").reaches([".venv"])
+    assert GlobPattern("src/*.py").reaches(["src"])
+    assert not GlobPattern("src/*.py").reaches(["docs"])
+    assert not GlobPattern("src/*.py").reaches(["src", "deep"])
+    assert not GlobPattern("**/*.py").reaches([".venv"])
 
 
 @pytest.mark.parametrize("pattern", ["../*", "a/../b", "/etc/*", "{a,b}" * 10])
 def test_a_pattern_that_leads_out_or_stands_for_too_many_is_refused(pattern: str) -> None:
     with pytest.raises(ToolError):
-        Glob(pattern)
+        GlobPattern(pattern)
 
 
 def test_a_hostile_pattern_takes_no_longer_than_it_is() -> None:
-    assert not Glob("*a" * 100 + "b").matches(["a" * 255])
-    assert not Glob("**/a/" * 50 + "b").matches(["a"] * 200)
+    assert not GlobPattern("*a" * 100 + "b").matches(["a" * 255])
+    assert not GlobPattern("**/a/" * 50 + "b").matches(["a"] * 200)

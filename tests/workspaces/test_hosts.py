@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deskmate.errors import BadSettings
-from deskmate.workspace.sandbox.allowed_hosts import Allowed, Endpoint, allowed, endpoint, may_reach
+from deskmate.workspace.sandbox.allowed_hosts import Allowed, HostPort, allowed, endpoint, may_reach
 
 LIST = allowed(["Example.org", "*.cdn.example.org", "build.local:8080", "192.0.2.7:9000", "[2001:db8::7]"])
 
@@ -134,4 +134,4 @@ def test_an_endpoint_is_written_as_in_a_request() -> None:
     assert [str(endpoint(text, 80)) for text in ("Example.org.", "[::1]:9", "192.0.2.1")] == [
         *("example.org:80", "[::1]:9", "192.0.2.1:80")
     ]
-    assert endpoint("example.org:443") == Endpoint("example.org", 443)
+    assert endpoint("example.org:443") == HostPort("example.org", 443)

@@ -14,12 +14,12 @@ import pytest
 from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.mounts import Sandbox
-from deskmate.workspace.sandbox.resource_limits import Limits, counts_processes, sweep_cgroups
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits, counts_processes, sweep_cgroups
 from deskmate.workspace.sandbox.seccomp import call_filter
 
 pytestmark = pytest.mark.anyio
 
-SMALL = Limits(processes=40, memory_bytes=300 << 20, file_bytes=1 << 20, scratch_bytes=2 << 20)
+SMALL = ResourceLimits(processes=40, memory_bytes=300 << 20, file_bytes=1 << 20, scratch_bytes=2 << 20)
 BOMB = "f() { f | f & f; }; f"
 HOG = "python3 -c 'x = bytearray(1 << 30)'"
 FORKS = (

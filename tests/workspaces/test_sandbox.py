@@ -20,7 +20,7 @@ from deskmate.ports import Ran
 from deskmate.workspace.local_workspace import LocalWorkspace
 from deskmate.workspace.sandbox.levels import PROGRAMS, find_sandbox
 from deskmate.workspace.sandbox.mounts import Level, Mount, Sandbox, Way
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from tests.workspaces.conftest import open_folder
 from tests.workspaces.ground import Ground, ground
 
@@ -247,7 +247,7 @@ async def test_a_sandbox_that_cannot_be_set_up_runs_nothing_and_is_told(
     assert not (on.workspace / "ran").exists()
 
 
-class Unbindable(Limits):
+class Unbindable(ResourceLimits):
     """Limits that the kernel refuses, once the first process is there."""
 
     @contextmanager

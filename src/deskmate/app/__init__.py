@@ -25,7 +25,7 @@ from deskmate.core.team.messages import BODY_CAP
 
 if TYPE_CHECKING:
     from deskmate.app.runner import Outcome, Wanted, resume, run
-    from deskmate.app.teammate_process import Part, play
+    from deskmate.app.teammate_process import TeammateRun, play
     from deskmate.config import Settings, choose_model, load, state_folder
     from deskmate.core.agent.entries import Entry
     from deskmate.core.agent.tool_results import Result
@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from deskmate.errors import ToolError
     from deskmate.ports import Desk
     from deskmate.runtime.event_lines import to_line
-    from deskmate.runtime.events import Arrived, Changed, Feed, Founded, Happening, Listener, Recorded, Seated, Streamed
+    from deskmate.runtime.events import (
+        Arrived,
+        Changed,
+        Feed,
+        Listener,
+        Recorded,
+        Seated,
+        Streamed,
+        TeamEvent,
+        TeamStarted,
+    )
     from deskmate.tools.tool_base import Arguments, Described
     from deskmate.trust.known_secrets import redaction_of, seclude
     from deskmate.workspace.blob_folders import read_regular
@@ -61,12 +71,9 @@ __all__ = [
     "Desk",
     "Entry",
     "Feed",
-    "Founded",
-    "Happening",
     "Listener",
     "Mode",
     "Outcome",
-    "Part",
     "Question",
     "Recorded",
     "Result",
@@ -75,6 +82,9 @@ __all__ = [
     "Settings",
     "Streamed",
     "Sum",
+    "TeamEvent",
+    "TeamStarted",
+    "TeammateRun",
     "TextDelta",
     "ThinkingDelta",
     "ToolError",
@@ -96,7 +106,7 @@ __all__ = [
 _WHERE = {
     "redaction_of": "trust.known_secrets",
     "seclude": "trust.known_secrets",
-    "Part": "app.teammate_process",
+    "TeammateRun": "app.teammate_process",
     "play": "app.teammate_process",
     "Outcome": "app.runner",
     "Wanted": "app.runner",
@@ -121,8 +131,8 @@ _WHERE = {
     "Arrived": "runtime.events",
     "Changed": "runtime.events",
     "Feed": "runtime.events",
-    "Founded": "runtime.events",
-    "Happening": "runtime.events",
+    "TeamStarted": "runtime.events",
+    "TeamEvent": "runtime.events",
     "Listener": "runtime.events",
     "Recorded": "runtime.events",
     "Seated": "runtime.events",

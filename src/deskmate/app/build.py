@@ -16,11 +16,11 @@ from deskmate.config import Settings, choose_fallback, choose_model
 from deskmate.core.agent.entries import Started
 from deskmate.core.agent.work_mode import has_tool, work_mode_of
 from deskmate.core.log.names import LEAD, log
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.prompt.prompts import Usage
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.prompt.system_prompt import Environment, made_of
-from deskmate.core.team.members import Joined, Member, Status
+from deskmate.core.team.members import Joined, Member, MemberStatus
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadSettings, Refused, StoreCorrupt
 from deskmate.models.chosen import Chosen
@@ -31,17 +31,17 @@ from deskmate.models.retry import Retrying
 from deskmate.models.slotted import Slotted
 from deskmate.models.timed import Timed
 from deskmate.models.wires.http_client import new_client
-from deskmate.ports import Clock, Limits, Model, Store, Tool, Workspace
+from deskmate.ports import Clock, Model, ModelLimits, Store, Tool, Workspace
 from deskmate.queries.stream_reader import Reading
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.agent_parts import Kit, Teams
+from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.tools import spec, tools_for
 from deskmate.trust.approvals import NO_CONSENT, Consent
 from deskmate.trust.known_secrets import redaction_of
@@ -53,7 +53,7 @@ OUTPUT_TOKENS = 32_000
 
 
 @dataclass(frozen=True, slots=True)
-class Furniture:
+class TeamParts:
     """What a lead and its teammates are given. `team`: the lead's home.
 
     `models`: the model of a name, or of none for the one that is set. `teams`: opens and closes teams for the lead.
@@ -64,38 +64,38 @@ class Furniture:
     team: str
     models: Callable[[str | None], Model]
     settings: Settings
-    office: Office
+    team_state: TeamState
     workspace: Workspace
     environment: Environment
     notes: tuple[str, str]
     skills: dict[str, Skill]
     sandbox: Sandbox
-    teams: Teams | None = None
+    teams: LeadTeams | None = None
     tools: tuple[Tool, ...] = ()
     consent: Consent = NO_CONSENT
 
     @property
-    def lead(self) -> Kit:
+    def lead(self) -> AgentParts:
         """The lead's kit."""
-        return self._kit(LEAD, Kind.LEAD, AgentType.GENERAL)
+        return self._parts(LEAD, AgentKind.LEAD, AgentType.GENERAL)
 
     def started(self) -> Started:
         """Return the lead's first entry."""
-        return Started(name=LEAD, made_of=self._makings(_unlisted(LEAD, Kind.LEAD, AgentType.GENERAL), self.lead))
+        return Started(name=LEAD, made_of=self._makings(_unlisted(LEAD, AgentKind.LEAD, AgentType.GENERAL), self.lead))
 
-    def teammate(self, member: Member) -> tuple[Kit, Started]:
+    def teammate(self, member: Member) -> tuple[AgentParts, Started]:
         """Return the kit of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
         model = joined.model if joined else None
-        kit = self._kit(member.name, Kind.TEAMMATE, member.agent_type, model=model)
-        kit = replace(kit, workspace=self._workspace(member.name))
-        makings = self._makings(member, kit)
-        return kit, Started(
+        parts = self._parts(member.name, AgentKind.TEAMMATE, member.agent_type, model=model)
+        parts = replace(parts, workspace=self._workspace(member.name))
+        makings = self._makings(member, parts)
+        return parts, Started(
             name=member.name,
             prompt=joined.prompt if joined else "",
             planning=planning,
-            roster=self.office.roster.state.number,
+            roster=self.team_state.roster.state.number,
             made_of=makings,
         )
 
@@ -105,21 +105,21 @@ class Furniture:
         If another process runs it, wait, or without `wait` raise Held. Raises StoreCorrupt if the end of its transcript
         is lost, unless the user has let it go on.
         """
-        office = self.office
-        async with office.pen.store.hold(name, f"process {os.getpid()}", wait=wait):
-            member = (await office.roster.refresh()).members[name]
-            kit, started = self.teammate(member)
+        team_state = self.team_state
+        async with team_state.writer.store.hold(name, f"process {os.getpid()}", wait=wait):
+            member = (await team_state.roster.refresh()).members[name]
+            parts, started = self.teammate(member)
             await self.sweep(name)
             if not member.status.only_user:
-                await self.check_transcript(office.roster.state.team, name)
-            agent = await Agent.seat(office, started, kit)
+                await self.check_transcript(team_state.roster.state.team, name)
+            agent = await Agent.seat(team_state, started, parts)
             await agent.play()
 
     async def check_transcript(self, team: str, name: str) -> None:
         """Raise StoreCorrupt if a member's transcript was cut or changed and nobody accepted that."""
         reading = Reading(Path(self.workspace.root), team)
         written = await to_thread.run_sync(reading.ends_before, log(name))
-        changed = self.office.roster.state.members[name].status.only_user
+        changed = self.team_state.roster.state.members[name].status.only_user
         if written or changed:
             why = f"ends before record {written}, which was written" if written else "was cut or changed during a run"
             raise StoreCorrupt(
@@ -133,8 +133,8 @@ class Furniture:
 
     def _workspace(self, name: str) -> LocalWorkspace:
         """Return the workspace of a member: what it runs is listed in the folder of its team, for the lead at home."""
-        team = self.team if name == LEAD else self.office.roster.state.team
-        redaction = self.office.pen.redaction
+        team = self.team if name == LEAD else self.team_state.roster.state.team
+        redaction = self.team_state.writer.redaction
         return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox, redaction=redaction)
 
     def hires(self, joined: Joined) -> Joined:
@@ -158,40 +158,43 @@ class Furniture:
         set_.choose(other)
         return other.name
 
-    def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[Kit, Started]:
+    def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[AgentParts, Started]:
         """Return the kit of a subagent and its first entry."""
-        kit = self._kit(call, Kind.SUBAGENT, agent_type)
-        me = _unlisted(call, Kind.SUBAGENT, agent_type)
-        return kit, Started(name=call, prompt=prompt, made_of=self._makings(me, kit))
+        parts = self._parts(call, AgentKind.SUBAGENT, agent_type)
+        me = _unlisted(call, AgentKind.SUBAGENT, agent_type)
+        return parts, Started(name=call, prompt=prompt, made_of=self._makings(me, parts))
 
-    def _kit(self, name: str, kind: Kind, agent_type: AgentType, *, model: str | None = None) -> Kit:
+    def _parts(self, name: str, kind: AgentKind, agent_type: AgentType, *, model: str | None = None) -> AgentParts:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
         # Anybody on the team may be told to plan; it is offered while they do.
-        plan = [] if kind is Kind.SUBAGENT else ["ExitPlanMode"]
+        plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = tools_for(kind, [*names, *plan])
         tools += self.tools if agent_type is AgentType.GENERAL else ()
-        purse = self.office.purse
+        budget = self.team_state.budget
         asked: Model = Timed(
-            self.models(model), self.office.pen.clock, lambda: purse.seconds_left, partial(purse.over, name, steps=0)
+            self.models(model),
+            self.team_state.writer.clock,
+            lambda: budget.seconds_left,
+            partial(budget.over, name, steps=0),
         )
-        asked = Slotted(asked, partial(purse.slot, name)) if purse.caps.calls else asked
-        return Kit(
-            model=Metered(asked, partial(price, overrides=self.settings.prices), partial(purse.spend, name)),
+        asked = Slotted(asked, partial(budget.slot, name)) if budget.caps.calls else asked
+        return AgentParts(
+            model=Metered(asked, partial(price, overrides=self.settings.prices), partial(budget.spend, name)),
             tools={tool.name: tool for tool in tools},
             specs=tuple(map(spec, tools)),
             workspace=self.workspace,
             skills=self.skills,
-            subagents=self.subagent if kind is Kind.LEAD else None,
+            subagents=self.subagent if kind is AgentKind.LEAD else None,
             hires=self.hires,
-            teams=self.teams if kind is Kind.LEAD else None,
+            teams=self.teams if kind is AgentKind.LEAD else None,
             rules=self.settings.rules,
             confined=self.sandbox.confines(Path(self.workspace.root)),
         )
 
-    def _makings(self, me: Member, kit: Kit) -> dict[str, object]:
+    def _makings(self, me: Member, parts: AgentParts) -> dict[str, object]:
         file, notes = self.notes
-        roster, name = self.office.roster.state, me.name
-        work_mode = work_mode_of(me, roster, owes_plan=False, rules=kit.rules, confined=kit.confined)
+        roster, name = self.team_state.roster.state, me.name
+        work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
         # Plan mode passes: what an agent reads for as long as it works is for what comes after it.
         works = work_mode.model_copy(update={"planning": False})
         own = [tool.name for tool in self.tools]
@@ -201,7 +204,7 @@ class Furniture:
             role=me.role,
             team=self.team if name == LEAD else roster.team,
             members={other.name: other.role for other in roster.members.values() if other.here and other.name != name},
-            tools=[tool for tool in kit.tools if has_tool(works, me, tool, own)],
+            tools=[tool for tool in parts.tools if has_tool(works, me, tool, own)],
             barred=work_mode.barred or (),
             environment=self.environment,
             notes=notes,
@@ -210,9 +213,9 @@ class Furniture:
         )
 
 
-def _unlisted(name: str, kind: Kind, agent_type: AgentType) -> Member:
+def _unlisted(name: str, kind: AgentKind, agent_type: AgentType) -> Member:
     """Return an agent as far as its prompt needs it, which may not be on the roster or not be read from there yet."""
-    return Member(name, kind, agent_type, "", "", None, Status("working"))
+    return Member(name, kind, agent_type, "", "", None, MemberStatus("working"))
 
 
 def check_model(settings: Settings) -> None:
@@ -250,52 +253,54 @@ async def connected(settings: Settings, *, to_any: bool = False) -> AsyncIterato
 
 def office_in(
     store: Store, settings: Settings, feed: Feed, elsewhere: Spending = EMPTY, seconds: float = 0.0
-) -> Office:
+) -> TeamState:
     """Return what the agents of one process share.
 
     `elsewhere`: what their lead's other teams have spent. `seconds`: how long the run took before this process.
     """
-    pen = Pen(store, SystemClock(), redaction_of(settings))
-    roster = Roster(pen)
-    return Office(pen, roster, Board(pen, roster), Purse(pen, settings.caps, elsewhere, seconds, roster), feed)
+    writer = LogWriter(store, SystemClock(), redaction_of(settings))
+    roster = Roster(writer)
+    return TeamState(
+        writer, roster, Board(writer, roster), Budget(writer, settings.caps, elsewhere, seconds, roster), feed
+    )
 
 
 async def furnished(
     place: Path,
     team: str,
     settings: Settings,
-    office: Office,
+    team_state: TeamState,
     client: httpx2.AsyncClient,
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
-    teams: Teams | None = None,
-) -> Furniture:
+    teams: LeadTeams | None = None,
+) -> TeamParts:
     """Return what the agents of a team are given, having ended what the lead before this process left running.
 
     For who holds the lead's seat. `consent`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
     """
-    furniture = replace(furniture_of(place, team, settings, office, client, sandbox, consent), teams=teams)
-    await furniture.sweep(LEAD)
-    return furniture
+    team_parts = replace(furniture_of(place, team, settings, team_state, client, sandbox, consent), teams=teams)
+    await team_parts.sweep(LEAD)
+    return team_parts
 
 
 def furniture_of(
     place: Path,
     team: str,
     settings: Settings,
-    office: Office,
+    team_state: TeamState,
     client: httpx2.AsyncClient,
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
-) -> Furniture:
+) -> TeamParts:
     """Return what the agents of a team are given. `consent`: what of the workspace is used, nothing if not given."""
-    return Furniture(
+    return TeamParts(
         team=team,
-        models=cache(partial(_asked, settings, client, office.pen.clock)),
+        models=cache(partial(_asked, settings, client, team_state.writer.clock)),
         settings=settings,
-        office=office,
-        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
-        environment=environment_of(place, sandbox, attended=office.roster.state.attended, trusted=consent.trusted),
+        team_state=team_state,
+        workspace=LocalWorkspace(place, team, LEAD, sandbox=sandbox, redaction=team_state.writer.redaction),
+        environment=environment_of(place, sandbox, attended=team_state.roster.state.attended, trusted=consent.trusted),
         notes=notes_of(consent.definitions),
         skills=skills_of(consent.definitions, place, settings.skills_folder),
         sandbox=sandbox,
@@ -341,13 +346,13 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
     return OpenAIModel(client, model, key=key, limits=_limits(name, settings), **where)
 
 
-def _limits(name: str, settings: Settings, thinking: int = 0) -> Limits:
+def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
     own = settings.models.get(name)
     limits = limits_of(name, window=own.window if own else None)
     # A provider counts all that an answer may have against the window: a step that needs more goes on in the next.
     wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
     output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
-    return Limits(limits.window, output)
+    return ModelLimits(limits.window, output)
 
 
 def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:

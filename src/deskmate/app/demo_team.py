@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn, Protocol
 
-from deskmate.app.build import Furniture, environment_of
+from deskmate.app.build import TeamParts, environment_of
 from deskmate.app.runner import Outcome, Wanted, new_home, tell
 from deskmate.app.session import Answer, Session, session_with
 from deskmate.config import ModelSettings, Permission, Prices, Settings
@@ -33,7 +33,7 @@ from deskmate.demo.demo_parts import play
 from deskmate.demo.demo_script import CHECK, GOAL, PARTS
 from deskmate.demo.paced_model import Paced
 from deskmate.errors import BadSettings, UnknownRecipient
-from deskmate.models.scripted import ScriptedModel
+from deskmate.models.scripted import RehearsedModel
 from deskmate.ports import Clock, Model
 from deskmate.runtime.events import Feed
 from deskmate.runtime.task_groups import task_group
@@ -122,7 +122,7 @@ def _commit(folder: Path) -> None:
 
 @asynccontextmanager
 async def rehearsal(
-    folder: Path, feed: Feed, *, fast: bool = False, player: type[ScriptedModel] = ScriptedModel
+    folder: Path, feed: Feed, *, fast: bool = False, player: type[RehearsedModel] = RehearsedModel
 ) -> AsyncIterator["Rehearsal"]:
     """Open a team in a folder that was prepared. `fast`: without pauses to read in. `player`: plays the script."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
@@ -133,29 +133,29 @@ async def rehearsal(
     # The same on every machine: what runs is ours, and that a command asks is part of what is shown.
     sandbox = Sandbox(Level.NONE)
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
-        office = teams.office
-        at = office.pen.clock.timestamp()
+        team_state = teams.team_state
+        at = team_state.writer.clock.timestamp()
         # Attended: what is not allowed is asked, and waits.
         policy = PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, sandbox=sandbox.level, at=at)
-        await office.roster.permit(policy)
-        await tell(office, GOAL)
-        furniture = Furniture(
+        await team_state.roster.permit(policy)
+        await tell(team_state, GOAL)
+        team_parts = TeamParts(
             team=teams.home,
-            models=partial(_model, player, office.pen.clock, fast),
+            models=partial(_model, player, team_state.writer.clock, fast),
             settings=settings,
-            office=office,
-            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=office.pen.redaction),
+            team_state=team_state,
+            workspace=LocalWorkspace(folder, teams.home, LEAD, sandbox=sandbox, redaction=team_state.writer.redaction),
             environment=environment_of(folder, sandbox, attended=True, trusted=True),
             notes=("AGENTS.md", ""),
             skills={},
             sandbox=sandbox,
             teams=teams,
         )
-        async with session_with(furniture, teams) as session:
-            yield Rehearsal(session, furniture)
+        async with session_with(team_parts, teams) as session:
+            yield Rehearsal(session, team_parts)
 
 
-def _model(player: type[ScriptedModel], clock: Clock, fast: bool, name: str | None) -> Model:
+def _model(player: type[RehearsedModel], clock: Clock, fast: bool, name: str | None) -> Model:
     """Return who plays every part. There is no other: `name` is not looked at."""
     model = player(partial(play, PARTS), name=MODEL)
     return model if fast else Paced(model, clock)
@@ -164,9 +164,9 @@ def _model(player: type[ScriptedModel], clock: Clock, fast: bool, name: str | No
 class Rehearsal:
     """A team that plays the script, and the session of whoever watches it."""
 
-    def __init__(self, session: Session, furniture: Furniture) -> None:
+    def __init__(self, session: Session, team_parts: TeamParts) -> None:
         self.session = session
-        self._furniture, self._clock = furniture, furniture.office.pen.clock
+        self._team_parts, self._clock = team_parts, team_parts.team_state.writer.clock
         self._asked: set[tuple[str, str]] = set()
 
     async def play(self, person: Person) -> Rehearsed:
@@ -178,9 +178,9 @@ class Rehearsal:
             tasks.start_soon(self._attend, person)
             outcome = await self.session.play_to_rest()
             tasks.cancel_scope.cancel()
-        office = self._furniture.office
-        board = await office.board.refresh()
-        ran = await self._furniture.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
+        team_state = self._team_parts.team_state
+        board = await team_state.board.refresh()
+        ran = await self._team_parts.workspace.run(CHECK, timeout_seconds=CHECK_SECONDS, blob=f"{LEAD}-check.txt")
         return Rehearsed(outcome, self.session.team, tuple(board.tasks.values()), ran.exit == 0, ran.output)
 
     async def _attend(self, person: Person) -> NoReturn:

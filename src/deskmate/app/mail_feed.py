@@ -5,17 +5,17 @@ from collections import deque
 from deskmate.core.log.names import USER, mail
 from deskmate.core.team.messages import envelope_in
 from deskmate.queries.member_view import Letter, letter
-from deskmate.runtime.streams.read_positions import Bookmarks
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.streams.read_positions import ReadPositions
+from deskmate.runtime.team_state import TeamState
 
 LETTERS_KEPT = 500
 
 
-class Post:
+class MailFeed:
     """The last letters of all mailboxes, in the order they were written."""
 
-    def __init__(self, office: Office) -> None:
-        self._office, self._marks = office, Bookmarks(office)
+    def __init__(self, team_state: TeamState) -> None:
+        self._team_state, self._marks = team_state, ReadPositions(team_state)
         self._letters: deque[Letter] = deque(maxlen=LETTERS_KEPT)
 
     @property
@@ -32,7 +32,7 @@ class Post:
         """Read what is new in every mailbox."""
         if self._marks.turned():
             self._letters.clear()
-        owners = (USER, *self._office.roster.state.members)
+        owners = (USER, *self._team_state.roster.state.members)
         news = [one for name in owners for one in await self._read(mail(name))]
         self._letters.extend(sorted(news, key=lambda one: one.at))
 

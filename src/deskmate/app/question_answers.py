@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deskmate.app.teams import permit
-from deskmate.app.user_actions import Desk, open_desk
+from deskmate.app.user_actions import OpenTeam, open_desk
 from deskmate.app.user_answers import Answer, answer_to
 from deskmate.core.log.names import USER
 from deskmate.core.team.caps import Caps
@@ -18,9 +18,9 @@ from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
 from deskmate.queries.stream_reader import colours_of
 from deskmate.runtime.events import Feed
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.question_list import Questions
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.question_list import QuestionList
+from deskmate.runtime.team_state import TeamState
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ async def answer(folder: Path | None, team: str | None, id_: str | None, answer:
         question = _meant(seen, id_)
         await desk.mailbox.answer(question.member, answer_to(question, answer, words))
         if answer == "always" and question.rule:
-            policy = PolicySet(by=USER, add_rules=(question.rule,), at=desk.pen.clock.timestamp())
+            policy = PolicySet(by=USER, add_rules=(question.rule,), at=desk.writer.clock.timestamp())
             await permit(desk.roster, policy)
             # Where its lead goes back to, as if the user had been asked there.
             if home := desk.roster.state.home:
@@ -58,11 +58,11 @@ async def answer(folder: Path | None, team: str | None, id_: str | None, answer:
 
 
 @asynccontextmanager
-async def _asked(folder: Path | None, team: str | None) -> AsyncIterator[tuple[Desk, SeenQuestions]]:
+async def _asked(folder: Path | None, team: str | None) -> AsyncIterator[tuple[OpenTeam, SeenQuestions]]:
     with open_desk(folder, team) as desk:
         roster = await desk.roster.refresh()
-        office = Office(desk.pen, desk.roster, desk.board, Purse(desk.pen, Caps()), Feed())
-        questions = await Questions(office).refresh()
+        team_state = TeamState(desk.writer, desk.roster, desk.board, Budget(desk.writer, Caps()), Feed())
+        questions = await QuestionList(team_state).refresh()
         live = desk.reading.holder() is not None
         yield desk, SeenQuestions(desk.reading.team, questions, colours_of(roster), live)
 

@@ -15,7 +15,7 @@ from typing import Literal
 import httpx2
 from anyio import CancelScope, to_thread
 
-from deskmate.app.build import Furniture, check_model, connected, furnished, office_in
+from deskmate.app.build import TeamParts, check_model, connected, furnished, office_in
 from deskmate.app.reservations import give_up_abandoned
 from deskmate.app.teammate_process import in_processes
 from deskmate.app.teams import Teams, permit
@@ -33,11 +33,11 @@ from deskmate.errors import BadInput, Held, Refused
 from deskmate.ports import Launcher, Tool
 from deskmate.queries.team_view import SeenTask, see_tasks
 from deskmate.runtime.agent import Agent
-from deskmate.runtime.events import Feed, Founded
+from deskmate.runtime.events import Feed, TeamStarted
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.task_groups import task_group
 from deskmate.runtime.team import Team
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import TEAMS, JsonlStore
@@ -113,8 +113,8 @@ class Outcome:
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
     """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
-    async with founded(wanted, feed, attended=False) as (furniture, teams):
-        outcome = await play_lead(furniture, teams, told=bool(wanted.goal))
+    async with founded(wanted, feed, attended=False) as (team_parts, teams):
+        outcome = await play_lead(team_parts, teams, told=bool(wanted.goal))
     return replace(outcome, kept=teams.kept)
 
 
@@ -123,12 +123,12 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
 
     A team that was founded from another is gone on with from there: its lead is at home in that one.
     """
-    async with reopened(wanted, feed, attended=False) as (furniture, teams):
-        return await play_lead(furniture, teams, told=bool(wanted.goal))
+    async with reopened(wanted, feed, attended=False) as (team_parts, teams):
+        return await play_lead(team_parts, teams, told=bool(wanted.goal))
 
 
 @asynccontextmanager
-async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
+async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
     """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer.
 
     If nothing was said to it or no model ever answered, no team is left at the end.
@@ -144,9 +144,9 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
         refuse_unconfined(place, settings, sandbox, [mode])
     await give_up_abandoned(Signing(settings.state, place))
     async with connected(settings, to_any=attended) as client, new_home(place, wanted, feed) as teams:
-        await _permit(teams.office, wanted, mode, sandbox, attended=attended)
+        await _permit(teams.team_state, wanted, mode, sandbox, attended=attended)
         # At once, so that a kill from now on does not lose it.
-        await tell(teams.office, wanted.goal)
+        await tell(teams.team_state, wanted.goal)
         try:
             yield await _furnished(place, wanted, client, sandbox, teams), teams
         finally:
@@ -155,7 +155,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
 
 
 @asynccontextmanager
-async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[Furniture, Teams]]:
+async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
     """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
     place, settings = workspace_of(wanted.workspace), wanted.settings
     await give_up_abandoned(Signing(settings.state, place), keep=wanted.team)
@@ -167,32 +167,34 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     opened = _home(place, name, settings, feed, create=False)
     async with connected(settings, to_any=attended) as client, opened as teams:
-        office = teams.office
-        if not (await office.roster.refresh()).team:
+        team_state = teams.team_state
+        if not (await team_state.roster.refresh()).team:
             raise Refused(f"team '{name}' was never begun; begin one with: deskmate run")
-        await _go_on(place, wanted, sandbox, office, attended=attended)
+        await _go_on(place, wanted, sandbox, team_state, attended=attended)
         # At once, so that a kill from now on does not lose it.
-        await tell(office, wanted.goal)
+        await tell(team_state, wanted.goal)
         if await teams.reopen():
-            await _go_on(place, wanted, sandbox, office, attended=attended)
+            await _go_on(place, wanted, sandbox, team_state, attended=attended)
         yield await _furnished(place, wanted, client, sandbox, teams), teams
 
 
-async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, office: Office, *, attended: bool) -> None:
+async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, team_state: TeamState, *, attended: bool) -> None:
     """Record what is permitted from now on in a team that is there; raise BadSettings where that must not be."""
-    state, settings = office.roster.state, wanted.settings
+    state, settings = team_state.roster.state, wanted.settings
     mode = settings.mode_over(state.mode, *state.modes.values())
     had = (state.mode_of(member.name) for member in state.members.values() if member.here)
     if not (attended and wanted.watched):
         # A mode that is given is the widest that anybody has then.
         refuse_unconfined(place, settings, sandbox, [mode] if mode else had)
-    await _permit(office, wanted, mode, sandbox, attended=attended)
+    await _permit(team_state, wanted, mode, sandbox, attended=attended)
 
 
 async def _furnished(
     place: Path, wanted: Wanted, client: httpx2.AsyncClient, sandbox: Sandbox, teams: Teams
-) -> Furniture:
-    given = await furnished(place, teams.home, wanted.settings, teams.office, client, sandbox, wanted.consent, teams)
+) -> TeamParts:
+    given = await furnished(
+        place, teams.home, wanted.settings, teams.team_state, client, sandbox, wanted.consent, teams
+    )
     return replace(given, tools=wanted.tools)
 
 
@@ -205,7 +207,7 @@ async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Tea
             name = new_name(wanted.team, "team") if wanted.team else free_team(place, taken)
             try:
                 teams = await stack.enter_async_context(_home(place, name, wanted.settings, feed, create=True))
-                await teams.office.roster.found(name)
+                await teams.team_state.roster.found(name)
             except (Refused, Held) as error:
                 if wanted.team:
                     raise Refused(
@@ -230,11 +232,13 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
         if create:
             signing.claim(team)
         joint = JointStore(store, team)
-        office = office_in(joint, settings, feed, spent_in_archive(place, team))
-        yield await stack.enter_async_context(Teams(signing, team, store, joint, office))
+        team_state = office_in(joint, settings, feed, spent_in_archive(place, team))
+        yield await stack.enter_async_context(Teams(signing, team, store, joint, team_state))
 
 
-async def _permit(office: Office, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool) -> None:
+async def _permit(
+    team_state: TeamState, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool
+) -> None:
     """Record whether a person attends, how commands are confined and, where that is said, the mode and delegating."""
     policy = PolicySet(
         by=LEAD,
@@ -243,52 +247,52 @@ async def _permit(office: Office, wanted: Wanted, mode: Mode | None, sandbox: Sa
         attended=attended,
         delegate=wanted.settings.delegate,
         sandbox=sandbox.level,
-        at=office.pen.clock.timestamp(),
+        at=team_state.writer.clock.timestamp(),
     )
-    await permit(office.roster, policy)
+    await permit(team_state.roster, policy)
 
 
-async def tell(office: Office, words: str | None) -> None:
+async def tell(team_state: TeamState, words: str | None) -> None:
     """Say something to the lead in the user's name, if there is anything to say."""
     if words:
-        await Mailbox(USER, office.pen, office.roster).send(LEAD, Plain(content=words))
+        await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words))
 
 
-async def play_lead(furniture: Furniture, teams: Teams, *, told: bool) -> Outcome:
+async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:
     """Let the lead, and whoever it has, play to the end of its turn. `told`: the user has said something just now."""
-    async with seated(furniture, teams) as agent:
+    async with seated(team_parts, teams) as agent:
         # Who resumes what could not go on wants it to: that takes a word of the user.
         if not told and (agent.parked or agent.interrupted):
-            await tell(furniture.office, GO_ON)
+            await tell(team_parts.team_state, GO_ON)
             told = True
         transcript = agent.transcript
-        return await to_rest(furniture, agent, transcript.memory.number if told else transcript.asked_at)
+        return await to_rest(team_parts, agent, transcript.memory.number if told else transcript.asked_at)
 
 
-async def to_rest(furniture: Furniture, agent: Agent, after: int) -> Outcome:
+async def to_rest(team_parts: TeamParts, agent: Agent, after: int) -> Outcome:
     """Let a lead that is seated go on until it has nothing left to do; return what that came to.
 
     `after`: the entry after which its answer begins.
     """
-    office, team = furniture.office, furniture.team
-    before = (await office.purse.refresh()).team
+    team_state, team = team_parts.team_state, team_parts.team
+    before = (await team_state.budget.refresh()).team
     end = await agent.play(until_rest=True)
-    spent = (await office.purse.refresh()).team.minus(before)
+    spent = (await team_state.budget.refresh()).team.minus(before)
     if not spent.calls and not agent.last_words and not agent.parked:
         raise Refused(f"team '{team}' was never told what to do; tell it by: deskmate resume {team} \"GOAL\"")
-    return _outcome(team, agent, after, end, spent, see_tasks(await office.board.refresh()))
+    return _outcome(team, agent, after, end, spent, see_tasks(await team_state.board.refresh()))
 
 
 @asynccontextmanager
-async def seated(furniture: Furniture, teams: Teams) -> AsyncIterator[Agent]:
+async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
     """Yield the lead's agent, to be played, and have whoever is on its team played meanwhile."""
-    office = furniture.office
-    office.feed.tell(Founded(office.roster.state.team))
-    await furniture.check_transcript(furniture.team, LEAD)
-    agent = await Agent.seat(office, furniture.started(), furniture.lead)
+    team_state = team_parts.team_state
+    team_state.feed.tell(TeamStarted(team_state.roster.state.team))
+    await team_parts.check_transcript(team_parts.team, LEAD)
+    agent = await Agent.seat(team_state, team_parts.started(), team_parts.lead)
     async with task_group() as tasks:
-        launchers: dict[str, Launcher] = {"inline": furniture, "process": in_processes(furniture)}
-        teams.players = Team(office, launchers, tasks)
+        launchers: dict[str, Launcher] = {"inline": team_parts, "process": in_processes(team_parts)}
+        teams.players = Team(team_state, launchers, tasks)
         await tasks.start(teams.players.keep)
         tasks.start_soon(teams.mirror.keep)
         yield agent

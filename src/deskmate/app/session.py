@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 import anyio
 
-from deskmate.app.build import Furniture, check_model
-from deskmate.app.mail_feed import Post
+from deskmate.app.build import TeamParts, check_model
+from deskmate.app.mail_feed import MailFeed
 from deskmate.app.runner import GO_ON, Outcome, Wanted, founded, reopened, seated, to_rest
 from deskmate.app.teams import Teams
 from deskmate.app.user_answers import Answer, answer_to, broadcast
@@ -33,7 +33,7 @@ from deskmate.queries.team_view import SeenMember, SeenTask, see_member, see_tas
 from deskmate.runtime.agent import Agent
 from deskmate.runtime.events import Feed
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.streams.question_list import Questions
+from deskmate.runtime.streams.question_list import QuestionList
 from deskmate.runtime.task_groups import task_group
 
 __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
@@ -68,8 +68,8 @@ async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> As
     """
     opened = reopened if continues else founded
     async with (
-        opened(wanted, feed, attended=True) as (furniture, teams),
-        session_with(furniture, teams) as session,
+        opened(wanted, feed, attended=True) as (team_parts, teams),
+        session_with(team_parts, teams) as session,
         task_group() as tasks,
     ):
         tasks.start_soon(session.play)
@@ -78,10 +78,10 @@ async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> As
 
 
 @asynccontextmanager
-async def session_with(furniture: Furniture, teams: Teams) -> AsyncIterator["Session"]:
+async def session_with(team_parts: TeamParts, teams: Teams) -> AsyncIterator["Session"]:
     """Yield a session of a team that was opened; its lead is seated and yet to be played."""
-    async with seated(furniture, teams) as agent, task_group() as tasks:
-        session = Session(furniture, teams, agent)
+    async with seated(team_parts, teams) as agent, task_group() as tasks:
+        session = Session(team_parts, teams, agent)
         await session.look()
         tasks.start_soon(session.keep)
         yield session
@@ -91,11 +91,11 @@ async def session_with(furniture: Furniture, teams: Teams) -> AsyncIterator["Ses
 class Session:
     """A team and the person at its desk. What is seen is as of the last look; `listen` tells when there was one."""
 
-    def __init__(self, furniture: Furniture, teams: Teams, agent: Agent) -> None:
-        self._furniture, self._teams, self._agent = furniture, teams, agent
-        self._office = office = furniture.office
-        self._mailbox = Mailbox(USER, office.pen, office.roster)
-        self._questions, self._post = Questions(office), Post(office)
+    def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
+        self._team_parts, self._teams, self._agent = team_parts, teams, agent
+        self._team_state = team_state = team_parts.team_state
+        self._mailbox = Mailbox(USER, team_state.writer, team_state.roster)
+        self._questions, self._post = QuestionList(team_state), MailFeed(team_state)
         self._listeners: list[Callable[[], None]] = []
         self._looked, self._turn = anyio.Event(), anyio.Lock()
 
@@ -113,29 +113,29 @@ class Session:
 
     async def play_to_rest(self) -> Outcome:
         """Let the lead go on until it has nothing left to do and everybody has left; return what that came to."""
-        return await to_rest(self._furniture, self._agent, self._agent.transcript.asked_at)
+        return await to_rest(self._team_parts, self._agent, self._agent.transcript.asked_at)
 
     async def keep(self) -> NoReturn:
         """Look again whenever something was written, for as long as this runs."""
-        office = self._office
+        team_state = self._team_state
         while True:
-            since = {ROSTER: office.roster.state.number, BOARD: office.board.state.number}
-            await office.pen.store.changed({**self._post.since, **self._questions.since, **since})
-            await office.pen.clock.sleep(_BREATH_SECONDS)
+            since = {ROSTER: team_state.roster.state.number, BOARD: team_state.board.state.number}
+            await team_state.writer.store.changed({**self._post.since, **self._questions.since, **since})
+            await team_state.writer.clock.sleep(_BREATH_SECONDS)
             await self.look()
 
     async def look(self) -> None:
         """Read what is new, and tell the listeners."""
-        office = self._office
+        team_state = self._team_state
         # One look at a time: two would read the same mail.
         async with self._turn:
             turn = None
-            while turn != office.roster.turn:
+            while turn != team_state.roster.turn:
                 # Again where the lead went to another team meanwhile: what is seen is of one.
-                turn = office.roster.turn
-                await office.roster.refresh()
-                await office.board.refresh()
-                await office.purse.refresh()
+                turn = team_state.roster.turn
+                await team_state.roster.refresh()
+                await team_state.board.refresh()
+                await team_state.budget.refresh()
                 await self._questions.refresh()
                 await self._post.refresh()
         self._tell()
@@ -151,12 +151,12 @@ class Session:
     @property
     def workspace(self) -> Path:
         """The folder that is worked in."""
-        return Path(self._furniture.workspace.root)
+        return Path(self._team_parts.workspace.root)
 
     @property
     def team(self) -> str:
         """The team that the lead works in."""
-        return self._office.roster.state.team
+        return self._team_state.roster.state.team
 
     @property
     def home(self) -> str:
@@ -176,24 +176,24 @@ class Session:
     @property
     def model(self) -> str:
         """The model of everybody who has none of their own."""
-        return self._furniture.models(None).name
+        return self._team_parts.models(None).name
 
     @property
     def members(self) -> tuple[SeenMember, ...]:
         """Everybody on the team, in the order they joined, those who left included."""
-        board, spent = self._office.board.state, self._office.purse.state
-        return tuple(see_member(member, board, spent) for member in self._office.roster.state.members.values())
+        board, spent = self._team_state.board.state, self._team_state.budget.state
+        return tuple(see_member(member, board, spent) for member in self._team_state.roster.state.members.values())
 
     @property
     def busy(self) -> tuple[str, ...]:
         """Those who are in the middle of something."""
-        here = self._office.roster.state.members.values()
+        here = self._team_state.roster.state.members.values()
         return tuple(member.name for member in here if _is_busy(member))
 
     @property
     def tasks(self) -> tuple[SeenTask, ...]:
         """The board, by number."""
-        return see_tasks(self._office.board.state)
+        return see_tasks(self._team_state.board.state)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -208,24 +208,24 @@ class Session:
     @property
     def spent(self) -> Sum:
         """What all came to."""
-        return self._office.purse.state.team
+        return self._team_state.budget.state.team
 
     @property
     def caps(self) -> Caps:
         """The caps on what the team spends."""
-        return self._office.purse.caps
+        return self._team_state.budget.caps
 
     @property
     def seconds(self) -> float:
         """How long this session has lasted, as far as the cap on time counts it."""
-        return self._office.purse.seconds
+        return self._team_state.budget.seconds
 
     @property
     def permitted(self) -> Permitted:
         """What is permitted now."""
-        roster = self._office.roster.state
+        roster = self._team_state.roster.state
         rules, own = (
-            tuple(f"{rule.effect} {rule}" for rule in some) for some in (roster.rules, self._furniture.settings.rules)
+            tuple(f"{rule.effect} {rule}" for rule in some) for some in (roster.rules, self._team_parts.settings.rules)
         )
         planning = tuple(name for name, member in roster.members.items() if member.here and roster.plans(name))
         return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
@@ -237,24 +237,24 @@ class Session:
         """
         rests = await self._agent.rests()
         async with self._turn:
-            roster = await self._office.roster.refresh()
+            roster = await self._team_state.roster.refresh()
             # Behind the roster: who is seen there to wait for a word has asked before.
             await self._questions.refresh()
         return rests and not _is_busy(roster.members[LEAD])
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
         """Return a member's transcript behind a number."""
-        return list(entries_in(await self._office.pen.store.read(log(name), after, sync=False)))
+        return list(entries_in(await self._team_state.writer.store.read(log(name), after, sync=False)))
 
     async def changed(self, name: str, after: int) -> None:
         """Return once a member's transcript may have something behind a number."""
-        await self._office.pen.store.changed({log(name): after})
+        await self._team_state.writer.store.changed({log(name): after})
 
     # -- what is said -----------------------------------------------------------------------------
 
     def spelled(self, name: str) -> str:
         """Return the name of a member as the team spells it, however its case was typed."""
-        return self._office.roster.state.spelled(name)
+        return self._team_state.roster.state.spelled(name)
 
     async def say(self, text: str, to: str = LEAD) -> None:
         """Say something to a member; raise UnknownRecipient, naming who is there."""
@@ -262,7 +262,7 @@ class Session:
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
         """Say something to every agent on the team; return who was reached."""
-        return await broadcast(self._mailbox, self._office.roster.state, text)
+        return await broadcast(self._mailbox, self._team_state.roster.state, text)
 
     async def interrupt(self, name: str = LEAD) -> None:
         """Cut what a member does; it rests until somebody in charge writes to it."""
@@ -279,7 +279,7 @@ class Session:
 
     def capped(self, name: str) -> str | None:
         """Return which cap keeps a member from answering, whatever is said to it."""
-        return self._office.purse.over(name, steps=0)
+        return self._team_state.budget.over(name, steps=0)
 
     async def set_cap(self, **cap: Any) -> list[str]:
         """Set one of the caps, by its field, for as long as this session lasts; return who could go on then.
@@ -287,9 +287,9 @@ class Session:
         Every process of the team reads it. Raises BadSettings for a cap on money where a price is not known.
         """
         if "cost" in cap:
-            check_model(self._furniture.settings.model_copy(update={"max_cost": cap["cost"]}))
+            check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
         await self._permit(PolicySet(by=USER, caps=CapsSet(**cap), at=self._now()))
-        members = self._office.roster.state.members.values()
+        members = self._team_state.roster.state.members.values()
         parked = [one for one in members if one.status.word == "parked" and one.status.detail.startswith(OVER)]
         free = [one.name for one in parked if not self.capped(one.name)]
         # The lead sees on the roster that its caps changed; teammates look there only when they are woken.
@@ -301,14 +301,14 @@ class Session:
 
     async def stop(self, name: str) -> None:
         """Ask a teammate to leave; raise Refused for who cannot be asked."""
-        name = self._office.roster.state.spelled(name)
+        name = self._team_state.roster.state.spelled(name)
         if name in (LEAD, USER):
             raise Refused(f"'{name}' cannot be asked to leave; name a teammate")
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
         await self._mailbox.send(name, request, id_=request.request_id)
 
     def _teammate(self, name: str) -> Member:
-        roster = self._office.roster.state
+        roster = self._team_state.roster.state
         name = roster.spelled(name)
         if (why := recipient_refusal(roster, name)) or name == USER:
             raise UnknownRecipient(why or "'user' is you")
@@ -357,7 +357,7 @@ class Session:
 
         Who plays in a process of its own keeps the one it began with. Raises BadSettings where it cannot be asked.
         """
-        return self._furniture.choose_model(name)
+        return self._team_parts.choose_model(name)
 
     def make_room(self, focus: str = "") -> None:
         """Have the lead's conversation summarised; raise Refused where nothing was said yet."""
@@ -370,7 +370,7 @@ class Session:
         self._tell()
 
     def _now(self) -> float:
-        return self._office.pen.clock.timestamp()
+        return self._team_state.writer.clock.timestamp()
 
 
 def _is_busy(member: Member) -> bool:

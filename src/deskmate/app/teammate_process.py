@@ -12,7 +12,7 @@ from typing import Any
 from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from deskmate.app.build import Furniture, connected, furniture_of, office_in
+from deskmate.app.build import TeamParts, connected, furniture_of, office_in
 from deskmate.config import DEFAULT_MODELS, Settings, load
 from deskmate.config.settings import Written
 from deskmate.errors import BadInput, Conflict, Held, Refused, StoreCorrupt
@@ -30,10 +30,10 @@ from deskmate.trust.team_signature import Signing
 BEAT_SECONDS = 10.0
 # What `play` raises if the member's records were cut or changed, and how its process must end then.
 CORRUPTIONS = (StoreCorrupt, Conflict)
-__all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "Order", "Part", "in_processes", "play"]
+__all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "TeammateOrder", "TeammateRun", "in_processes", "play"]
 
 
-class Order(BaseModel):
+class TeammateOrder(BaseModel):
     """What a process is told on its stdin: `settings` over the file and the environment, keys among them.
 
     `approved`: the definitions that are used, by path, with the SHA-256 of each; none where the folder is not trusted.
@@ -49,7 +49,7 @@ class Order(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TeammateRun:
     """What one process plays. `workspace`: where to look for one from, the current folder if not given."""
 
     workspace: Path | None
@@ -61,17 +61,19 @@ class Part:
     seconds: float = 0.0
 
     @classmethod
-    def told(cls, workspace: Path | None, team: str, name: str, line: bytes, environ: Mapping[str, str]) -> "Part":
+    def told(
+        cls, workspace: Path | None, team: str, name: str, line: bytes, environ: Mapping[str, str]
+    ) -> "TeammateRun":
         """Return the part as the first line on stdin has it; raise BadInput or BadSettings."""
         try:
-            order = Order.model_validate_json(line)
+            order = TeammateOrder.model_validate_json(line)
         except ValidationError:
             # Without its cause, which may show a key.
             raise BadInput("the first line on stdin must be an order, such as {}; `deskmate run` gives it") from None
         return cls(workspace, team, name, load(environ, order.settings), order.approved, order.wait, order.seconds)
 
 
-async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
+async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
     """Play a teammate until it leaves, calling `beat` at once and every ten seconds.
 
     Raises Refused where there is no such teammate, Held where another process plays it and the part does not wait.
@@ -80,17 +82,17 @@ async def play(part: Part, feed: Feed, beat: Callable[[], None]) -> None:
     team = known_team(place, part.team)
     Signing(settings.state, place).check(team)
     with open_store(place, team) as store:
-        office = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
+        team_state = office_in(store, settings, feed, spent_elsewhere(place, team), part.seconds)
         async with task_group() as tasks, connected(settings) as client:
-            tasks.start_soon(_beat, beat, office.pen.clock)
-            teammates = {member.name for member in (await office.roster.refresh()).teammates}
+            tasks.start_soon(_beat, beat, team_state.writer.clock)
+            teammates = {member.name for member in (await team_state.roster.refresh()).teammates}
             if part.name not in teammates:
                 there = ", ".join(sorted(teammates)) or "nobody"
                 raise Refused(f"there is no teammate '{part.name}' in team '{team}'; there is {there}")
             sandbox = await to_thread.run_sync(sandbox_of, settings)
             consent = consent_to(place, part.approved)
-            furniture = furniture_of(place, team, settings, office, client, sandbox, consent)
-            await furniture.play(part.name, wait=part.wait)
+            team_parts = furniture_of(place, team, settings, team_state, client, sandbox, consent)
+            await team_parts.play(part.name, wait=part.wait)
             tasks.cancel_scope.cancel()
 
 
@@ -100,30 +102,32 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
         await clock.sleep(BEAT_SECONDS)
 
 
-def in_processes(furniture: Furniture) -> ProcessLauncher:
+def in_processes(team_parts: TeamParts) -> ProcessLauncher:
     """Return what plays teammates with the same furniture, each in a process of its own."""
-    office, place = furniture.office, Path(furniture.workspace.root)
+    team_state, place = team_parts.team_state, Path(team_parts.workspace.root)
 
     def order() -> str:
         # At each: the user may have chosen another model since.
-        settings = furniture.settings.model_copy(update={"model": furniture.models(None).name})
-        written, approved = _written(settings), furniture.consent.approved
-        return Order(settings=written, approved=approved, wait=True, seconds=office.purse.seconds).model_dump_json()
+        settings = team_parts.settings.model_copy(update={"model": team_parts.models(None).name})
+        written, approved = _written(settings), team_parts.consent.approved
+        return TeammateOrder(
+            settings=written, approved=approved, wait=True, seconds=team_state.budget.seconds
+        ).model_dump_json()
 
     def hear(line: bytes) -> None:
-        if (happening := from_line(line)) is not None:
-            office.feed.tell(happening)
+        if (event := from_line(line)) is not None:
+            team_state.feed.tell(event)
 
     async def sweep(name: str) -> None:
         # Whoever sits there again has done that, before anything else.
         with suppress(Held):
-            async with office.pen.store.hold(name, "the launcher, to end what was left running"):
-                await furniture.sweep(name)
+            async with team_state.writer.store.hold(name, "the launcher, to end what was left running"):
+                await team_parts.sweep(name)
 
     def team() -> str:
-        return office.roster.state.team
+        return team_state.roster.state.team
 
-    return ProcessLauncher(place, team, order, hear, sweep, office.pen.clock)
+    return ProcessLauncher(place, team, order, hear, sweep, team_state.writer.clock)
 
 
 def _written(settings: Settings) -> dict[str, Any]:

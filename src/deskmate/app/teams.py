@@ -15,14 +15,14 @@ from anyio import to_thread
 
 from deskmate.core.log.names import LEAD, mail, new_name
 from deskmate.core.team.members import PolicySet, Working
-from deskmate.core.team.members import Roster as Members
+from deskmate.core.team.members import RosterState as Members
 from deskmate.core.team.spending import Spending
 from deskmate.errors import Held, Refused, StoreError, StoreUnavailable, UnsafeFolder
-from deskmate.runtime.events import Founded
-from deskmate.runtime.streams.readable_copies import Mirror
+from deskmate.runtime.events import TeamStarted
+from deskmate.runtime.streams.readable_copies import ReadableCopies
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.team import Team
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.stores.archive import archive, finish_archiving, spent_in_archive
 from deskmate.stores.joint_store import JointStore
 from deskmate.stores.jsonl_store import JsonlStore
@@ -31,16 +31,18 @@ from deskmate.trust.team_signature import Signing
 
 
 class Teams:
-    """The teams of one lead, whose seat at home the process holds. `office` is that of whichever it works in.
+    """The teams of one lead, whose seat at home the process holds. `team_state` is that of whichever it works in.
 
     `signing`: by what a team is known to be this user's. `players`: who has the teammates played, once somebody does.
     `kept`: whether the home is still there.
     """
 
-    def __init__(self, signing: Signing, home: str, store: JsonlStore, joint: JointStore, office: Office) -> None:
-        self.home, self.office = home, office
+    def __init__(
+        self, signing: Signing, home: str, store: JsonlStore, joint: JointStore, team_state: TeamState
+    ) -> None:
+        self.home, self.team_state = home, team_state
         self._signing, self._workspace = signing, signing.workspace
-        self.mirror = Mirror(office, store.projections().write)
+        self.mirror = ReadableCopies(team_state, store.projections().write)
         self._store, self._joint = store, joint
         self._opened, self._turn = AsyncExitStack(), anyio.Lock()
         self.players: Team | None = None
@@ -71,7 +73,7 @@ class Teams:
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
                 raise Refused(f"no team '{name}' could be founded: {error}") from error
-            await self.office.roster.status(Working(name=LEAD, at=self._now()))
+            await self.team_state.roster.status(Working(name=LEAD, at=self._now()))
 
     async def reopen(self) -> bool:
         """Go where the lead worked when it was last seen, and tell whether that is not its home."""
@@ -82,7 +84,7 @@ class Teams:
 
     async def close(self) -> str:
         """Put the team away, which everyone has left, and go home; return where it is kept."""
-        name = self.office.roster.state.team
+        name = self.team_state.roster.state.team
         # Who ends a process sweeps behind it, in the folder that is to be moved.
         if self.players:
             await self.players.gone()
@@ -93,7 +95,7 @@ class Teams:
                     place = await to_thread.run_sync(archive, self._workspace, name, self._now())
                 except (StoreUnavailable, UnsafeFolder) as error:
                     raise Refused(f"team '{name}' could not be put away: {error}") from error
-                state = await Roster(self.office.pen.into(self._store)).refresh()
+                state = await Roster(self.team_state.writer.into(self._store)).refresh()
                 spent = await to_thread.run_sync(spent_in_archive, self._workspace, self.home)
                 self._joint.leave()
                 self._turn_to(state, spent, self._store)
@@ -113,12 +115,12 @@ class Teams:
                 self.kept = False
 
     async def _is_unused(self) -> bool:
-        office = self.office
-        lead = (await office.roster.refresh()).members[LEAD]
-        if (await office.purse.refresh()).team.calls or (await office.board.refresh()).number:
+        team_state = self.team_state
+        lead = (await team_state.roster.refresh()).members[LEAD]
+        if (await team_state.budget.refresh()).team.calls or (await team_state.board.refresh()).number:
             return False
-        failed = lead.status.word == "parked" and not office.purse.over(LEAD, 0)
-        return failed or not await office.pen.store.read(mail(LEAD))
+        failed = lead.status.word == "parked" and not team_state.budget.over(LEAD, 0)
+        return failed or not await team_state.writer.store.read(mail(LEAD))
 
     async def permit(self, policy: PolicySet) -> None:
         """Record what the user permits where the lead works, and at its home, where it goes back to.
@@ -127,9 +129,9 @@ class Teams:
         """
         async with self._turn:
             # The home's first: who is killed in between never goes back to more than was last permitted.
-            if self.office.roster.state.away and policy.member in (None, LEAD):
-                await permit(Roster(self.office.pen.into(self._store)), policy)
-            await permit(self.office.roster, policy)
+            if self.team_state.roster.state.away and policy.member in (None, LEAD):
+                await permit(Roster(self.team_state.writer.into(self._store)), policy)
+            await permit(self.team_state.roster, policy)
 
     @asynccontextmanager
     async def _moving(self) -> AsyncIterator[None]:
@@ -143,7 +145,7 @@ class Teams:
         async with AsyncExitStack() as stack:
             store = await to_thread.run_sync(lambda: JsonlStore.open(self._workspace, name, create=create))
             stack.callback(store.close)
-            roster, seat = Roster(self.office.pen.into(store)), store.hold(LEAD, f"process {os.getpid()}")
+            roster, seat = Roster(self.team_state.writer.into(store)), store.hold(LEAD, f"process {os.getpid()}")
             try:
                 await stack.enter_async_context(seat)
                 if create:
@@ -161,13 +163,13 @@ class Teams:
         if state.number == 1:
             # Only founded yet: what is permitted at home is so here.
             state = await roster.permit(await self._policy())
-        spent = await self.office.purse.refresh()
+        spent = await self.team_state.budget.refresh()
         await self.mirror.show()
         self._joint.enter(store)
         self._turn_to(state, spent, store)
 
     async def _policy(self) -> PolicySet:
-        home = await self.office.roster.refresh()
+        home = await self.team_state.roster.refresh()
         return PolicySet(
             by=LEAD,
             mode=home.mode_of(LEAD),
@@ -181,15 +183,15 @@ class Teams:
 
     def _turn_to(self, roster: Members, elsewhere: Spending, store: JsonlStore) -> None:
         """Let everybody see another team, without a pause: nobody may see one's roster and another's board."""
-        office = self.office
-        office.roster.begin_again(roster)
-        office.board.begin_again()
-        office.purse.begin_again(elsewhere)
+        team_state = self.team_state
+        team_state.roster.begin_again(roster)
+        team_state.board.begin_again()
+        team_state.budget.begin_again(elsewhere)
         self.mirror.begin_again(store.projections().write)
-        office.feed.tell(Founded(roster.team))
+        team_state.feed.tell(TeamStarted(roster.team))
 
     def _now(self) -> float:
-        return self.office.pen.clock.timestamp()
+        return self.team_state.writer.clock.timestamp()
 
 
 async def permit(roster: Roster, policy: PolicySet) -> None:

@@ -21,7 +21,7 @@ from deskmate.app.user_answers import broadcast
 from deskmate.config import load, state_folder
 from deskmate.core.log.names import ALL, LEAD, ROSTER, USER, mail, same_name, split_stream
 from deskmate.core.team.board_rules import refusal
-from deskmate.core.team.members import Parked, recipient_refusal
+from deskmate.core.team.members import MemberParked, recipient_refusal
 from deskmate.core.team.messages import Envelope, Plain, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.team.quiet import has_word
 from deskmate.core.team.task_fit import untaken_text
@@ -30,7 +30,7 @@ from deskmate.errors import Refused, TaskRefused, ToolError, UnknownRecipient
 from deskmate.queries.stream_reader import Reading, reading_of, telling
 from deskmate.queries.team_view import SeenTask, see_task
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -165,17 +165,17 @@ async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str
                     await (desk.roster.accept(number) if stream == ROSTER else desk.board.accept(USER, number))
 
 
-async def _accept_cut(desk: "Desk", name: str) -> None:
-    async with desk.pen.store.hold(name, "the user, to accept a loss"):
-        await (await Transcript.load(desk.pen, name)).accept_cut()
+async def _accept_cut(desk: "OpenTeam", name: str) -> None:
+    async with desk.writer.store.hold(name, "the user, to accept a loss"):
+        await (await Transcript.load(desk.writer, name)).accept_cut()
     member = (await desk.roster.refresh()).members[name]
     if not member.status.only_user:
         return
     if name == LEAD:
         # It is played by who resumes the team; what is accepted no longer keeps anybody from that.
-        at = desk.pen.clock.timestamp()
-        await desk.roster.status(Parked(name=name, reason="the user accepted the loss of its records", at=at))
-    elif not has_word(member, await desk.pen.store.read(mail(name))):
+        at = desk.writer.clock.timestamp()
+        await desk.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
+    elif not has_word(member, await desk.writer.store.read(mail(name))):
         # The same id each time it was parked: of two who accept at once, it hears one.
         await desk.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
 
@@ -184,7 +184,7 @@ def _standing(folder: Path | None) -> Path:
     return (folder or current_folder()).absolute()
 
 
-async def _bench(desk: "Desk", at: Path) -> LocalWorkspace:
+async def _bench(desk: "OpenTeam", at: Path) -> LocalWorkspace:
     """Return the team's workspace as the user's own, in which a command may write where the user stands, too."""
     sandbox = await to_thread.run_sync(sandbox_of, load(os.environ))
     sandbox = replace(sandbox, writable=(*sandbox.writable, at))
@@ -224,7 +224,7 @@ async def stop(
         if why := recipient_refusal(roster, name):
             raise UnknownRecipient(why)
         _check_stoppable(desk, name)
-        heard = (await desk.pen.store.read(mail(USER)))[-1:]
+        heard = (await desk.writer.store.read(mail(USER)))[-1:]
         request = ShutdownRequest(request_id=f"{USER}:{secrets.token_hex(8)}")
         await desk.mailbox.send(name, request, id_=request.request_id)
         waiting = _Waiting(desk, name, request.request_id, heard[0].number if heard else 0)
@@ -233,7 +233,7 @@ async def stop(
         return waiting.told("waiting", f"it has not left within {patience_seconds:.0f} s; the request stands")
 
 
-def _check_stoppable(desk: "Desk", name: str) -> None:
+def _check_stoppable(desk: "OpenTeam", name: str) -> None:
     team, holder = desk.reading.team, desk.reading.holder()
     if name == USER:
         raise Refused("'user' is you; name a teammate")
@@ -250,7 +250,7 @@ def _check_stoppable(desk: "Desk", name: str) -> None:
 class _Waiting:
     """The wait for what becomes of one request to stop."""
 
-    def __init__(self, desk: "Desk", name: str, request: str, heard: int) -> None:
+    def __init__(self, desk: "OpenTeam", name: str, request: str, heard: int) -> None:
         self._desk, self._name, self._request, self._heard = desk, name, request, heard
         self._told = ""
 
@@ -278,10 +278,10 @@ class _Waiting:
         since = {ROSTER: self._desk.roster.state.number, mail(USER): self._heard}
         # Who plays the team may be killed, and that is written nowhere.
         with anyio.move_on_after(_TOLD_SECONDS):
-            await self._desk.pen.store.changed(since)
+            await self._desk.writer.store.changed(since)
 
     async def _refusal(self) -> str | None:
-        for item in await self._desk.pen.store.read(mail(USER), self._heard):
+        for item in await self._desk.writer.store.read(mail(USER), self._heard):
             self._heard = item.number
             match envelope_in(item):
                 case Envelope(sender=self._name, message=ShutdownResponse(approve=False) as answer) if (
@@ -291,14 +291,14 @@ class _Waiting:
         return None
 
 
-class Desk:
+class OpenTeam:
     """A team opened for the user, whose name is on all that is written."""
 
-    def __init__(self, reading: Reading, pen: Pen) -> None:
-        self.reading, self.pen = reading, pen
-        self.roster = Roster(pen)
-        self.board = Board(pen, self.roster)
-        self.mailbox = Mailbox(USER, pen, self.roster)
+    def __init__(self, reading: Reading, writer: LogWriter) -> None:
+        self.reading, self.writer = reading, writer
+        self.roster = Roster(writer)
+        self.board = Board(writer, self.roster)
+        self.mailbox = Mailbox(USER, writer, self.roster)
 
     def changed(self, task: Task, freed: Iterable[Task] = ()) -> TaskChanged:
         """Return a task as it is now."""
@@ -306,9 +306,9 @@ class Desk:
 
 
 @contextmanager
-def open_desk(folder: Path | None, team: str | None) -> Iterator[Desk]:
+def open_desk(folder: Path | None, team: str | None) -> Iterator[OpenTeam]:
     """Open a team for the user; raise Refused for one that another began."""
     reading = reading_of(folder, team)
     Signing(state_folder(os.environ), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:
-        yield Desk(reading, Pen(store, SystemClock(), redaction_of()))
+        yield OpenTeam(reading, LogWriter(store, SystemClock(), redaction_of()))

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from deskmate.core.log.names import USER
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import Roster
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Broadcast, PermissionResponse, PlanResponse
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import Refused
@@ -28,7 +28,7 @@ def answer_to(question: Question, answer: Answer, words: str) -> PermissionRespo
     return PermissionResponse(request_id=question.id, approve=approve, content=words)
 
 
-async def broadcast(mailbox: Mailbox, roster: Roster, text: str) -> tuple[str, ...]:
+async def broadcast(mailbox: Mailbox, roster: RosterState, text: str) -> tuple[str, ...]:
     """Say something to every agent on a team in the user's name; return who was reached."""
     here = [name for name, member in roster.members.items() if member.here]
     id_ = f"{USER}:{secrets.token_hex(8)}"

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from deskmate.core.policy.claude_rules import is_of_home, translate
-from deskmate.core.policy.permissions import Effect, Mode, Rule, known_rule
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 
 # Looked at in 2026-11: what a provider's key gets where no model is named.
@@ -183,10 +183,10 @@ class Settings(Written):
         }
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
+    def rules(self) -> tuple[PermissionRule, ...]:
         """The user's own rules."""
         texts = [(effect, text) for effect in Effect for text in getattr(self.permission, effect)]
-        return tuple(Rule.parse(effect, _at_home(one)) for effect, text in texts for one in translate(text))
+        return tuple(PermissionRule.parse(effect, _at_home(one)) for effect, text in texts for one in translate(text))
 
     @property
     def caps(self) -> Caps:

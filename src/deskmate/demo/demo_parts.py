@@ -25,7 +25,7 @@ _LEAVING = 'type="shutdown_request"'
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """Something to say once, with the calls that go with it: no two lines of a part have the same words.
 
     `after`: what must have been told before. `then`: the words that end the turn, where nothing else is to be said.
@@ -41,11 +41,11 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScriptPart:
     """All that one member says: lines in their order, and replies to what may come at any time."""
 
-    lines: tuple[Line, ...]
-    replies: tuple[Line, ...] = ()
+    lines: tuple[ScriptLine, ...]
+    replies: tuple[ScriptLine, ...] = ()
 
     def __call__(self, prompt: Prompt) -> Speak:
         """Return what is said next; raise ModelRejected where a line came to nothing again and again."""
@@ -64,7 +64,7 @@ class Part:
         return Speak((done[-1].then if done else "") or "That is all from me for now.")
 
 
-def play(parts: Mapping[str, Part], prompt: Prompt) -> Speak:
+def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Speak:
     """Return what the member says next whose model is asked; raise ModelRejected where it has no part."""
     found = _WHO.match(prompt.system)
     if found is None or found[1] not in parts:
@@ -78,11 +78,11 @@ def _told(prompt: Prompt) -> str:
     return "\n".join(block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock))
 
 
-def _cued(line: Line, told: str) -> bool:
+def _cued(line: ScriptLine, told: str) -> bool:
     return all(words in told for words in line.after)
 
 
-def _outcomes(line: Line, prompt: Prompt) -> Iterator[bool]:
+def _outcomes(line: ScriptLine, prompt: Prompt) -> Iterator[bool]:
     """Yield, for each time a line was said, whether all its calls got what they wanted."""
     for spoke, told in pairwise(prompt.passages):
         if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) == line.says:
@@ -93,19 +93,19 @@ def _words(spoke: Spoke) -> str:
     return "".join(block.text for block in spoke.blocks if isinstance(block, TextBlock))
 
 
-def _done(line: Line, prompt: Prompt) -> bool:
+def _done(line: ScriptLine, prompt: Prompt) -> bool:
     outcomes = list(_outcomes(line, prompt))
     return any(outcomes) or (line.optional and bool(outcomes))
 
 
-def _spoken(line: Line, prompt: Prompt) -> Speak:
+def _spoken(line: ScriptLine, prompt: Prompt) -> Speak:
     if len(list(_outcomes(line, prompt))) >= TRIES:
         raise ModelRejected(f"the line {line.says!r} came to nothing {TRIES} times; look at the results of its calls")
     request = _request(line, prompt)
     return Speak(line.says, [(tool, _filled(arguments, request)) for tool, arguments in line.calls])
 
 
-def _request(line: Line, prompt: Prompt) -> str:
+def _request(line: ScriptLine, prompt: Prompt) -> str:
     frames = [found for found in _FRAME.finditer(_told(prompt)) if all(words in found[0] for words in line.after)]
     return frames[-1][1] if frames else ""
 

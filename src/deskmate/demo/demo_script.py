@@ -7,7 +7,7 @@ the calls do, when mail is heard, who takes which task, what the tests say.
 from collections.abc import Mapping
 
 from deskmate.demo.application import State, text_of
-from deskmate.demo.demo_parts import REQUEST, Line, Part, Use
+from deskmate.demo.demo_parts import REQUEST, ScriptLine, ScriptPart, Use
 from deskmate.models.scripted import Speak
 
 TEAM = "graphql"
@@ -93,23 +93,23 @@ def run(command: str) -> Use:
 
 # -- the parts ------------------------------------------------------------------------------------
 
-LEAD = Part(
+LEAD = ScriptPart(
     (
-        Line(
+        ScriptLine(
             "A service, a page and no moment in between where either is broken: this takes a team.",
             (("TeamCreate", {"team_name": TEAM, "description": "REST to GraphQL"}),),
         ),
-        Line(
+        ScriptLine(
             "First the work: four tasks, each waiting for what it needs.",
             (
                 task("List the endpoints", "Fields and failures of each, into notes/endpoints.md.", role="analyst"),
-                task("Serve GraphQL", "Beside REST, with tests.", role="backend", blockedBy=[1]),
+                task("Serve GraphQL", "WorkerThreads REST, with tests.", role="backend", blockedBy=[1]),
                 task("Move the page", "Its tests stay as they are. README, too.", role="frontend", blockedBy=[2]),
                 task("Take REST away", "Nothing may be lost.", role="analyst", blockedBy=[3], verify=CHECK),
             ),
             after=(f"You lead team '{TEAM}' now",),
         ),
-        Line(
+        ScriptLine(
             "Then the people. The backend shows me its plan before it touches anything.",
             (
                 teammate("analyst", "You know what the service does. Begin with task 1."),
@@ -118,32 +118,34 @@ LEAD = Part(
             ),
             then="The team is at work.",
         ),
-        Line(
+        ScriptLine(
             "That would break the page for a while.",
             (answer_plan(approve=False, content=NOT_YET),),
             after=("plan_approval_request", FIRST_PLAN),
             then="I wait for a better plan.",
         ),
-        Line(
+        ScriptLine(
             "Nothing breaks in between, and it is checked.",
             (answer_plan(approve=True, content="Good. Go ahead."),),
             after=("plan_approval_request", BETTER_PLAN),
             then="The plan stands.",
         ),
-        Line(
+        ScriptLine(
             "The page is there; the frontend may go.",
             (ask_to_leave("frontend", THANKS),),
             after=(PAGE_MOVED,),
             then="I asked the frontend.",
         ),
-        Line("It is right.", (mail("frontend", FINISH_FIRST),), after=(README_LEFT,), then="I wait for the rest."),
-        Line(
+        ScriptLine(
+            "It is right.", (mail("frontend", FINISH_FIRST),), after=(README_LEFT,), then="I wait for the rest."
+        ),
+        ScriptLine(
             "Well done, all of you.",
             tuple(ask_to_leave(name, "It is done. Thank you.") for name in ("analyst", "backend", "frontend")),
             after=(REPORT,),
             then="They are leaving.",
         ),
-        Line(
+        ScriptLine(
             "The library speaks GraphQL. The page shows what it showed, with one request instead of five; "
             "REST is gone; all tests pass.",
             after=("analyst left", "backend left", "frontend left"),
@@ -151,9 +153,9 @@ LEAD = Part(
     )
 )
 
-ANALYST = Part(
+ANALYST = ScriptPart(
     (
-        Line(
+        ScriptLine(
             "I take the first task and see what there is.",
             (
                 ("TaskUpdate", {"taskId": 1, "status": "in_progress"}),
@@ -161,55 +163,57 @@ ANALYST = Part(
                 read("library/page.py"),
             ),
         ),
-        Line("Three endpoints; I write down what each returns and how it fails.", (write("notes/endpoints.md"),)),
-        Line(
+        ScriptLine("Three endpoints; I write down what each returns and how it fails.", (write("notes/endpoints.md"),)),
+        ScriptLine(
             "The backend can begin.",
             (complete(1), mail("backend", LISTED)),
             then="I am here when something has to be checked.",
         ),
-        Line(
+        ScriptLine(
             "Nobody asks by REST any more. I look at it once more before I take it away.",
             (read("library/service.py"), read("tests/test_service.py"), ("grep", {"pattern": r"/books|/authors"})),
             after=("Task #4 is yours now",),
         ),
-        Line("REST goes, and a test says so.", (write("library/service.py"), write("tests/test_service.py"))),
-        Line("This is done when the tests say it is.", (complete(4),), optional=True),
-        Line("I keep it.", (run("git add -A && git commit -q -m 'Move from REST to GraphQL'"),), optional=True),
-        Line("I tell the lead.", (mail("lead", REPORT),), then="All is checked."),
+        ScriptLine("REST goes, and a test says so.", (write("library/service.py"), write("tests/test_service.py"))),
+        ScriptLine("This is done when the tests say it is.", (complete(4),), optional=True),
+        ScriptLine("I keep it.", (run("git add -A && git commit -q -m 'Move from REST to GraphQL'"),), optional=True),
+        ScriptLine("I tell the lead.", (mail("lead", REPORT),), then="All is checked."),
     ),
-    replies=(Line("I know that one.", (mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
+    replies=(ScriptLine("I know that one.", (mail("backend", WITH_404),), after=(HOW_DOES_IT_FAIL,)),),
 )
 
-BACKEND = Part(
+BACKEND = ScriptPart(
     (
-        Line(
+        ScriptLine(
             "I look at the service, then I make a plan.",
             (read("library/service.py"), read("library/books.py"), ("glob", {"pattern": "tests/*.py"})),
         ),
-        Line("This is what I want to do.", (("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."),
-        Line(
+        ScriptLine(
+            "This is what I want to do.", (("ExitPlanMode", {"plan": FIRST_PLAN}),), then="The lead has my plan."
+        ),
+        ScriptLine(
             "The lead is right about the page. Both, then, until it has moved.",
             (("ExitPlanMode", {"plan": BETTER_PLAN}),),
             after=('approve="no"',),
             then="The lead has my second plan.",
         ),
-        Line(
+        ScriptLine(
             "I may begin; one thing I have to know.",
             (mail("analyst", HOW_DOES_IT_FAIL),),
             after=('approve="yes"',),
             then="I begin as soon as the endpoints are listed.",
         ),
-        Line(
+        ScriptLine(
             "The notes first.",
             (read("notes/endpoints.md"), read("library/service.py")),
             after=("Task #2 is yours now",),
         ),
-        Line(
+        ScriptLine(
             "The schema, the service with both, and tests.",
             (write("library/schema.py"), write("library/service.py", "both"), write("tests/test_graphql.py")),
         ),
-        Line("Do the old tests and the new ones pass?", (run(CHECK),), optional=True),
-        Line(
+        ScriptLine("Do the old tests and the new ones pass?", (run(CHECK),), optional=True),
+        ScriptLine(
             "GraphQL is there; the page can move.",
             (complete(2), mail("frontend", SERVED)),
             then="The service is done.",
@@ -217,30 +221,30 @@ BACKEND = Part(
     )
 )
 
-FRONTEND = Part(
+FRONTEND = ScriptPart(
     (
-        Line(
+        ScriptLine(
             "I look at the page and say what it needs.",
             (read("library/page.py"), mail("backend", ONE_REQUEST)),
             then="I move the page as soon as GraphQL is there.",
         ),
-        Line(
+        ScriptLine(
             "Everything the page shows is in the schema.",
             (read("library/schema.py"), read("library/page.py")),
             after=("Task #3 is yours now",),
         ),
-        Line("One query instead of five requests.", (write("library/page.py"),)),
-        Line("The lead wants to know.", (mail("lead", PAGE_MOVED),)),
-        Line(
+        ScriptLine("One query instead of five requests.", (write("library/page.py"),)),
+        ScriptLine("The lead wants to know.", (mail("lead", PAGE_MOVED),)),
+        ScriptLine(
             "I am not done.",
             (stay(README_LEFT),),
             after=('type="shutdown_request"', THANKS),
             meanwhile=Speak("Where else is REST named?", [("grep", {"pattern": "GET /"})]),
         ),
-        Line("The README.", (read("README.md"),)),
-        Line("It says how to ask now.", (write("README.md"),)),
-        Line("Now I am done.", (complete(3), mail("analyst", ALL_MOVED)), then="That was the page."),
+        ScriptLine("The README.", (read("README.md"),)),
+        ScriptLine("It says how to ask now.", (write("README.md"),)),
+        ScriptLine("Now I am done.", (complete(3), mail("analyst", ALL_MOVED)), then="That was the page."),
     )
 )
 
-PARTS: Mapping[str, Part] = {"lead": LEAD, "analyst": ANALYST, "backend": BACKEND, "frontend": FRONTEND}
+PARTS: Mapping[str, ScriptPart] = {"lead": LEAD, "analyst": ANALYST, "backend": BACKEND, "frontend": FRONTEND}

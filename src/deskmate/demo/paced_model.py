@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, TextDelta
-from deskmate.ports import Clock, Limits, Model
+from deskmate.ports import Clock, Model, ModelLimits
 
 THINKING_SECONDS = 0.45
 WORD_SECONDS = 0.04
@@ -25,7 +25,7 @@ class Paced:
         return self._model.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of the model."""
         return self._model.limits
 

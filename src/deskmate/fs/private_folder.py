@@ -56,10 +56,10 @@ class Lock:
 os.register_at_fork(after_in_child=Lock.close_all)
 
 
-class Folder:
+class PrivateFolder:
     """One private folder and its lock. Closed by `close`."""
 
-    def __init__(self, path: Path, fd: int, files: Files, above: "Folder | None" = None) -> None:
+    def __init__(self, path: Path, fd: int, files: Files, above: "PrivateFolder | None" = None) -> None:
         self.path, self.fd, self.files = path, fd, files
         self._above = above
         self._mutex, self._opening = threading.Lock(), threading.RLock()
@@ -67,7 +67,7 @@ class Folder:
         self._process = os.getpid()
 
     @classmethod
-    def of(cls, workspace: Path, parts: tuple[str, ...], files: Files, *, create: bool) -> "Folder":
+    def of(cls, workspace: Path, parts: tuple[str, ...], files: Files, *, create: bool) -> "PrivateFolder":
         """Open (with `create`: make) the folder `parts` below `workspace`; raise UnsafeFolder or FileNotFoundError."""
         refuse_local_locks(workspace)
         fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -81,9 +81,9 @@ class Folder:
             fd = below
         return cls(path, fd, files)
 
-    def below(self, name: str) -> "Folder":
+    def below(self, name: str) -> "PrivateFolder":
         """Return the folder `name` in this one; the first who reads there opens it, the first who writes makes it."""
-        return Folder(self.path / name, -1, self.files, above=self)
+        return PrivateFolder(self.path / name, -1, self.files, above=self)
 
     def reach(self, *, create: bool) -> int:
         """Return the descriptor, opening (with `create`: making) the folder first; raise FileNotFoundError."""

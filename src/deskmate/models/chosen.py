@@ -6,7 +6,7 @@
 from collections.abc import AsyncGenerator
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 
 
 class Chosen:
@@ -25,7 +25,7 @@ class Chosen:
         return self._model.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of the model."""
         return self._model.limits
 

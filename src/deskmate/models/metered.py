@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, Usage
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 
 
 class Metered:
@@ -31,7 +31,7 @@ class Metered:
         return self._model.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of the model."""
         return self._model.limits
 

@@ -7,84 +7,84 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from deskmate.ports import Limits
+from deskmate.ports import ModelLimits
 
-UNKNOWN = Limits(128_000, 8_192)
+UNKNOWN = ModelLimits(128_000, 8_192)
 
 # A server of one's own holds what it was started with, and cuts longer prompts without a word.
-_SERVERS: Mapping[str, Limits] = MappingProxyType({"ollama": Limits(32_768, 8_192)})
+_SERVERS: Mapping[str, ModelLimits] = MappingProxyType({"ollama": ModelLimits(32_768, 8_192)})
 
 # Beginnings of model names, the longest that fits counts. Where hosts differ, the smaller figure stands.
-_FAMILIES: Mapping[str, Limits] = MappingProxyType(
+_FAMILIES: Mapping[str, ModelLimits] = MappingProxyType(
     {
-        "claude": Limits(200_000, 32_000),
-        "claude-3-": Limits(200_000, 4_096),
-        "claude-3-5": Limits(200_000, 8_192),
-        "claude-3-7": Limits(200_000, 64_000),
-        "claude-sonnet-4": Limits(200_000, 64_000),
-        "claude-haiku-4-5": Limits(200_000, 64_000),
-        "claude-opus-4-5": Limits(200_000, 64_000),
-        "claude-sonnet-4-6": Limits(1_000_000, 64_000),
-        "claude-opus-4-6": Limits(1_000_000, 128_000),
-        "claude-opus-4-7": Limits(1_000_000, 128_000),
-        "claude-opus-4-8": Limits(1_000_000, 128_000),
-        "claude-haiku-5": Limits(1_000_000, 64_000),
-        "claude-sonnet-5": Limits(1_000_000, 128_000),
-        "claude-opus-5": Limits(1_000_000, 128_000),
-        "claude-fable-5": Limits(1_000_000, 128_000),
-        "gpt-3.5": Limits(16_385, 4_096),
-        "gpt-4": Limits(8_192, 4_096),
-        "gpt-4-turbo": Limits(128_000, 4_096),
-        "gpt-4o": Limits(128_000, 16_384),
-        "gpt-4.1": Limits(1_000_000, 32_768),
-        "gpt-5": Limits(400_000, 128_000),
-        "gpt-5-chat": Limits(128_000, 16_384),
-        "gpt-5.1-chat": Limits(128_000, 16_384),
-        "gpt-5.2-chat": Limits(128_000, 16_384),
-        "gpt-5.3": Limits(128_000, 16_384),
-        "gpt-5.3-codex": Limits(400_000, 128_000),
-        "gpt-5.4": Limits(1_050_000, 128_000),
-        "gpt-5.4-mini": Limits(400_000, 128_000),
-        "gpt-5.4-nano": Limits(400_000, 128_000),
-        "gpt-5.5": Limits(1_000_000, 128_000),
-        "gpt-5.6": Limits(1_050_000, 128_000),
-        "gpt-6": Limits(1_050_000, 128_000),
-        "gpt-oss": Limits(131_072, 32_768),
-        "o1": Limits(200_000, 100_000),
-        "o1-mini": Limits(128_000, 65_536),
-        "o1-preview": Limits(128_000, 32_768),
-        "o3": Limits(200_000, 100_000),
-        "o4": Limits(200_000, 100_000),
-        "gemini": Limits(1_000_000, 65_536),
-        "gemini-1.5": Limits(1_000_000, 8_192),
-        "gemini-2.0": Limits(1_000_000, 8_192),
-        "llama-3": Limits(8_192, 2_048),
-        "llama-3.": Limits(128_000, 8_192),
-        "llama-4": Limits(131_072, 8_192),
-        "qwen": Limits(32_768, 8_192),
-        "qwen-plus": Limits(1_000_000, 32_768),
-        "qwen3": Limits(128_000, 8_192),
-        "qwen3-coder": Limits(256_000, 32_768),
-        "qwen3-max": Limits(256_000, 32_768),
-        "qwen3.": Limits(128_000, 32_768),
-        "deepseek": Limits(64_000, 8_000),
-        "deepseek-v3": Limits(128_000, 8_000),
-        "deepseek-v4": Limits(1_000_000, 64_000),
-        "deepseek-flash": Limits(1_000_000, 64_000),
-        "mistral": Limits(32_768, 8_192),
-        "mistral-small": Limits(128_000, 16_384),
-        "mistral-medium": Limits(128_000, 16_384),
-        "mistral-large": Limits(128_000, 16_384),
-        "mistral-large-4": Limits(1_000_000, 32_768),
-        "magistral": Limits(40_960, 16_384),
-        "ministral": Limits(128_000, 8_192),
-        "codestral": Limits(256_000, 16_384),
-        "devstral": Limits(128_000, 16_384),
+        "claude": ModelLimits(200_000, 32_000),
+        "claude-3-": ModelLimits(200_000, 4_096),
+        "claude-3-5": ModelLimits(200_000, 8_192),
+        "claude-3-7": ModelLimits(200_000, 64_000),
+        "claude-sonnet-4": ModelLimits(200_000, 64_000),
+        "claude-haiku-4-5": ModelLimits(200_000, 64_000),
+        "claude-opus-4-5": ModelLimits(200_000, 64_000),
+        "claude-sonnet-4-6": ModelLimits(1_000_000, 64_000),
+        "claude-opus-4-6": ModelLimits(1_000_000, 128_000),
+        "claude-opus-4-7": ModelLimits(1_000_000, 128_000),
+        "claude-opus-4-8": ModelLimits(1_000_000, 128_000),
+        "claude-haiku-5": ModelLimits(1_000_000, 64_000),
+        "claude-sonnet-5": ModelLimits(1_000_000, 128_000),
+        "claude-opus-5": ModelLimits(1_000_000, 128_000),
+        "claude-fable-5": ModelLimits(1_000_000, 128_000),
+        "gpt-3.5": ModelLimits(16_385, 4_096),
+        "gpt-4": ModelLimits(8_192, 4_096),
+        "gpt-4-turbo": ModelLimits(128_000, 4_096),
+        "gpt-4o": ModelLimits(128_000, 16_384),
+        "gpt-4.1": ModelLimits(1_000_000, 32_768),
+        "gpt-5": ModelLimits(400_000, 128_000),
+        "gpt-5-chat": ModelLimits(128_000, 16_384),
+        "gpt-5.1-chat": ModelLimits(128_000, 16_384),
+        "gpt-5.2-chat": ModelLimits(128_000, 16_384),
+        "gpt-5.3": ModelLimits(128_000, 16_384),
+        "gpt-5.3-codex": ModelLimits(400_000, 128_000),
+        "gpt-5.4": ModelLimits(1_050_000, 128_000),
+        "gpt-5.4-mini": ModelLimits(400_000, 128_000),
+        "gpt-5.4-nano": ModelLimits(400_000, 128_000),
+        "gpt-5.5": ModelLimits(1_000_000, 128_000),
+        "gpt-5.6": ModelLimits(1_050_000, 128_000),
+        "gpt-6": ModelLimits(1_050_000, 128_000),
+        "gpt-oss": ModelLimits(131_072, 32_768),
+        "o1": ModelLimits(200_000, 100_000),
+        "o1-mini": ModelLimits(128_000, 65_536),
+        "o1-preview": ModelLimits(128_000, 32_768),
+        "o3": ModelLimits(200_000, 100_000),
+        "o4": ModelLimits(200_000, 100_000),
+        "gemini": ModelLimits(1_000_000, 65_536),
+        "gemini-1.5": ModelLimits(1_000_000, 8_192),
+        "gemini-2.0": ModelLimits(1_000_000, 8_192),
+        "llama-3": ModelLimits(8_192, 2_048),
+        "llama-3.": ModelLimits(128_000, 8_192),
+        "llama-4": ModelLimits(131_072, 8_192),
+        "qwen": ModelLimits(32_768, 8_192),
+        "qwen-plus": ModelLimits(1_000_000, 32_768),
+        "qwen3": ModelLimits(128_000, 8_192),
+        "qwen3-coder": ModelLimits(256_000, 32_768),
+        "qwen3-max": ModelLimits(256_000, 32_768),
+        "qwen3.": ModelLimits(128_000, 32_768),
+        "deepseek": ModelLimits(64_000, 8_000),
+        "deepseek-v3": ModelLimits(128_000, 8_000),
+        "deepseek-v4": ModelLimits(1_000_000, 64_000),
+        "deepseek-flash": ModelLimits(1_000_000, 64_000),
+        "mistral": ModelLimits(32_768, 8_192),
+        "mistral-small": ModelLimits(128_000, 16_384),
+        "mistral-medium": ModelLimits(128_000, 16_384),
+        "mistral-large": ModelLimits(128_000, 16_384),
+        "mistral-large-4": ModelLimits(1_000_000, 32_768),
+        "magistral": ModelLimits(40_960, 16_384),
+        "ministral": ModelLimits(128_000, 8_192),
+        "codestral": ModelLimits(256_000, 16_384),
+        "devstral": ModelLimits(128_000, 16_384),
     }
 )
 
 
-def limits_of(model: str, override: Limits | None = None, window: int | None = None) -> Limits:
+def limits_of(model: str, override: ModelLimits | None = None, window: int | None = None) -> ModelLimits:
     """Return the limits of `provider:model`: those of `override`, else of the table, looked at in November 2026.
 
     `window` replaces the window alone; the output then takes at most half of it, so that there is room to ask.
@@ -95,7 +95,7 @@ def limits_of(model: str, override: Limits | None = None, window: int | None = N
     return replace(limits, window=window, output=min(limits.output, window // 2))
 
 
-def _known(model: str) -> Limits:
+def _known(model: str) -> ModelLimits:
     provider, _, name = model.partition(":")
     if provider in _SERVERS:
         return _SERVERS[provider]

@@ -10,7 +10,7 @@ from functools import partial
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
-from deskmate.ports import Clock, Limits, Model
+from deskmate.ports import Clock, Model, ModelLimits
 
 # Jitter may come out as next to nothing; each pause still costs this much, so that a budget is spent some day.
 LEAST_SECONDS = 0.1
@@ -83,7 +83,7 @@ class Retrying:
         return self._models[0].name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of whichever model has the smaller window, so that a prompt fits the fallback too."""
         return min((model.limits for model in self._models), key=lambda limits: limits.window)
 

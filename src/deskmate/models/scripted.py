@@ -26,9 +26,9 @@ from deskmate.core.prompt.prompts import (
     Usage,
 )
 from deskmate.errors import BadInput, ModelRejected
-from deskmate.ports import Clock, Limits
+from deskmate.ports import Clock, ModelLimits
 
-_LIMITS = Limits(200_000, 32_000)
+_LIMITS = ModelLimits(200_000, 32_000)
 _PIECES = 4
 _SHOWN = 200
 
@@ -48,7 +48,7 @@ Step: TypeAlias = str | Speak | Reply | Exception
 Script: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
 
 
-class ScriptedModel:
+class RehearsedModel:
     """A model that plays a script: steps in their order, or a function of the prompt, plain or async.
 
     A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all it was given so
@@ -61,7 +61,7 @@ class ScriptedModel:
         script: Script,
         *,
         name: str = "scripted:model",
-        limits: Limits = _LIMITS,
+        limits: ModelLimits = _LIMITS,
         pause_seconds: float = 0.0,
         clock: Clock | None = None,
     ) -> None:
@@ -80,7 +80,7 @@ class ScriptedModel:
         return self._name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits it was given."""
         return self._limits
 

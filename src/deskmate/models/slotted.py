@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply
-from deskmate.ports import Limits, Model
+from deskmate.ports import Model, ModelLimits
 
 
 class Slotted:
@@ -23,7 +23,7 @@ class Slotted:
         return self._model.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of the model."""
         return self._model.limits
 

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError
-from deskmate.ports import Clock, Limits, Model
+from deskmate.ports import Clock, Model, ModelLimits
 
 
 class Timed:
@@ -25,7 +25,7 @@ class Timed:
         return self._model.name
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """The limits of the model."""
         return self._model.limits
 

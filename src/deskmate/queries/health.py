@@ -19,10 +19,10 @@ from typing import Literal, TypeAlias
 from deskmate.config import Settings, choose_fallback, choose_model, load, state_folder
 from deskmate.errors import BadSettings, DeskmateError, StoreError
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import MOUNTS, Folder, mount_of, refuse_local_locks, try_lock
+from deskmate.fs.private_folder import MOUNTS, PrivateFolder, mount_of, refuse_local_locks, try_lock
 from deskmate.queries.stream_reader import telling, workspace_at
 from deskmate.stores.archive import teams_in
-from deskmate.stores.file_watch import Watch, best_watch
+from deskmate.stores.file_watch import FileWatch, best_watch
 from deskmate.stores.jsonl_store import NET_SECONDS, TEAMS
 from deskmate.trust.approvals import survey
 from deskmate.trust.folders import holds_home, teams_beyond
@@ -272,7 +272,7 @@ def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
         refuse_local_locks(place, mountinfo)
         if not (place / TEAMS).exists():
             return
-        with telling(place), closing(Folder.of(place, (TEAMS,), Files(), create=False)) as folder:
+        with telling(place), closing(PrivateFolder.of(place, (TEAMS,), Files(), create=False)) as folder:
             yield _lock(folder.path)
             yield check_notices(folder, best_watch)
     except StoreError as error:
@@ -292,7 +292,7 @@ def _lock(folder: Path) -> Check:
     return Check("locks", "bad", f"locks do not work in {folder}", "choose a workspace on a local file system")
 
 
-def check_notices(folder: Folder, watch: Callable[[], Watch]) -> Check:
+def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
     """Check whether the system tells when a file changes."""
     with closing(watch()) as watching:
         try:

@@ -14,7 +14,7 @@ from deskmate.core.agent.entries import Entry, read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, box, known_name, log, mail
 from deskmate.core.log.records import Item, Json, Record
-from deskmate.core.team.members import Roster, who_is_here
+from deskmate.core.team.members import RosterState, who_is_here
 from deskmate.core.team.messages import Envelope, Message, PermissionRequest, Undeliverable, read_envelope
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, telling
@@ -109,7 +109,7 @@ async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tup
             await store.changed({stream: last})
 
 
-def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, Roster, str]:
+def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, RosterState, str]:
     """Return the team that is meant, its roster, and the name as it is spelled there.
 
     Raises Refused for a name that was never on it, or StoreCorrupt.
@@ -127,7 +127,7 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
     return reading, roster, name
 
 
-def _who_was_here(roster: Roster, name: str) -> str:
+def _who_was_here(roster: RosterState, name: str) -> str:
     """Return who is or was on a team, the one first that may have been meant."""
     if not roster.members:
         return "Nobody is on it."
@@ -138,7 +138,7 @@ def _who_was_here(roster: Roster, name: str) -> str:
     return f"{meant}{who_is_here(roster)}{gone}"
 
 
-def _heard(reading: Reading, roster: Roster, name: str) -> int:
+def _heard(reading: Reading, roster: RosterState, name: str) -> int:
     """Return up to which number of its mailbox a member has heard, by its transcript."""
     cursor, own = 0, box(name, roster.away)
     for item in reading.where(log(name), roster).items(log(name)):

@@ -14,13 +14,13 @@ from pathlib import Path
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, USER, is_call, log, mail, split_stream
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record, decode
-from deskmate.core.team.members import EMPTY, Roster
+from deskmate.core.team.members import EMPTY, RosterState
 from deskmate.core.team.messages import Broadcast, Plain, read_envelope
 from deskmate.core.team.roster_fold import fold
 from deskmate.core.team.team_titles import title_of
 from deskmate.errors import BadName, BadRecord, StoreError, StoreUnavailable
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder, try_lock
+from deskmate.fs.private_folder import PrivateFolder, try_lock
 from deskmate.queries.truncation import Evidence, cut_of, evidence_of, missing_end
 from deskmate.stores.archive import founding, teams_in
 from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
@@ -76,7 +76,7 @@ def reading_of(folder: Path | None, team: str | None) -> "Reading":
     return Reading(place, team_at(place, team))
 
 
-def colours_of(roster: Roster) -> dict[str, str]:
+def colours_of(roster: RosterState) -> dict[str, str]:
     """Return the colour that each member has on every screen."""
     return {member.name: member.colour for member in roster.members.values() if member.colour}
 
@@ -88,7 +88,7 @@ def title_at(workspace: Path, team: str) -> str:
         if begun and begun.description:
             return title_of(begun.description)
         with (
-            closing(Folder.of(workspace, (TEAMS, team), Files(), create=False)) as folder,
+            closing(PrivateFolder.of(workspace, (TEAMS, team), Files(), create=False)) as folder,
             open(folder.open(f"{LEAD}{SUFFIX['mail']}", os.O_RDONLY), "rb") as file,
         ):
             lines = iter(lambda: file.readline(RECORD_CAP + 1024), b"")
@@ -134,14 +134,14 @@ class Reading:
             self.note(f"{self._folder(stream)}: {error.strerror or error}; fix that, then look again")
         return []
 
-    def roster(self) -> Roster:
+    def roster(self) -> RosterState:
         """Return who is on the team, as far as that can be told."""
         roster = fold(EMPTY, self.items(ROSTER))
         if not roster.team and not self.damage:
             self.note(f"{self._folder(ROSTER) / 'roster.jsonl'} is empty or missing; who is on the team is not known")
         return roster
 
-    def where(self, stream: str, roster: Roster) -> "Reading":
+    def where(self, stream: str, roster: RosterState) -> "Reading":
         """Return where a stream of this team lies: what is the lead's own, and the user's mail, are at its home."""
         if not roster.home or stream not in (log(LEAD), mail(USER)):
             return self
@@ -172,7 +172,7 @@ class Reading:
 
         Raises OSError or StoreError where that cannot be told.
         """
-        with closing(Folder.of(self.workspace, (TEAMS, self.team), Files(), create=False)) as folder:
+        with closing(PrivateFolder.of(self.workspace, (TEAMS, self.team), Files(), create=False)) as folder:
             if not os.path.lexists(folder.path / f"{member}{_SEAT}"):
                 return None
             # Who sits down does so under this lock, and must not find the seat taken by who only looks.
@@ -201,12 +201,12 @@ class Reading:
             return missing_end(evidence, file)
 
     @contextmanager
-    def _opened(self, stream: str) -> Iterator[tuple[Folder, str]]:
+    def _opened(self, stream: str) -> Iterator[tuple[PrivateFolder, str]]:
         """Lend the folder of a stream, and the name of its file there."""
         kind, owner = split_stream(stream)
         name = f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
         parts = self._folder(stream).relative_to(self.workspace).parts
-        with closing(Folder.of(self.workspace, parts, Files(), create=False)) as folder:
+        with closing(PrivateFolder.of(self.workspace, parts, Files(), create=False)) as folder:
             yield folder, name
 
     def _read(self, stream: str) -> list[Item]:
@@ -217,7 +217,7 @@ class Reading:
                 self.note(f"{folder.path / name}: {words}")
             return items
 
-    def _evidence(self, stream: str, folder: Folder, name: str) -> Evidence:
+    def _evidence(self, stream: str, folder: PrivateFolder, name: str) -> Evidence:
         try:
             return evidence_of(stream, folder, name)
         except StoreError as error:
@@ -262,7 +262,7 @@ def _streams_of(name: str) -> Iterator[str]:
                 yield f"{kind}/{owner}"
 
 
-def _is_cut(folder: Folder, name: str) -> bool:
+def _is_cut(folder: PrivateFolder, name: str) -> bool:
     """Tell whether a file ends within a line."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:

@@ -12,7 +12,7 @@ from deskmate.core.log.records import Record
 from deskmate.core.team import board_fold, members, roster_fold, spending, tasks
 from deskmate.core.team.members import Member
 from deskmate.core.team.spending import Sum
-from deskmate.core.team.tasks import Receipt, Status
+from deskmate.core.team.tasks import Receipt, TaskStatus
 from deskmate.errors import StoreError
 from deskmate.queries.stream_reader import Reading, colours_of, reading_of, team_at, telling, title_at, workspace_at
 from deskmate.stores.archive import spent_in_archive, strays_in, teams_in
@@ -194,12 +194,12 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
     return SeenBoard(reading.team, see_tasks(board), colours, reading.damage)
 
 
-def see_tasks(board: tasks.Board) -> tuple[SeenTask, ...]:
+def see_tasks(board: tasks.BoardState) -> tuple[SeenTask, ...]:
     """Return the tasks of a board as they are shown, by number, without those that were dropped."""
-    return tuple(see_task(board, task) for task in board.tasks.values() if task.status is not Status.DELETED)
+    return tuple(see_task(board, task) for task in board.tasks.values() if task.status is not TaskStatus.DELETED)
 
 
-def see_task(board: tasks.Board, task: tasks.Task) -> SeenTask:
+def see_task(board: tasks.BoardState, task: tasks.Task) -> SeenTask:
     """Return a task as it is shown."""
     return SeenTask(
         id=task.id,
@@ -259,7 +259,7 @@ def _team(reading: Reading) -> SeenTeam:
         sandbox=roster.sandbox,
         members=tuple(see_member(member, board, spent) for member in roster.members.values()),
         open_tasks=sum(task.is_open for task in board.tasks.values()),
-        done_tasks=sum(task.status is Status.COMPLETED for task in board.tasks.values()),
+        done_tasks=sum(task.status is TaskStatus.COMPLETED for task in board.tasks.values()),
         spent=spent.team,
         written=written(reading.workspace, reading.team),
         damage=reading.damage,
@@ -268,7 +268,7 @@ def _team(reading: Reading) -> SeenTeam:
     )
 
 
-def _board(reading: Reading) -> tasks.Board:
+def _board(reading: Reading) -> tasks.BoardState:
     board = board_fold.fold(tasks.EMPTY, reading.items(BOARD))
     if board.damaged:
         reading.note(
@@ -287,7 +287,7 @@ def _live(reading: Reading) -> tuple[bool | None, str]:
     return holder is not None, holder or ""
 
 
-def see_member(member: Member, board: tasks.Board, spent: spending.Spending) -> SeenMember:
+def see_member(member: Member, board: tasks.BoardState, spent: spending.Spending) -> SeenMember:
     """Return a member as it is shown."""
     status = member.status
     return SeenMember(

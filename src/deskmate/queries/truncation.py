@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from deskmate.core.log.names import BOARD, ROSTER
 from deskmate.core.log.records import RECORD_CAP, Damaged, Item, Record
 from deskmate.errors import StoreCorrupt
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.line_format import unseal
 from deskmate.stores.projections import CONFIG
 from deskmate.stores.stream_file import StreamFile
@@ -34,7 +34,7 @@ class Evidence:
     task: int = 0
 
 
-def evidence_of(stream: str, folder: Folder, name: str) -> Evidence:
+def evidence_of(stream: str, folder: PrivateFolder, name: str) -> Evidence:
     """Gather what shows how far a stream went; raise OSError or StoreCorrupt where the lock file cannot be read."""
     return Evidence(
         marks=folder.marks(name),
@@ -66,7 +66,7 @@ def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str |
     return None
 
 
-def _shown(folder: Folder, copy: str, key: str, **others: str) -> int:
+def _shown(folder: PrivateFolder, copy: str, key: str, **others: str) -> int:
     """Return a number that a readable copy shows, 0 where it shows none or `others` otherwise than they are."""
     # Anybody may delete or spoil a copy, and no harm is done.
     try:
@@ -79,7 +79,7 @@ def _shown(folder: Folder, copy: str, key: str, **others: str) -> int:
     return found[key] if type(found.get(key)) is int else 0
 
 
-def _last_task(folder: Folder) -> int:
+def _last_task(folder: PrivateFolder) -> int:
     """Return the highest number of a task that a file shows."""
     matches = map(_TASK_FILE.fullmatch, os.listdir(folder.fd))
     numbers = sorted((int(match[1]) for match in matches if match), reverse=True)
@@ -91,7 +91,7 @@ def _has_task(items: Sequence[Item], task: int) -> bool:
     return any(isinstance(item, Record) and item.body.get("task") == task for item in items)
 
 
-def _end_of(folder: Folder, name: str) -> tuple[int, int]:
+def _end_of(folder: PrivateFolder, name: str) -> tuple[int, int]:
     """Return a file's inode, and the number of a last line that lacks only its line end: the next writer ends it."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:

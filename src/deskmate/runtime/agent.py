@@ -11,35 +11,35 @@ import anyio
 
 from deskmate.core.agent.actions import Act, Action, Compact, Park, Rest, Settle, Stop, Think
 from deskmate.core.agent.decide import WORDS, decide
-from deskmate.core.agent.entries import Entry, Noticed, Parked, Started
+from deskmate.core.agent.entries import AgentParked, Entry, Noticed, Started
 from deskmate.core.agent.notices import unnoticed_words
 from deskmate.core.agent.open_calls import OUTCOME_UNKNOWN
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.agent.view import Origin, View
 from deskmate.core.log.names import BOARD, ROSTER, mail
-from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType
 from deskmate.core.prompt.compaction import is_full
-from deskmate.core.team.members import Joined, Member, Status
-from deskmate.core.team.members import Parked as RosterParked
+from deskmate.core.team.members import Joined, Member, MemberStatus
+from deskmate.core.team.members import MemberParked as RosterParked
 from deskmate.core.team.messages import envelope_in
 from deskmate.core.team.quiet import acts_on
 from deskmate.errors import Conflict, ModelError, PromptTooLong, Refused, StoreCorrupt, StoreError
-from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.departure import leave
 from deskmate.runtime.events import Changed, Recorded
 from deskmate.runtime.headless import Course, Headless
 from deskmate.runtime.perform.background import BackgroundJobs
-from deskmate.runtime.perform.mail_watch import Watch
-from deskmate.runtime.perform.model_calls import Mind
-from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.perform.mail_watch import MailWatch
+from deskmate.runtime.perform.model_calls import ModelCalls
+from deskmate.runtime.perform.status import StatusReporter
 from deskmate.runtime.perform.step_scope import StepScope
-from deskmate.runtime.perform.team_duties import Duties
+from deskmate.runtime.perform.team_duties import TeamDuties
 from deskmate.runtime.perform.tool_calls import Calls
-from deskmate.runtime.perform.wait_times import Waits
+from deskmate.runtime.perform.wait_times import WaitTimes
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,36 +47,40 @@ _LOG = logging.getLogger(__name__)
 class Agent:
     """Plays one member. Whoever makes it holds the member's seat; the transcript begins with its `Started`."""
 
-    def __init__(self, office: Office, transcript: Transcript, kit: Kit, subagent: Member | None = None) -> None:
-        self._office, self._transcript, self._kit, self._subagent = office, transcript, kit, subagent
+    def __init__(
+        self, team_state: TeamState, transcript: Transcript, parts: AgentParts, subagent: Member | None = None
+    ) -> None:
+        self._team_state, self._transcript, self._parts, self._subagent = team_state, transcript, parts, subagent
         self.name = transcript.name
-        self._mailbox = Mailbox(self.name, office.pen, office.roster)
-        self._duties = Duties(office, transcript, self._mailbox)
-        self._mind = Mind(transcript, kit, office.feed, office.pen.redaction)
-        self._presence = Presence(office, transcript, None if subagent else self.name)
-        self._bell = anyio.Event()
-        self._waits = Waits(office.pen.clock)
-        self._step = StepScope(office, transcript, self._ring)
+        self._mailbox = Mailbox(self.name, team_state.writer, team_state.roster)
+        self._duties = TeamDuties(team_state, transcript, self._mailbox)
+        self._mind = ModelCalls(transcript, parts, team_state.feed, team_state.writer.redaction)
+        self._presence = StatusReporter(team_state, transcript, None if subagent else self.name)
+        self._wakeups = anyio.Event()
+        self._waits = WaitTimes(team_state.writer.clock)
+        self._step = StepScope(team_state, transcript, self._ring)
         self._too_long = False
         self._focus: str | None = None
         self._starting = frozenset[str]()
-        self._headless = Headless(office, transcript, self._mailbox)
+        self._headless = Headless(team_state, transcript, self._mailbox)
 
     @classmethod
-    async def seat(cls, office: Office, started: Started, kit: Kit, subagent: Member | None = None) -> "Agent":
+    async def seat(
+        cls, team_state: TeamState, started: Started, parts: AgentParts, subagent: Member | None = None
+    ) -> "Agent":
         """Return the agent of a transcript, which is begun with `started` unless it was begun before."""
 
         def listener(number: int, entry: Entry) -> None:
-            office.feed.tell(Recorded(started.name, number, entry))
+            team_state.feed.tell(Recorded(started.name, number, entry))
 
-        transcript = await Transcript.load(office.pen, started.name, listener)
+        transcript = await Transcript.load(team_state.writer, started.name, listener)
         if all(isinstance(entry, Noticed) for _, entry in transcript.entries):
             await transcript.record(started)
         # Who it is, and what it may, stands there.
-        roster = await office.roster.refresh()
+        roster = await team_state.roster.refresh()
         if not subagent and roster.members[started.name].status.only_user:
             await transcript.accept_cut()
-        return cls(office, transcript, kit, subagent)
+        return cls(team_state, transcript, parts, subagent)
 
     @property
     def last_words(self) -> str:
@@ -104,11 +108,11 @@ class Agent:
         for name, stream in boxes.items():
             after = self._transcript.memory.cursors.get(name, 0)
             # A lead that went to another team meanwhile hears elsewhere.
-            if self._mailbox.boxes != boxes or await self._office.pen.store.read(stream, after, sync=False):
+            if self._mailbox.boxes != boxes or await self._team_state.writer.store.read(stream, after, sync=False):
                 return False
         memory = self._transcript.memory
         # One that is parked goes on by itself once the caps change.
-        stays = memory.parked is not None and memory.parked.caps == str(self._office.purse.caps)
+        stays = memory.parked is not None and memory.parked.caps == str(self._team_state.budget.caps)
         if stays or memory.interrupted:
             return True
         return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
@@ -121,17 +125,17 @@ class Agent:
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
         """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
         async with task_group() as tasks:
-            redaction = self._office.pen.redaction
-            purse = self._office.purse
+            redaction = self._team_state.writer.redaction
+            budget = self._team_state.budget
             self._jobs = BackgroundJobs(
-                self.name, tasks, self._kit.workspace, self._ring, redaction, lambda: purse.seconds_left
+                self.name, tasks, self._parts.workspace, self._ring, redaction, lambda: budget.seconds_left
             )
-            kit = replace(self._kit, hires=self._hire)
+            parts = replace(self._parts, hires=self._hire)
             self._calls = Calls(
-                self._office, lambda: self._member, self._mailbox, self._transcript, kit, self._jobs, self._errand
+                self._team_state, lambda: self._member, self._mailbox, self._transcript, parts, self._jobs, self._errand
             )
             self._tasks = tasks
-            watch = Watch(self._office, self._mailbox, self._step.by_mail, tasks)
+            watch = MailWatch(self._team_state, self._mailbox, self._step.by_mail, tasks)
             tasks.start_soon(watch.keep, self._transcript.memory.cursors)
             try:
                 end = await self._go_on(until_rest)
@@ -146,9 +150,9 @@ class Agent:
 
         For a lead away from home that cannot be noted, because its transcript is that of another team.
         """
-        if self._is_lead and not self._office.roster.state.away and await self._transcript.was_changed():
-            at = self._office.pen.clock.timestamp()
-            await self._office.roster.status(RosterParked(name=self.name, reason=str(error), only_user=True, at=at))
+        if self._is_lead and not self._team_state.roster.state.away and await self._transcript.was_changed():
+            at = self._team_state.writer.clock.timestamp()
+            await self._team_state.roster.status(RosterParked(name=self.name, reason=str(error), only_user=True, at=at))
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -160,9 +164,16 @@ class Agent:
             action = decide(view)
             match action:
                 case Stop(reason=reason, agreed=agreed):
-                    office = self._office
-                    await leave(self._transcript, office.pen, office.roster, office.board, reason=reason, agreed=agreed)
-                    office.feed.tell(Changed(self.name, "left", reason))
+                    team_state = self._team_state
+                    await leave(
+                        self._transcript,
+                        team_state.writer,
+                        team_state.roster,
+                        team_state.board,
+                        reason=reason,
+                        agreed=agreed,
+                    )
+                    team_state.feed.tell(Changed(self.name, "left", reason))
                     return action
                 case Rest(word=word, detail=detail):
                     await self._presence.show(word, detail)
@@ -180,70 +191,70 @@ class Agent:
 
     async def _listen(self) -> None:
         """Take in all that is new: mail, the ends of what runs in the background, the shared streams."""
-        self._bell = anyio.Event()
+        self._wakeups = anyio.Event()
         # Who is about to leave would answer nothing of it; unheard, it goes back to its sender.
         while not self._transcript.memory.done and await self._mailbox.hear(self._transcript):
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
-        self._starting = self._office.starting.names
+        self._starting = self._team_state.starting.names
         # One after the other: with nothing new, as mostly, three tasks cost more than the reads.
-        await self._office.roster.refresh()
-        await self._office.board.refresh()
-        await self._office.purse.refresh()
+        await self._team_state.roster.refresh()
+        await self._team_state.board.refresh()
+        await self._team_state.budget.refresh()
 
     async def _view(self) -> View:
-        office, memory = self._office, self._transcript.memory
-        limits = self._kit.model.limits
+        team_state, memory = self._team_state, self._transcript.memory
+        limits = self._parts.model.limits
         view = View(
             me=self._member,
             memory=memory,
-            board=office.board.state,
-            roster=office.roster.state,
+            board=team_state.board.state,
+            roster=team_state.roster.state,
             attempts=await self._calls.attempts(),
             waited=self._waits.look(self._open_things()),
             unheard=await self._unheard(),
             starting=self._starting,
-            over=office.purse.over(self.name, memory.steps),
-            time_is_up=office.purse.time_is_up,
-            caps=str(office.purse.caps),
+            over=team_state.budget.over(self.name, memory.steps),
+            time_is_up=team_state.budget.time_is_up,
+            caps=str(team_state.budget.caps),
             full=self._too_long or is_full(self._mind.tokens, limits.window, limits.output),
-            confined=self._kit.confined,
+            confined=self._parts.confined,
             makes_room=self._focus is not None,
-            own_tools=frozenset(self._kit.tools.keys() - TOOLS.keys()),
-            rules=self._kit.rules,
+            own_tools=frozenset(self._parts.tools.keys() - TOOLS.keys()),
+            rules=self._parts.rules,
         )
         return replace(view, foreseen=await self._calls.foreseen(view))
 
     def _open_things(self) -> list[str]:
-        memory, roster = self._transcript.memory, self._office.roster.state
+        memory, roster = self._transcript.memory, self._team_state.roster.state
         words = [WORDS] if self._is_lead and unnoticed_words(roster, memory.noticed[0]) else []
         return [*memory.requests, *memory.demands, *words]
 
     async def _unheard(self) -> frozenset[str]:
         """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
-        roster = self._office.roster.state
+        roster = self._team_state.roster.state
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
         if any(member.status.word == "working" for member in here):
             return frozenset()
         return frozenset([member.name for member in here if await self._has_unheard(member)])
 
     async def _has_unheard(self, member: Member) -> bool:
-        items = await self._office.pen.store.read(mail(member.name), member.status.heard)
+        items = await self._team_state.writer.store.read(mail(member.name), member.status.heard)
         found = ((item.number, envelope_in(item)) for item in items)
         return any(envelope and acts_on(member, number, envelope) for number, envelope in found)
 
     @property
     def _is_lead(self) -> bool:
-        return self._subagent is None and self._member.kind is Kind.LEAD
+        return self._subagent is None and self._member.kind is AgentKind.LEAD
 
     @property
     def _member(self) -> Member:
-        return self._subagent or self._office.roster.state.members[self.name]
+        return self._subagent or self._team_state.roster.state.members[self.name]
 
     async def _wait(self, view: View, rest: Rest) -> None:
         """Return once something may have changed since this view that this agent looks at."""
-        office, heard = self._office, self._transcript.memory.cursors
+        team_state, heard = self._team_state, self._transcript.memory.cursors
         since = {stream: heard.get(box, 0) for box, stream in self._mailbox.boxes.items()}
         # As they were when it decided to rest: others in this process may have read on since.
         since[BOARD] = view.board.number
@@ -253,26 +264,26 @@ class Agent:
         async with task_group() as tasks:
 
             async def changed() -> None:
-                await office.pen.store.changed(since)
+                await team_state.writer.store.changed(since)
                 tasks.cancel_scope.cancel()
 
             async def started() -> None:
-                await office.starting.changed(view.starting)
+                await team_state.starting.changed(view.starting)
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(changed)
             if self._is_lead:
                 tasks.start_soon(started)
-            await self._bell.wait()
+            await self._wakeups.wait()
             tasks.cancel_scope.cancel()
 
     def _ring(self) -> None:
-        self._bell.set()
+        self._wakeups.set()
 
     # -- doing ------------------------------------------------------------------------------------
 
     async def _do(self, action: Action, view: View) -> None:
-        origin = Origin(view, self._transcript.entries, self._office.pen.store.read)
+        origin = Origin(view, self._transcript.entries, self._team_state.writer.store.read)
         try:
             match action:
                 case Think():
@@ -301,7 +312,7 @@ class Agent:
             with self._step.cuttable() as scope:
                 await self._mind.think(self._presence, origin)
             if scope.cancelled_caught:
-                await self._mind.keep_what_was_whole(time_is_up=self._office.purse.time_is_up)
+                await self._mind.keep_what_was_whole(time_is_up=self._team_state.budget.time_is_up)
         except PromptTooLong:
             self._too_long = True
         except ModelError as error:
@@ -328,7 +339,7 @@ class Agent:
     async def _give_up(self, error: Exception) -> None:
         """Park because of a defect, and try nothing of it again; raise where even that did not help."""
         parked = self._transcript.memory.parked
-        if parked and parked.caps == str(self._office.purse.caps):
+        if parked and parked.caps == str(self._team_state.budget.caps):
             raise error
         why = f"an error in Deskmate itself, {type(error).__name__}: {error!s:.500}"
         await self._calls.settle(tuple(self._transcript.memory.calls), f"Failed: {why}. {OUTCOME_UNKNOWN}")
@@ -337,21 +348,21 @@ class Agent:
     async def _park(self, reason: str) -> None:
         # Whoever lets it go on may have made room; one try tells.
         self._too_long = False
-        await self._transcript.record(Parked(reason=reason, caps=str(self._office.purse.caps)))
+        await self._transcript.record(AgentParked(reason=reason, caps=str(self._team_state.budget.caps)))
         if not self._subagent:
-            await self._office.board.give_back(self.name, note=f"{self.name} was parked: {reason}")
+            await self._team_state.board.give_back(self.name, note=f"{self.name} was parked: {reason}")
 
     def _hire(self, joined: Joined) -> Joined:
         if self._transcript.memory.dismissed:
             raise Refused("This run is ending and your team was dismissed, so nobody can join. Give your final answer.")
-        return self._kit.hires(joined)
+        return self._parts.hires(joined)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
         """Let a subagent run to its end, going on where it was if it began before."""
-        assert self._kit.subagents is not None, "who has the tool has subagents"
-        kit, started = self._kit.subagents(call, prompt, agent_type)
-        member = Member(call, Kind.SUBAGENT, agent_type, "", "", None, Status("working"))
-        agent = await Agent.seat(self._office, started, kit, member)
+        assert self._parts.subagents is not None, "who has the tool has subagents"
+        parts, started = self._parts.subagents(call, prompt, agent_type)
+        member = Member(call, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))
+        agent = await Agent.seat(self._team_state, started, parts, member)
         end = await agent.play(until_rest=True)
         if isinstance(end, Rest) and end.word == "parked":
             return Result(f"The subagent could not continue: {end.detail}", ok=False)

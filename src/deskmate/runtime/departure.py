@@ -5,14 +5,14 @@ Each part may be done again, so a crash half-way is mended by leaving again.
 
 from deskmate.core.log.names import mail
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 
 
 async def leave(
-    transcript: Transcript, pen: Pen, roster: Roster, board: Board, *, reason: str, agreed: bool = False
+    transcript: Transcript, writer: LogWriter, roster: Roster, board: Board, *, reason: str, agreed: bool = False
 ) -> None:
     """Let a member leave: its tasks become free, and mail that it had not heard goes back to its senders.
 
@@ -28,16 +28,16 @@ async def leave(
         # Tasks first: whoever reads that it left finds them free. Those it is given meanwhile are freed below.
         await board.give_back(name, note=_note(name, reason))
         await roster.leave(name, reason, heard=heard, agreed=agreed)
-    await give_back(name, pen, roster, board)
+    await give_back(name, writer, roster, board)
 
 
-async def give_back(name: str, pen: Pen, roster: Roster, board: Board) -> None:
+async def give_back(name: str, writer: LogWriter, roster: Roster, board: Board) -> None:
     """Free the tasks of a member that has left, and return what it had not heard, as far as that is not done yet.
 
     Call it only while holding the member's seat.
     """
     await board.give_back(name, note=_note(name, roster.state.members[name].status.detail))
-    await Mailbox(name, pen, roster).give_back()
+    await Mailbox(name, writer, roster).give_back()
 
 
 def _note(name: str, reason: str) -> str:

@@ -3,17 +3,17 @@
 from deskmate.core.log.names import ROSTER
 from deskmate.core.team.messages import ShutdownRequest
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 WORDS = "The team is being closed. Finish now and approve this request. It cannot be refused."
 
 
-async def dismiss(office: Office, mailbox: Mailbox, cause: str) -> None:
+async def dismiss(team_state: TeamState, mailbox: Mailbox, cause: str) -> None:
     """Ask every teammate to stop, and return once all have left and nobody plays them: each must, within its deadline.
 
     With the same `cause` it may be done again after a crash: who was asked is not asked twice.
     """
-    roster, store = office.roster, office.pen.store
+    roster, store = team_state.roster, team_state.writer.store
     for member in (await roster.refresh()).teammates:
         if member.here:
             request = ShutdownRequest(request_id=f"{cause}/{member.name}", content=WORDS, force=True)

@@ -12,15 +12,15 @@ from typing import Any, assert_never
 from deskmate.core.agent.entries import read_entry
 from deskmate.core.log.facts import Foreign
 from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta, ThinkingDelta
-from deskmate.runtime.events import Arrived, Changed, Founded, Happening, Recorded, Seated, Streamed
+from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed, TeamEvent, TeamStarted
 
 
-def to_line(happening: Happening) -> str:
+def to_line(event: TeamEvent) -> str:
     """Return what happened as one line, its end left out. ASCII alone: no encoding can break it."""
-    return json.dumps(_fields(happening))
+    return json.dumps(_fields(event))
 
 
-def from_line(line: str | bytes) -> Happening | None:
+def from_line(line: str | bytes) -> TeamEvent | None:
     """Return what happened, or nothing for a line that does not tell; keys that are not known are passed over."""
     try:
         fields = json.loads(line)
@@ -40,13 +40,13 @@ def from_line(line: str | bytes) -> Happening | None:
         case {"type": "arrived", "member": str(member), "sender": str(sender), "kind": str(kind)}:
             return Arrived(member, sender, kind)
         case {"type": "founded", "team": str(team)}:
-            return Founded(team)
+            return TeamStarted(team)
         case _:
             return None
 
 
-def _fields(happening: Happening) -> dict[str, Any]:
-    match happening:
+def _fields(event: TeamEvent) -> dict[str, Any]:
+    match event:
         case Streamed(member, delta):
             return {"type": "streamed", "member": member, "delta": {"type": _kind(delta), **asdict(delta)}}
         case Recorded(member, number, entry):
@@ -57,7 +57,7 @@ def _fields(happening: Happening) -> dict[str, Any]:
             return {"type": "seated", "member": member, "colour": colour}
         case Arrived(member, sender, kind):
             return {"type": "arrived", "member": member, "sender": sender, "kind": kind}
-        case Founded(team):
+        case TeamStarted(team):
             return {"type": "founded", "team": team}
         case unreachable:
             assert_never(unreachable)

@@ -55,14 +55,14 @@ class Arrived:
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
+class TeamStarted:
     """The team that plays: founded just now, or gone on with."""
 
     team: str
 
 
-Happening: TypeAlias = Streamed | Recorded | Changed | Seated | Arrived | Founded
-Listener: TypeAlias = Callable[[Happening], None]
+TeamEvent: TypeAlias = Streamed | Recorded | Changed | Seated | Arrived | TeamStarted
+Listener: TypeAlias = Callable[[TeamEvent], None]
 
 
 class Feed:
@@ -75,7 +75,7 @@ class Feed:
         """Let a listener hear all that happens from now on."""
         self._listeners.append(listener)
 
-    def tell(self, happening: Happening) -> None:
+    def tell(self, event: TeamEvent) -> None:
         """Pass on what happened."""
         for listener in self._listeners:
-            listener(happening)
+            listener(event)

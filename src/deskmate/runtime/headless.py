@@ -11,13 +11,13 @@ from deskmate.core.agent.actions import Rest
 from deskmate.core.agent.entries import Noticed
 from deskmate.core.agent.view import View
 from deskmate.core.log.names import is_command
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.quiet import quiet
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.perform.step_scope import LAST_SECONDS
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 from deskmate.texts import filled, text
 
 
@@ -33,12 +33,12 @@ class Course(Enum):
 class Headless:
     """How one agent of a run comes to its end."""
 
-    def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
-        self._office, self._transcript, self._mailbox = office, transcript, mailbox
+    def __init__(self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox) -> None:
+        self._team_state, self._transcript, self._mailbox = team_state, transcript, mailbox
 
     async def course(self, view: View, rest: Rest) -> Course:
         """Do the next thing towards the end, if there is one, and return what comes next."""
-        company = view.me.kind is Kind.LEAD and any(member.here for member in view.roster.teammates)
+        company = view.me.kind is AgentKind.LEAD and any(member.here for member in view.roster.teammates)
         if _is_over(view, rest):
             return Course.WAIT if company and self._ends_steps(view) else Course.END
         if company and view.time_is_up:
@@ -49,7 +49,7 @@ class Headless:
 
     def _ends_steps(self, view: View) -> bool:
         """Tell whether what teammates did when the time was up is being cut: what came of it is yet to be recorded."""
-        return view.time_is_up and self._office.purse.seconds_left > -LAST_SECONDS and not quiet(view)
+        return view.time_is_up and self._team_state.budget.seconds_left > -LAST_SECONDS and not quiet(view)
 
     async def _course(self, view: View, rest: Rest, *, company: bool) -> Course:
         if company and not quiet(view):
@@ -84,12 +84,12 @@ class Headless:
                 return
             words = filled("dismissed", {"names": ", ".join(here)}, ())
             await self._transcript.record(Noticed(text=words, dismissed=tuple(here)))
-        await dismiss(self._office, self._mailbox, "headless")
+        await dismiss(self._team_state, self._mailbox, "headless")
 
 
 def _is_over(view: View, rest: Rest) -> bool:
     # Only the user could answer a plan of the lead.
-    planned = rest.detail == "plan" and view.me.kind is Kind.LEAD and not view.roster.attended
+    planned = rest.detail == "plan" and view.me.kind is AgentKind.LEAD and not view.roster.attended
     return planned or rest.word == "parked" or view.memory.interrupted
 
 

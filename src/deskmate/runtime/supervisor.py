@@ -13,7 +13,7 @@ import anyio
 
 from deskmate.core.log.names import IN_CHARGE, mail
 from deskmate.core.log.records import Item
-from deskmate.core.team.members import Member, Parked, Working
+from deskmate.core.team.members import Member, MemberParked, Working
 from deskmate.core.team.messages import Envelope, ShutdownRequest, ShutdownResponse, envelope_in
 from deskmate.core.team.quiet import has_word
 from deskmate.errors import Conflict, StoreCorrupt, StoreError
@@ -22,7 +22,7 @@ from deskmate.runtime.departure import give_back, leave
 from deskmate.runtime.events import Changed
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 RESTARTS = 3
 RESTART_SECONDS = 60.0
@@ -46,14 +46,14 @@ class _Failure:
 class Supervisor:
     """Has one teammate played."""
 
-    def __init__(self, office: Office, name: str, launcher: Launcher) -> None:
-        self._office, self._name, self._launcher = office, name, launcher
-        self._team = office.roster.state.team
+    def __init__(self, team_state: TeamState, name: str, launcher: Launcher) -> None:
+        self._team_state, self._name, self._launcher = team_state, name, launcher
+        self._team = team_state.roster.state.team
         self._scope = anyio.CancelScope()
         self._overdue, self._late = "", False
         # At once: a lead that looks before it is played must not take what the roster shows for the present.
         if not self._member.status.only_user:
-            office.starting.begin(name)
+            team_state.starting.begin(name)
 
     async def keep(self) -> None:
         """Return once the teammate has left."""
@@ -69,25 +69,25 @@ class Supervisor:
                     await self._await_word()
                 if self._overdue:
                     await self._dismiss(self._overdue)
-                await self._office.roster.refresh()
+                await self._team_state.roster.refresh()
             tasks.cancel_scope.cancel()
-        self._office.starting.end(self._name)
+        self._team_state.starting.end(self._name)
 
     @property
     def _member(self) -> Member:
-        return self._office.roster.state.members[self._name]
+        return self._team_state.roster.state.members[self._name]
 
     @property
     def _is_here(self) -> bool:
         # A team that was closed while this one ended has nobody here.
-        roster = self._office.roster.state
+        roster = self._team_state.roster.state
         return roster.team == self._team and roster.here(self._name)
 
     # -- playing ----------------------------------------------------------------------------------
 
     async def _play(self) -> _Failure | None:
         """Have it played until it leaves or is ended; return why it cannot be played, or nothing."""
-        clock, failures = self._office.pen.clock, list[float]()
+        clock, failures = self._team_state.writer.clock, list[float]()
         while True:
             try:
                 with anyio.CancelScope() as self._scope:
@@ -111,14 +111,14 @@ class Supervisor:
     async def _launch(self) -> None:
         """Have it played once; end it if it shows no status in time."""
         self._late = False
-        self._office.starting.begin(self._name)
+        self._team_state.starting.begin(self._name)
         async with task_group() as tasks:
             tasks.start_soon(self._expect_status)
             await self._launcher.play(self._name)
             tasks.cancel_scope.cancel()
 
     async def _expect_status(self) -> None:
-        starting = self._office.starting
+        starting = self._team_state.starting
         if self._name not in starting.names:
             return
         async with task_group() as tasks:
@@ -130,35 +130,35 @@ class Supervisor:
     async def _give_up_late(self) -> None:
         # In parts: while this process was stopped, it could hear nobody.
         for _ in range(_START_LOOKS):
-            await self._office.pen.clock.sleep(START_SECONDS / _START_LOOKS)
+            await self._team_state.writer.clock.sleep(START_SECONDS / _START_LOOKS)
         self._late = True
         self._scope.cancel()
 
     async def _park(self, failure: _Failure) -> None:
-        office, name, reason = self._office, self._name, failure.reason
-        letters = await office.pen.store.read(mail(name))
-        before = (await office.roster.refresh()).members[name].status
+        team_state, name, reason = self._team_state, self._name, failure.reason
+        letters = await team_state.writer.store.read(mail(name))
+        before = (await team_state.roster.refresh()).members[name].status
         if before.only_user and not failure.only_user:
             # It failed before it could record that its records were cut: that is still the user's to decide.
             reason = f"{RECORDS_CHANGED}; {reason}"
-        parked = Parked(
+        parked = MemberParked(
             name=name,
             reason=reason,
             heard=before.heard,
             # What it was told before did not keep it from failing: only a later word starts it again.
             known=letters[-1].number if letters else None,
             only_user=failure.only_user or before.only_user or None,
-            at=office.pen.clock.timestamp(),
+            at=team_state.writer.clock.timestamp(),
         )
         # The tasks first: whoever reads that it is parked finds them free.
-        await office.board.give_back(name, note=f"{name} was parked: {reason}")
-        await office.roster.status(parked)
-        office.feed.tell(Changed(name, "parked", reason))
+        await team_state.board.give_back(name, note=f"{name} was parked: {reason}")
+        await team_state.roster.status(parked)
+        team_state.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
         """Return once a parked member is told something that lets it go on, or is asked to stop."""
-        box, store, last = mail(self._name), self._office.pen.store, 0
-        parked = (await self._office.roster.refresh()).members[self._name]
+        box, store, last = mail(self._name), self._team_state.writer.store, 0
+        parked = (await self._team_state.roster.refresh()).members[self._name]
         while True:
             items = await store.read(box, last)
             # Heard or not: who died before it could answer will not.
@@ -172,8 +172,8 @@ class Supervisor:
         # Seen at once: a team is not quiet while one of it comes back. The agent itself looks whether only the user
         # could let it.
         if not parked.status.only_user:
-            at = self._office.pen.clock.timestamp()
-            await self._office.roster.status(Working(name=self._name, at=at))
+            at = self._team_state.writer.clock.timestamp()
+            await self._team_state.roster.status(Working(name=self._name, at=at))
 
     async def _wanted_gone(self, items: Iterable[Item]) -> bool:
         """Tell whether there is a shutdown request among these that the member has not refused."""
@@ -188,7 +188,7 @@ class Supervisor:
 
     async def _watch(self) -> None:
         """Give every shutdown request its time."""
-        box, store, seen = mail(self._name), self._office.pen.store, 0
+        box, store, seen = mail(self._name), self._team_state.writer.store, 0
         async with task_group() as tasks:
             while self._is_here:
                 items = await store.read(box, seen)
@@ -200,13 +200,13 @@ class Supervisor:
                 await store.changed({box: seen})
 
     async def _end_in_time(self, asker: str, request_id: str) -> None:
-        await self._office.pen.clock.sleep(SHUTDOWN_SECONDS)
+        await self._team_state.writer.clock.sleep(SHUTDOWN_SECONDS)
         if not await self._refused(asker, request_id):
             self._overdue = f"forced: still running {SHUTDOWN_SECONDS:.0f} s after a shutdown request"
             self._scope.cancel()
 
     async def _refused(self, asker: str, request_id: str) -> bool:
-        for item in await self._office.pen.store.read(mail(asker)):
+        for item in await self._team_state.writer.store.read(mail(asker)):
             match envelope_in(item):
                 case Envelope(sender=self._name, message=ShutdownResponse(request_id=id_, approve=False)):
                     if id_ == request_id:
@@ -215,17 +215,17 @@ class Supervisor:
 
     async def _dismiss(self, reason: str) -> None:
         """Let it leave in its own name, once nobody plays it."""
-        office = self._office
-        async with office.pen.store.hold(self._name, "the supervisor, to let it leave", wait=True):
+        team_state = self._team_state
+        async with team_state.writer.store.hold(self._name, "the supervisor, to let it leave", wait=True):
             if self._member.status.only_user:
-                await office.board.give_back(self._name, note=f"{self._name} left: {reason}")
+                await team_state.board.give_back(self._name, note=f"{self._name} left: {reason}")
                 # Its transcript no longer says how much mail it heard, the roster does.
-                await office.roster.leave(self._name, reason, heard=self._member.status.heard)
-                await give_back(self._name, office.pen, office.roster, office.board)
+                await team_state.roster.leave(self._name, reason, heard=self._member.status.heard)
+                await give_back(self._name, team_state.writer, team_state.roster, team_state.board)
             else:
-                transcript = await Transcript.load(office.pen, self._name)
-                await leave(transcript, office.pen, office.roster, office.board, reason=reason)
-        office.feed.tell(Changed(self._name, "left", reason))
+                transcript = await Transcript.load(team_state.writer, self._name)
+                await leave(transcript, team_state.writer, team_state.roster, team_state.board, reason=reason)
+        team_state.feed.tell(Changed(self._name, "left", reason))
 
 
 def _word(envelope: Envelope | None) -> Envelope | None:

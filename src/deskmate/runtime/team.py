@@ -16,14 +16,14 @@ from deskmate.ports import Launcher
 from deskmate.runtime.departure import give_back
 from deskmate.runtime.events import Seated
 from deskmate.runtime.supervisor import Supervisor
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 
 class Team:
     """Has every teammate played, each by the launcher it was spawned for."""
 
-    def __init__(self, office: Office, launchers: Mapping[str, Launcher], tasks: TaskGroup) -> None:
-        self._office, self._launchers, self._tasks = office, launchers, tasks
+    def __init__(self, team_state: TeamState, launchers: Mapping[str, Launcher], tasks: TaskGroup) -> None:
+        self._team_state, self._launchers, self._tasks = team_state, launchers, tasks
         self._team, self._kept = "", set[str]()
         self._playing: set[Supervisor] = set()
         self._finishing = False
@@ -31,15 +31,15 @@ class Team:
 
     async def keep(self, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED) -> NoReturn:
         """Run every member that joins. Calls `started` once present members are starting."""
-        roster = self._office.roster
+        roster = self._team_state.roster
         await self._start_members()
         task_status.started()
         while True:
-            await self._office.pen.store.changed({ROSTER: roster.state.number})
+            await self._team_state.writer.store.changed({ROSTER: roster.state.number})
             await self._start_members()
 
     async def _start_members(self) -> None:
-        roster = await self._office.roster.refresh()
+        roster = await self._team_state.roster.refresh()
         if roster.team != self._team:
             # Another team: the same name is a different member.
             self._team, self._kept = roster.team, set()
@@ -49,8 +49,8 @@ class Team:
         for member in roster.teammates:
             if member.here and member.name not in self._kept:
                 self._kept.add(member.name)
-                self._office.feed.tell(Seated(member.name, member.colour))
-                supervisor = Supervisor(self._office, member.name, self._launcher(member))
+                self._team_state.feed.tell(Seated(member.name, member.colour))
+                supervisor = Supervisor(self._team_state, member.name, self._launcher(member))
                 self._playing.add(supervisor)
                 self._tasks.start_soon(self._play, supervisor)
 
@@ -66,10 +66,10 @@ class Team:
 
     async def _finish_leaving(self, names: list[str]) -> None:
         """Do for those who left before this process what they may have been killed before."""
-        office = self._office
+        team_state = self._team_state
         for name in names:
-            async with office.pen.store.hold(name, "the team, to finish its leaving", wait=True):
-                await give_back(name, office.pen, office.roster, office.board)
+            async with team_state.writer.store.hold(name, "the team, to finish its leaving", wait=True):
+                await give_back(name, team_state.writer, team_state.roster, team_state.board)
         self._finishing = False
         self._tell_ended()
 

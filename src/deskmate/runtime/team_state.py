@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from deskmate.runtime.events import Changed, Feed, Happening
+from deskmate.runtime.events import Changed, Feed, TeamEvent
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.budget import Purse
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.budget import Budget
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 
 
@@ -40,9 +40,9 @@ class Starting:
         while self._names == since:
             await self._moved.wait()
 
-    def _hear(self, happening: Happening) -> None:
-        if isinstance(happening, Changed):
-            self.end(happening.member)
+    def _hear(self, event: TeamEvent) -> None:
+        if isinstance(event, Changed):
+            self.end(event.member)
 
     def _set(self, names: frozenset[str]) -> None:
         if names != self._names:
@@ -52,13 +52,13 @@ class Starting:
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class TeamState:
     """One pen, one fold of each shared stream, one feed."""
 
-    pen: Pen
+    writer: LogWriter
     roster: Roster
     board: Board
-    purse: Purse
+    budget: Budget
     feed: Feed
     starting: Starting = field(init=False)
 

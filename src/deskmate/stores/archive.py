@@ -19,11 +19,11 @@ from deskmate.core.log.names import BOARD, LEAD, ROSTER, SPEND, known_name
 from deskmate.core.log.records import RECORD_CAP, decode
 from deskmate.core.policy.trusted_files import signature
 from deskmate.core.team import spending
-from deskmate.core.team.members import Founded, read_event
+from deskmate.core.team.members import TeamFounded, read_event
 from deskmate.core.team.spending import EMPTY, Spending
 from deskmate.errors import BadName, BadRecord, StoreCorrupt, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import LOCK, Folder
+from deskmate.fs.private_folder import LOCK, PrivateFolder
 from deskmate.stores.jsonl_store import TASKS, TEAMS
 from deskmate.stores.line_format import unseal
 from deskmate.stores.stream_file import StreamFile
@@ -85,14 +85,14 @@ def _is_made_before_records(entry: os.DirEntry[str]) -> bool:
     return status.st_size == 0 if empty else bool(BARE.fullmatch(entry.name))
 
 
-def founding(workspace: Path, *parts: str) -> Founded | None:
+def founding(workspace: Path, *parts: str) -> TeamFounded | None:
     """Return the first record of the roster in a folder below `.teams`; nothing for one that is no team of ours.
 
     Raises StoreUnavailable where the disk does not tell.
     """
     try:
         with (
-            closing(Folder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder,
+            closing(PrivateFolder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder,
             open(folder.open(f"{ROSTER}.jsonl", os.O_RDONLY), "rb") as file,
         ):
             line = file.readline(RECORD_CAP + 1024).rstrip(b"\n")
@@ -101,7 +101,7 @@ def founding(workspace: Path, *parts: str) -> Founded | None:
         return None
     except OSError as error:
         raise StoreUnavailable(f"{workspace.joinpath(TEAMS, *parts)}: {error.strerror}; fix that") from error
-    return event if isinstance(event, Founded) else None
+    return event if isinstance(event, TeamFounded) else None
 
 
 def teams_from(workspace: Path, home: str) -> list[str]:
@@ -156,7 +156,7 @@ def _is_from(workspace: Path, place: Path, home: str, key: bytes) -> bool:
 
 def spent_in(workspace: Path, *parts: str) -> Spending:
     """Return what the team in a folder below `.teams` has spent."""
-    with closing(Folder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder:
+    with closing(PrivateFolder.of(workspace, (TEAMS, *parts), Files(), create=False)) as folder:
         return spending.fold(EMPTY, StreamFile(SPEND, folder, f"{SPEND}.jsonl").read(0, sync=False))
 
 
@@ -220,11 +220,11 @@ def _begun(workspace: Path, team: str) -> Path | None:
 def _begin(workspace: Path, team: str, at: float, files: Files) -> Path:
     """Mark a team as one that is put away, with a place of its own."""
     base = f"{team}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(at))}"
-    with closing(Folder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as above:
+    with closing(PrivateFolder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as above:
         names = (base if number == 1 else f"{base}.{number}" for number in count(1))
         place = next(above.path / name for name in names if not os.path.lexists(above.path / name))
     # Before the place is made: who is killed behind it left nothing that is not found by its mark.
-    with closing(Folder.of(workspace, (TEAMS, team), files, create=False)) as folder:
+    with closing(PrivateFolder.of(workspace, (TEAMS, team), files, create=False)) as folder:
         fd = folder.open(CLOSING, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             files.write(fd, _mark(workspace, _key(workspace, team), place.name))
@@ -236,9 +236,9 @@ def _begin(workspace: Path, team: str, at: float, files: Files) -> Path:
 
 
 def _move(workspace: Path, team: str, place: Path, files: Files) -> None:
-    with closing(Folder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=True)) as into:
+    with closing(PrivateFolder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=True)) as into:
         for top, part in _PARTS:
-            with closing(Folder.of(workspace, (top,), files, create=True)) as above:
+            with closing(PrivateFolder.of(workspace, (top,), files, create=True)) as above:
                 # Where it is gone it was moved before, by who was killed or by who finishes this, too, right now.
                 with suppress(FileNotFoundError):
                     files.move(team, above.fd, part, into.fd)

@@ -1,6 +1,6 @@
 """Changed files as the operating system reports them.
 
-`bell` above asks one of them; both may say too much, and what they miss its scan finds.
+`wakeups` above asks one of them; both may say too much, and what they miss its scan finds.
 """
 
 import contextlib
@@ -15,16 +15,16 @@ from typing import Protocol
 import anyio
 import anyio.to_thread
 
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 
 # A file in a watched folder, or nothing: some file, unknown which.
 Changed = tuple[Path, str] | None
 
 
-class Watch(Protocol):
+class FileWatch(Protocol):
     """Tell which of the added files change, and maybe others."""
 
-    def add(self, folder: Folder, name: str) -> None:
+    def add(self, folder: PrivateFolder, name: str) -> None:
         """Watch one more file, which need not be there yet, in a folder that is."""
 
     async def wait(self) -> list[Changed]:
@@ -48,9 +48,9 @@ class Inotify:
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._fd = -1
-        self._folders: dict[int, Folder] = {}
-        self._files: dict[int, tuple[Folder, str]] = {}
-        self._added: set[tuple[Folder, str]] = set()
+        self._folders: dict[int, PrivateFolder] = {}
+        self._files: dict[int, tuple[PrivateFolder, str]] = {}
+        self._added: set[tuple[PrivateFolder, str]] = set()
 
     @staticmethod
     def _checked(result: int) -> int:
@@ -61,7 +61,7 @@ class Inotify:
             )
         return result
 
-    def add(self, folder: Folder, name: str) -> None:
+    def add(self, folder: PrivateFolder, name: str) -> None:
         """Watch one more file, which need not be there yet, in a folder that is."""
         if self._fd < 0:
             self._fd = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
@@ -70,7 +70,7 @@ class Inotify:
         self._folders[self._watch(f"/proc/self/fd/{folder.fd}", self._APPEARS)] = folder
         self._see(folder, name)
 
-    def _see(self, folder: Folder, name: str) -> None:
+    def _see(self, folder: PrivateFolder, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self._files[self._watch(f"/proc/self/fd/{folder.fd}/{name}", self._GROWS)] = (folder, name)
 
@@ -119,7 +119,7 @@ class Notify:
         self._stop = threading.Event()
         self._missed = False
 
-    def add(self, folder: Folder, name: str) -> None:
+    def add(self, folder: PrivateFolder, name: str) -> None:
         """Watch one more file, by its folder."""
         if folder.path in self._paths.values():
             return
@@ -150,6 +150,6 @@ class Notify:
         self._stop.set()
 
 
-def best_watch() -> Watch:
+def best_watch() -> FileWatch:
     """Return the watch this system has."""
     return Inotify() if sys.platform == "linux" else Notify()

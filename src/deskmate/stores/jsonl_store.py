@@ -21,14 +21,14 @@ from deskmate.core.log.names import BOARD, is_call, known_name, split_seat, spli
 from deskmate.core.log.records import Damaged, Item, Json, check_number, encode, stamp
 from deskmate.errors import StoreError, StoreUnavailable, UnsafeFolder
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.ports import Seat
-from deskmate.stores.file_watch import Watch, best_watch
+from deskmate.stores.file_watch import FileWatch, best_watch
 from deskmate.stores.projections import Projections
 from deskmate.stores.seats import hold_file
 from deskmate.stores.stream_file import StreamFile
-from deskmate.stores.wakeups import Bell, Place
-from deskmate.stores.worker_threads import Beside
+from deskmate.stores.wakeups import Place, Wakeups
+from deskmate.stores.worker_threads import WorkerThreads
 
 TEAMS, TASKS = ".teams", ".tasks"
 NET_SECONDS = 2.0
@@ -43,15 +43,15 @@ _LOG = logging.getLogger(__name__)
 class JsonlStore:
     """Streams as files. Create it with `open`, release it with `close`."""
 
-    def __init__(self, team: Folder, tasks: Folder, watch: Watch) -> None:
+    def __init__(self, team: PrivateFolder, tasks: PrivateFolder, watch: FileWatch) -> None:
         self._team, self._tasks, self._watch = team, tasks, watch
-        self._folders: dict[str, Folder] = {}
+        self._folders: dict[str, PrivateFolder] = {}
         self._streams: dict[str, StreamFile] = {}
         self._guard, self._settling = threading.Lock(), threading.Lock()
-        self._bell = Bell(watch, self._look_at)
+        self._wakeups = Wakeups(watch, self._look_at)
         self._lagging: set[StreamFile] = set()
         self._timer: threading.Timer | None = None
-        self._beside = Beside()
+        self._threads = WorkerThreads()
         self._watched: dict[Place, StreamFile] = {}
         self._warned: set[str] = set()
 
@@ -63,7 +63,7 @@ class JsonlStore:
         *,
         create: bool = False,
         files: Files | None = None,
-        watch: Callable[[], Watch] = best_watch,
+        watch: Callable[[], FileWatch] = best_watch,
     ) -> "JsonlStore":
         """Open a team's streams. With `create`, create its two folders. Raises UnsafeFolder or StoreUnavailable."""
         known_name(team, "team")
@@ -72,9 +72,11 @@ class JsonlStore:
             with ExitStack() as undo:
                 opened = []
                 for top in (TEAMS, TASKS):
-                    opened.append(undo.enter_context(closing(Folder.of(workspace, (top, team), files, create=create))))
+                    opened.append(
+                        undo.enter_context(closing(PrivateFolder.of(workspace, (top, team), files, create=create)))
+                    )
                     if create:
-                        with closing(Folder.of(workspace, (top,), files, create=True)) as above:
+                        with closing(PrivateFolder.of(workspace, (top,), files, create=True)) as above:
                             keep_out_of_git(above)
                 store = cls(opened[0], opened[1], undo.enter_context(closing(watch())))
                 undo.pop_all()
@@ -90,10 +92,10 @@ class JsonlStore:
         """Append one record and return its number. `Store` has the details."""
         check_number(expect or 0)
         file, body, mark = self._file(stream), encode(record), stamp(record)
-        number = await self._beside.run(
+        number = await self._threads.run(
             lambda: self._settled(file, file.append(body, mark, expect, sync=sync), sync=sync)
         )
-        self._bell.ring(_place(file))
+        self._wakeups.ring(_place(file))
         return number
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
@@ -101,10 +103,10 @@ class JsonlStore:
         check_number(after)
         file = self._file(stream)
         # One look at an entry that the kernel has in memory; going beside the loop to find nothing costs far more.
-        if not self._beside.inherited and file.has_no_news(after, sync=sync):
+        if not self._threads.inherited and file.has_no_news(after, sync=sync):
             await checkpoint()
             return []
-        found = await self._beside.run(lambda: file.read(after, sync=sync))
+        found = await self._threads.run(lambda: file.read(after, sync=sync))
         self._warn_of_losses(stream, found)
         return found
 
@@ -120,27 +122,27 @@ class JsonlStore:
             record = make(found)
             return None if record is None else encode(record)
 
-        number = await self._beside.run(lambda: self._settled(file, file.decide(after, line, sync=sync), sync=sync))
+        number = await self._threads.run(lambda: self._settled(file, file.decide(after, line, sync=sync), sync=sync))
         if number is not None:
-            self._bell.ring(_place(file))
+            self._wakeups.ring(_place(file))
         return number
 
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return when any of these streams has something after its number."""
-        self._beside.check()
+        self._threads.check()
         files = {_place(file): (file, since[file.stream]) for file in map(self._file, since)}
         for file, _ in files.values():
             await self._listen_for(file)
-        with self._bell.waiting(files) as waiter:
+        with self._wakeups.waiting(files) as waiter:
             look: Iterable[Place] = files
             while not await self._any_moved([files[place] for place in look]):
-                look = await self._bell.wait(waiter, NET_SECONDS)
+                look = await self._wakeups.wait(waiter, NET_SECONDS)
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
         """Hold a member's seat, or a slot `calls/<number>`. `Store` has the details."""
         where, seat = split_seat(name)
         folder = self._below(where) if where else self._team
-        return hold_file(folder, f"{seat}.seat", name, note, self._beside, wait=wait)
+        return hold_file(folder, f"{seat}.seat", name, note, self._threads, wait=wait)
 
     def projections(self) -> Projections:
         """Return the writer of this team's readable copies, for the process that holds the lead's seat."""
@@ -148,10 +150,10 @@ class JsonlStore:
 
     def close(self) -> None:
         """Wait for running calls, sync what waits for it and release the folders."""
-        if self._beside.closed:
+        if self._threads.closed:
             return
-        self._beside.close()
-        if not self._beside.inherited:
+        self._threads.close()
+        if not self._threads.inherited:
             self._catch_up()
         self._watch.close()
         for folder in (self._team, self._tasks, *self._folders.values()):
@@ -174,7 +176,7 @@ class JsonlStore:
             return StreamFile(stream, self._below("subagents"), owner.replace(":", "-") + SUFFIX[kind])
         return StreamFile(stream, self._team, owner + SUFFIX[kind])
 
-    def _below(self, name: str) -> Folder:
+    def _below(self, name: str) -> PrivateFolder:
         return self._folders.setdefault(name, self._team.below(name))
 
     async def _listen_for(self, file: StreamFile) -> None:
@@ -184,7 +186,7 @@ class JsonlStore:
             return
         if folder.fd < 0:
             try:
-                await self._beside.run(lambda: folder.reach(create=True))
+                await self._threads.run(lambda: folder.reach(create=True))
             except OSError as error:
                 raise StoreUnavailable(f"{folder.path}: {error.strerror}; fix that, then wait again") from error
         self._watched[_place(file)] = file
@@ -199,7 +201,7 @@ class JsonlStore:
     async def _any_moved(self, seen: Iterable[tuple[StreamFile, int]]) -> bool:
         # As in `read`: mostly there is nothing to find.
         doubtful = [(file, number) for file, number in seen if not file.has_no_news(number, sync=False)]
-        return bool(doubtful) and await self._beside.run(
+        return bool(doubtful) and await self._threads.run(
             lambda: any(file.last() != number for file, number in doubtful)
         )
 
@@ -251,7 +253,7 @@ class JsonlStore:
                     _LOG.warning("late sync of %s failed: %s", file.stream, error)
 
 
-def keep_out_of_git(top: Folder) -> None:
+def keep_out_of_git(top: PrivateFolder) -> None:
     """Let a folder of ours hide itself: no file of the repository is touched, and no git is needed."""
     fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT)
     try:

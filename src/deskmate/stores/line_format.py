@@ -44,7 +44,7 @@ class Position:
         return max(self.last, self.top)
 
 
-class Line(NamedTuple):
+class StoredLine(NamedTuple):
     """One complete line: its bytes, the number it bears (none: no record), how many are missing before it.
 
     The rest is the place behind it, loose, because most lines are only walked over.
@@ -84,7 +84,7 @@ def next_number(end: Position, seen: int) -> int:
     return min(max(end.highest, seen) + 1, end.highest + _LEAP)
 
 
-def walk(start: Position, data: bytes) -> Iterator[Line]:
+def walk(start: Position, data: bytes) -> Iterator[StoredLine]:
     """Yield the complete lines of `data`, which begins at `start`."""
     begin, line, good, bad, top = 0, start.line, start.good, start.bad, start.top
     later = _Later(data)
@@ -101,7 +101,7 @@ def walk(start: Position, data: bytes) -> Iterator[Line]:
             good, bad = number, 0
         else:
             number, bad = None, bad + 1
-        yield Line(raw, number, missing, start.offset + begin, line, good, bad, top)
+        yield StoredLine(raw, number, missing, start.offset + begin, line, good, bad, top)
 
 
 class _Later:
@@ -148,7 +148,7 @@ class Items:
         self._found: list[Item] = []
         self._doubtful = 0
 
-    def add(self, line: Line) -> None:
+    def add(self, line: StoredLine) -> None:
         """Take in the next line."""
         if line.number is None:
             self._found.append(_damaged(line, self._file))
@@ -175,7 +175,7 @@ def _settle(found: list[Item], doubtful: int, number: int) -> None:
             found[index] = replace(item, number=number)
 
 
-def _item(line: Line, file: str) -> Item:
+def _item(line: StoredLine, file: str) -> Item:
     assert line.number is not None
     try:
         body = decode(line.raw)
@@ -185,13 +185,13 @@ def _item(line: Line, file: str) -> Item:
     return Record(line.number, {intern(key): value for key, value in body.items() if key not in KEPT_KEYS})
 
 
-def _missing(line: Line, file: str) -> Damaged:
+def _missing(line: StoredLine, file: str) -> Damaged:
     assert line.number is not None
     reason = f"{line.missing} record(s) before number {line.number} are missing"
     return Damaged(line.number - 1, "lost", f"{file}:{line.line}", reason)
 
 
-def _damaged(line: Line, file: str) -> Damaged:
+def _damaged(line: StoredLine, file: str) -> Damaged:
     where = f"{file}:{line.line}"
     if line.raw.endswith(TORN):
         return Damaged(line.end.last, "torn", where, "an append that never finished, fenced by the next writer")

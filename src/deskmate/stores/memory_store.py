@@ -26,7 +26,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._streams: dict[str, list[Record]] = {}
         self._places: dict[str, dict[Stamp, int]] = {}
-        self._bell = anyio.Event()
+        self._wakeups = anyio.Event()
         self._holders: dict[str, str] = {}
         self._freed = anyio.Event()
 
@@ -49,8 +49,8 @@ class MemoryStore:
         records = self._streams[stream]
         records.append(Record(len(records) + 1, decode(body)))
         self._places[stream][mark] = len(records)
-        self._bell.set()
-        self._bell = anyio.Event()
+        self._wakeups.set()
+        self._wakeups = anyio.Event()
         return len(records)
 
     async def decide(
@@ -80,7 +80,7 @@ class MemoryStore:
             split_stream(stream)
         await anyio.lowlevel.checkpoint()
         while all(len(self._streams.get(stream, [])) == seen for stream, seen in since.items()):
-            await self._bell.wait()
+            await self._wakeups.wait()
 
     @asynccontextmanager
     async def hold(self, name: str, note: str, *, wait: bool = False) -> AsyncIterator[Seat]:

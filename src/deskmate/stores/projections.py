@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from deskmate.core.log.names import LEAD, agent_id
-from deskmate.core.team.members import Member, Roster
-from deskmate.core.team.tasks import Board, Task, blocks
+from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.tasks import BoardState, Task, blocks
 from deskmate.errors import StoreCorrupt
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 
 CONFIG = "config.json"
 
 
-def config(roster: Roster) -> dict[str, Any]:
+def config(roster: RosterState) -> dict[str, Any]:
     """Return what `config.json` shows."""
     return {
         "name": roster.team,
@@ -44,7 +44,7 @@ def _member(member: Member, team: str) -> dict[str, Any]:
     }
 
 
-def task_file(board: Board, task: Task) -> dict[str, Any]:
+def task_file(board: BoardState, task: Task) -> dict[str, Any]:
     """Return what `<id>.json` shows."""
     return {
         "id": task.id,
@@ -68,17 +68,17 @@ def task_file(board: Board, task: Task) -> dict[str, Any]:
 class Projections:
     """Write what does not stand there as it should."""
 
-    def __init__(self, team: Folder, tasks: Folder) -> None:
+    def __init__(self, team: PrivateFolder, tasks: PrivateFolder) -> None:
         self._team, self._tasks = team, tasks
 
-    def write(self, roster: Roster, board: Board) -> None:
+    def write(self, roster: RosterState, board: BoardState) -> None:
         """Bring the files up to date, the deleted and damaged ones too. Blocks; call it beside the event loop."""
         _show(self._team, CONFIG, config(roster))
         for task in board.tasks.values():
             _show(self._tasks, f"{task.id}.json", task_file(board, task))
 
 
-def _show(folder: Folder, name: str, value: Mapping[str, Any]) -> None:
+def _show(folder: PrivateFolder, name: str, value: Mapping[str, Any]) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=2).encode(errors="replace") + b"\n"
     if _holds(folder, name, text):
         return
@@ -93,7 +93,7 @@ def _show(folder: Folder, name: str, value: Mapping[str, Any]) -> None:
     folder.files.rename(draft, name, folder.fd)
 
 
-def _holds(folder: Folder, name: str, text: bytes) -> bool:
+def _holds(folder: PrivateFolder, name: str, text: bytes) -> bool:
     """Tell whether a file holds just this; one that cannot be read does not."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from deskmate.errors import StoreUnavailable
 from deskmate.fs.disk_calls import Files
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.archive import ARCHIVE
 from deskmate.stores.jsonl_store import TASKS, TEAMS, keep_out_of_git
 
@@ -28,11 +28,14 @@ def remove_team(workspace: Path, team: str, archived: tuple[str, ...] = ()) -> N
     """
     files, mark = Files(), secrets.token_hex(8)
     try:
-        with closing(Folder.of(workspace, (TEAMS, REMOVED), files, create=True)) as into:
+        with closing(PrivateFolder.of(workspace, (TEAMS, REMOVED), files, create=True)) as into:
             # The team's own folder goes last: until then somebody sees that there is more to remove.
             places = [*(((TEAMS, ARCHIVE), name) for name in archived), ((TASKS,), team), ((TEAMS,), team)]
             for number, (parts, name) in enumerate(places):
-                with suppress(FileNotFoundError), closing(Folder.of(workspace, parts, files, create=False)) as above:
+                with (
+                    suppress(FileNotFoundError),
+                    closing(PrivateFolder.of(workspace, parts, files, create=False)) as above,
+                ):
                     files.move(name, above.fd, f"{mark}-{number}", into.fd)
             for name in os.listdir(into.fd):
                 _delete(name, into.fd)
@@ -53,12 +56,12 @@ def _delete(name: str, folder: int) -> None:
 
 def _remove_if_empty(workspace: Path, files: Files) -> None:
     """Delete the folders that hold all teams if there is none left: a folder that has them may be a workspace."""
-    with suppress(OSError), closing(Folder.of(workspace, (TEAMS,), files, create=False)) as teams:
+    with suppress(OSError), closing(PrivateFolder.of(workspace, (TEAMS,), files, create=False)) as teams:
         os.rmdir(REMOVED, dir_fd=teams.fd)
         with suppress(FileNotFoundError):
             os.rmdir(ARCHIVE, dir_fd=teams.fd)
     for top in (TASKS, TEAMS):
-        with suppress(OSError), closing(Folder.of(workspace, (top,), files, create=False)) as folder:
+        with suppress(OSError), closing(PrivateFolder.of(workspace, (top,), files, create=False)) as folder:
             if os.listdir(folder.fd) == [_IGNORE]:
                 os.unlink(_IGNORE, dir_fd=folder.fd)
                 try:

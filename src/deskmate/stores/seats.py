@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import anyio
 
 from deskmate.errors import Held, StoreError, StoreUnavailable
-from deskmate.fs.private_folder import Folder, Lock, try_lock
-from deskmate.stores.worker_threads import Beside
+from deskmate.fs.private_folder import Lock, PrivateFolder, try_lock
+from deskmate.stores.worker_threads import WorkerThreads
 
 _NOTE_CAP = 4096
 
@@ -28,7 +28,7 @@ class FileSeat:
 
 @asynccontextmanager
 async def hold_file(
-    folder: Folder, file: str, name: str, note: str, beside: Beside, *, wait: bool
+    folder: PrivateFolder, file: str, name: str, note: str, beside: WorkerThreads, *, wait: bool
 ) -> AsyncIterator[FileSeat]:
     """Hold the seat kept in `file`; raise Held, or stand in line."""
     with ExitStack() as leave:
@@ -43,7 +43,7 @@ async def hold_file(
         yield FileSeat(name)
 
 
-def _sit(folder: Folder, file: str, note: str, leave: ExitStack) -> tuple[Lock, str | None]:
+def _sit(folder: PrivateFolder, file: str, note: str, leave: ExitStack) -> tuple[Lock, str | None]:
     """Take the seat, or find its holder's note. The folder's lock keeps others from a note not yet written."""
     lock = folder.open_lock(file)
     # Here, not above: whoever is cancelled meanwhile never gets to see the lock.
@@ -55,7 +55,7 @@ def _sit(folder: Folder, file: str, note: str, leave: ExitStack) -> tuple[Lock, 
         return lock, None
 
 
-async def _stand(folder: Folder, lock: Lock, note: str) -> None:
+async def _stand(folder: PrivateFolder, lock: Lock, note: str) -> None:
     """Wait for the lock in a thread that holds up nobody: who leaves the line may go at once, the process too."""
     told, tell = os.pipe()
     trouble: list[OSError | StoreError] = []
@@ -69,7 +69,7 @@ async def _stand(folder: Folder, lock: Lock, note: str) -> None:
         raise trouble[0]
 
 
-def _lock_copy(folder: Folder, copy: Lock, note: str, tell: int, trouble: list[OSError | StoreError]) -> None:
+def _lock_copy(folder: PrivateFolder, copy: Lock, note: str, tell: int, trouble: list[OSError | StoreError]) -> None:
     """Lock through a copy of the descriptor: if the waiter has gone meanwhile, closing the copy frees the seat."""
     try:
         fcntl.flock(copy.fd, fcntl.LOCK_EX)
@@ -90,5 +90,5 @@ def _leave_note(fd: int, note: str) -> None:
     os.pwrite(fd, note.encode(errors="replace")[:_NOTE_CAP], 0)
 
 
-def _unavailable(folder: Folder, file: str, error: OSError) -> StoreUnavailable:
+def _unavailable(folder: PrivateFolder, file: str, error: OSError) -> StoreUnavailable:
     return StoreUnavailable(f"{folder.path / file}: {error.strerror}; mend that, then try again")

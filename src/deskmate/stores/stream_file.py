@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from deskmate.core.log.records import Item, Stamp, decode, stamp
 from deskmate.errors import BadRecord, Conflict, StoreCorrupt, StoreUnavailable
-from deskmate.fs.private_folder import Folder
+from deskmate.fs.private_folder import PrivateFolder
 from deskmate.stores.line_format import TORN, Items, Position, items, next_number, seal, unseal, walk
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ _MARK_EVERY = 64
 class StreamFile:
     """Append to and read one file of records."""
 
-    def __init__(self, stream: str, folder: Folder, name: str) -> None:
+    def __init__(self, stream: str, folder: PrivateFolder, name: str) -> None:
         self.stream, self.folder, self.name = stream, folder, name
         self._mutex = threading.Lock()
         self._inode = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio
 
-from deskmate.stores.file_watch import Changed, Watch
+from deskmate.stores.file_watch import Changed, FileWatch
 
 Place = tuple[Path, str]
 
@@ -27,10 +27,10 @@ class Waiter:
         self.listens: anyio.CancelScope | None = None
 
 
-class Bell:
+class Wakeups:
     """Ring for places; wait for rings. `look` returns something that is another once a place has changed."""
 
-    def __init__(self, watch: Watch, look: Callable[[Place], object]) -> None:
+    def __init__(self, watch: FileWatch, look: Callable[[Place], object]) -> None:
         self._watch, self._look = watch, look
         self._waiters: dict[Place, set[Waiter]] = {}
         self._listening = False

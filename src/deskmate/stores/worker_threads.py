@@ -30,7 +30,7 @@ class _Begun(asyncio.Future[None]):
 Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, _Begun]
 
 
-class Beside:
+class WorkerThreads:
     """A few threads, started as they are needed, ended by `close`."""
 
     def __init__(self, most: int = 16) -> None:

@@ -13,7 +13,7 @@ from deskmate.testing.knowledge.knowledge_checks import FOUND, Uninformed, viola
 from deskmate.testing.knowledge.truth import truth_of
 
 
-class ScriptedModel(scripted.ScriptedModel):
+class ScriptedModel(scripted.RehearsedModel):
     """A model that follows a script. It raises Uninformed if a prompt breaks one of the promises K1 to K8.
 
     An agent parks if its model raises, so the findings are also kept in `knowledge.FOUND`, for a fixture.

@@ -29,19 +29,19 @@ from deskmate.errors import BadInput
 from deskmate.testing.formats import anthropic_format, openai_format
 from deskmate.testing.formats.conversations import flaws, unwelcome
 from deskmate.testing.formats.prefix_caches import Counted, ExplicitCache, ImplicitCache, tokens
-from deskmate.testing.http_server import MAX_BODY, HttpServer, Request, Response
+from deskmate.testing.http_server import MAX_BODY, HttpRequest, HttpServer, Response
 from deskmate.testing.knowledge.knowledge_checks import Uninformed, violations
 from deskmate.testing.knowledge.team_logs import TeamLogs
 from deskmate.testing.provider_faults import (
     Drop,
     DropAfter,
     ErrorEvent,
+    ErrorStatus,
     Fault,
     Garbage,
     Plan,
     Slow,
     Stall,
-    Status,
     TooLong,
     damaged,
     first_part,
@@ -127,7 +127,7 @@ class FakeProvider:
 
     # -- asked ------------------------------------------------------------------------------------
 
-    def _respond(self, request: Request) -> Response:
+    def _respond(self, request: HttpRequest) -> Response:
         format_ = _FORMATS.get(request.path)
         if format_ is None or request.method != "POST":
             return self._refuse("openai", 404, f"{request.method} {request.path}", ["nothing is here"])
@@ -167,7 +167,7 @@ class FakeProvider:
     def _troubled(self, asked: Asked, fault: Fault | None) -> Response:
         """Answer a request as its fault allows."""
         match fault:
-            case Status(code=code, retry_after=seconds, message=message):
+            case ErrorStatus(code=code, retry_after=seconds, message=message):
                 return _problem(asked.format, code, message, seconds)
             case TooLong():
                 return Response(400, (_WIRES[asked.format].prompt_too_long(),), _JSON)

@@ -17,7 +17,7 @@ _READ = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """A request as it came, names of headers in lower case. `body` is None where it was larger than the cap."""
 
     method: str
@@ -43,7 +43,7 @@ class Response:
     pause_seconds: float = 0
 
 
-Handler: TypeAlias = Callable[[Request], Response]
+Handler: TypeAlias = Callable[[HttpRequest], Response]
 
 
 class HttpServer:
@@ -96,7 +96,7 @@ class HttpServer:
             writer.close()
 
 
-async def _receive(reader: asyncio.StreamReader) -> Request | None:
+async def _receive(reader: asyncio.StreamReader) -> HttpRequest | None:
     """Return the next request; None once the client is gone, or for what is no HTTP with a length."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -109,7 +109,7 @@ async def _receive(reader: asyncio.StreamReader) -> Request | None:
         body = await reader.readexactly(size) if size <= MAX_BODY else None
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
         return None
-    return Request(method, target.partition("?")[0], headers, body)
+    return HttpRequest(method, target.partition("?")[0], headers, body)
 
 
 async def _skip(reader: asyncio.StreamReader, size: int) -> None:

@@ -32,7 +32,7 @@ from deskmate.core.team.messages import Plain
 from deskmate.core.team.tasks import claimable, in_progress_of
 from deskmate.errors import TaskRefused
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
@@ -45,7 +45,7 @@ Job = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Toll:
+class KillCount:
     """What a storm came to."""
 
     kind: str
@@ -122,7 +122,7 @@ def _ended(*, block: bool) -> Iterator[tuple[int, int]]:
 # -- mail -----------------------------------------------------------------------------------------
 
 
-def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers: int, seed: int) -> Toll:
+def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers: int, seed: int) -> KillCount:
     """Let `senders` write to `hearers` while both are killed; return what was lost, doubled or out of order."""
     writing, hearing = [f"s{index}" for index in range(senders)], [f"h{index}" for index in range(hearers)]
     _found(folder, [*writing, *hearing])
@@ -134,13 +134,13 @@ def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers
     return mail_toll(folder, hearing, each * senders, kills=killed, seconds=time.monotonic() - began)
 
 
-def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds: float) -> Toll:
+def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds: float) -> KillCount:
     """Return what the files of a mail storm say: `due` is what each hearer should have heard."""
     heard = {name: _heard(folder, name) for name in hearers}
     sent, doubtful = sends(load(sorted(folder.glob("*.history"))))
     found = check_mail(sent, heard, doubtful)
     missing = sum(max(0, due - len(messages)) for messages in heard.values())
-    return Toll(
+    return KillCount(
         kind="mail",
         done=sum(map(len, heard.values())),
         kills=kills,
@@ -158,8 +158,8 @@ async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None
     recorder = Recorder(folder / f"{name}.history", name)
     doubtful, done = dict(recorder.in_doubt), recorder.count - len(recorder.in_doubt)
     with _opened(folder) as store:
-        pen = Pen(store, SystemClock())
-        mailbox = Mailbox(name, pen, Roster(pen))
+        writer = LogWriter(store, SystemClock())
+        mailbox = Mailbox(name, writer, Roster(writer))
         for ordinal in range(done, share):
             hearer, id_ = hearers[ordinal % len(hearers)], f"{name}-{ordinal}"
             op = next(iter(doubtful), 0) or recorder.invoke("send", hearer, [name, ordinal, id_])
@@ -172,8 +172,8 @@ async def _hear(folder: Path, name: str, due: int) -> None:
     """Hear until everything due has been heard."""
     with _opened(folder) as store:
         async with store.hold(name, f"process {os.getpid()}", wait=True):
-            pen = Pen(store, SystemClock())
-            mailbox, transcript = Mailbox(name, pen, Roster(pen)), await Transcript.load(pen, name)
+            writer = LogWriter(store, SystemClock())
+            mailbox, transcript = Mailbox(name, writer, Roster(writer)), await Transcript.load(writer, name)
             while len(transcript.memory.ids) < due:
                 if await mailbox.hear(transcript) is None:
                     await store.changed({mail(name): transcript.memory.cursors.get(mail(name), 0)})
@@ -198,7 +198,7 @@ def raw_records(path: Path) -> Iterator[dict[str, Any]]:
 # -- claims ---------------------------------------------------------------------------------------
 
 
-def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int) -> Toll:
+def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int) -> KillCount:
     """Let `workers` take and complete every task while they are killed; return what two did, or nobody did."""
     names = [f"w{index}" for index in range(workers)]
     _found(folder, names, tasks)
@@ -207,11 +207,11 @@ def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int
     return claim_toll(folder, tasks, kills=killed, seconds=time.monotonic() - began)
 
 
-def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> Toll:
+def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillCount:
     """Return what the files of a claim storm say."""
     violations = check_claims(load(sorted(folder.glob("*.history"))))
     claimed, done = (Counter(_tasks(folder, kind)) for kind in ("task_claimed", "task_completed"))
-    return Toll(
+    return KillCount(
         kind="claims",
         done=len(done),
         kills=kills,
@@ -228,9 +228,9 @@ async def _work(folder: Path, name: str) -> None:
     """Take the lowest free task and complete it until there is none; first complete what a kill left behind."""
     recorder = Recorder(folder / f"{name}.history", name)
     with _opened(folder) as store:
-        pen = Pen(store, SystemClock())
-        roster = Roster(pen)
-        board, member = Board(pen, roster), (await roster.refresh()).members[name]
+        writer = LogWriter(store, SystemClock())
+        roster = Roster(writer)
+        board, member = Board(writer, roster), (await roster.refresh()).members[name]
         while True:
             state = await board.refresh()
             if mine := in_progress_of(state, name):
@@ -260,9 +260,9 @@ def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
 
     async def found() -> None:
         with _opened(folder) as store:
-            pen = Pen(store, SystemClock())
-            roster = Roster(pen)
-            board = Board(pen, roster)
+            writer = LogWriter(store, SystemClock())
+            roster = Roster(writer)
+            board = Board(writer, roster)
             await roster.found(TEAM)
             for name in names:
                 await roster.join(Joined(name=name, at=0))

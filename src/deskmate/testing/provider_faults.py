@@ -12,7 +12,7 @@ from deskmate.testing.scripts import Asked
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ErrorStatus:
     """An error of this status instead of an answer."""
 
     code: int
@@ -68,7 +68,7 @@ class Slow:
     pause_seconds: float = 0.002
 
 
-Fault: TypeAlias = Status | TooLong | Drop | DropAfter | Stall | ErrorEvent | Garbage | Slow
+Fault: TypeAlias = ErrorStatus | TooLong | Drop | DropAfter | Stall | ErrorEvent | Garbage | Slow
 Plan: TypeAlias = Mapping[int, Fault] | Callable[[int, Asked], Fault | None]
 
 

@@ -45,7 +45,7 @@ class MalformedHistory(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class HistoryEvent:
     """One end of an operation, stamped in nanoseconds of the monotonic clock that all processes share."""
 
     process: str
@@ -62,7 +62,7 @@ class Event:
         return json.dumps(fields, allow_nan=False).encode() + b"\n"
 
 
-def load(paths: Iterable[str | os.PathLike[str]]) -> list[Event]:
+def load(paths: Iterable[str | os.PathLike[str]]) -> list[HistoryEvent]:
     """Return the events of all files in time order.
 
     A last line without its newline is an event that did not happen; other damage raises MalformedHistory.
@@ -70,10 +70,10 @@ def load(paths: Iterable[str | os.PathLike[str]]) -> list[Event]:
     return _in_time_order(event for path in paths for event in _read(Path(path)))
 
 
-def _read(path: Path) -> Iterator[Event]:
+def _read(path: Path) -> Iterator[HistoryEvent]:
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            event = Event(**json.loads(line))
+            event = HistoryEvent(**json.loads(line))
         except (ValueError, TypeError) as error:
             raise MalformedHistory(f"{path}, line {number} is no event: {line[:200]!r}") from error
         if event.kind not in get_args(Kind):
@@ -81,7 +81,7 @@ def _read(path: Path) -> Iterator[Event]:
         yield event
 
 
-def _in_time_order(events: Iterable[Event]) -> list[Event]:
+def _in_time_order(events: Iterable[HistoryEvent]) -> list[HistoryEvent]:
     # An invoke goes first among equal stamps: what cannot be told apart counts as concurrent.
     return sorted(events, key=lambda event: (event.at, event.kind != "invoke"))
 
@@ -113,7 +113,7 @@ class Recorder:
     def invoke(self, action: str, key: str, value: Json = None) -> int:
         """Record that an operation is about to begin; return its number."""
         self._last += 1
-        call = Event(self._process, self._last, "invoke", action, key, value, time.monotonic_ns())
+        call = HistoryEvent(self._process, self._last, "invoke", action, key, value, time.monotonic_ns())
         self._write(call)
         self.in_doubt[call.op] = call
         return call.op
@@ -138,17 +138,17 @@ class Recorder:
 
     def _answer(self, op: int, kind: Kind, value: Json) -> None:
         at, call = time.monotonic_ns(), self.in_doubt[op]
-        self._write(Event(self._process, op, kind, call.action, call.key, value, at))
+        self._write(HistoryEvent(self._process, op, kind, call.action, call.key, value, at))
 
-    def _write(self, event: Event) -> None:
+    def _write(self, event: HistoryEvent) -> None:
         line = event.line()
         if (written := os.write(self._file, line)) != len(line):
             raise OSError(f"{written} of {len(line)} bytes of {event} were written; make room on the disk")
 
 
-def _pairs(events: Iterable[Event]) -> list[tuple[Event, Event | None]]:
+def _pairs(events: Iterable[HistoryEvent]) -> list[tuple[HistoryEvent, HistoryEvent | None]]:
     """Return each invoke with its ok or fail, None while in doubt."""
-    pairs: dict[tuple[str, int], tuple[Event, Event | None]] = {}
+    pairs: dict[tuple[str, int], tuple[HistoryEvent, HistoryEvent | None]] = {}
     for event in _in_time_order(events):
         number = event.process, event.op
         call, outcome = pairs.get(number, (None, None))
@@ -175,7 +175,7 @@ class Violation:
     key: str
     kind: str
     message: str
-    prefix: tuple[Event, ...] = ()
+    prefix: tuple[HistoryEvent, ...] = ()
 
     def __str__(self) -> str:
         return "\n  ".join([self.message, *map(str, self.prefix[-EVENTS_SHOWN:])])
@@ -189,8 +189,8 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Operation:
-    call: Event
-    outcome: Event | None
+    call: HistoryEvent
+    outcome: HistoryEvent | None
     owner: str
     epoch: int | None = None  # of a claim: only known once it returned ok
     seen: str | None = None
@@ -222,7 +222,7 @@ _Configurations: TypeAlias = set[tuple[_State, int]]  # the int has a bit for ea
 _Pending: TypeAlias = Mapping[int, _Operation]
 
 
-def _operation(call: Event, outcome: Event | None) -> _Operation:
+def _operation(call: HistoryEvent, outcome: HistoryEvent | None) -> _Operation:
     match call.action, call.value, outcome and outcome.kind, outcome and outcome.value:
         case "claim", str(owner), None, _:
             return _Operation(call, outcome, owner)
@@ -235,7 +235,7 @@ def _operation(call: Event, outcome: Event | None) -> _Operation:
     raise MalformedHistory(f"{call}, {outcome}: expected an action and values of the table in this module")
 
 
-def check_claims(events: Iterable[Event]) -> list[Violation]:
+def check_claims(events: Iterable[HistoryEvent]) -> list[Violation]:
     """Return the first violation of each task; none means that every task can be explained.
 
     Sends are left out. A history without one known outcome is a violation of its own: it proves nothing.
@@ -339,7 +339,7 @@ class MailVerdict:
         return not (self.empty or self.lost or self.doubled or self.inverted or self.invented)
 
 
-def sends(events: Iterable[Event]) -> tuple[list[Sent], list[Sent]]:
+def sends(events: Iterable[HistoryEvent]) -> tuple[list[Sent], list[Sent]]:
     """Return the acknowledged sends of a history and those in doubt; a refused one was never sent."""
     found: dict[str, list[Sent]] = {"ok": [], "fail": [], "in doubt": []}
     for call, outcome in _pairs(events):

@@ -14,7 +14,7 @@ Which agent has which tool is in `core.policy.tool_table`. A tool touches nothin
 
 from collections.abc import Iterable
 
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.ports import Tool
 from deskmate.tools import background_tools, skill_tool
 from deskmate.tools.files import file_tools, search_tools
@@ -25,7 +25,7 @@ from deskmate.tools.tool_base import spec
 __all__ = ["spec", "tools_for"]
 
 
-def tools_for(kind: Kind, names: Iterable[str]) -> tuple[Tool, ...]:
+def tools_for(kind: AgentKind, names: Iterable[str]) -> tuple[Tool, ...]:
     """Return the tools of these names as an agent of that kind has them, in the order of the names.
 
     Names of tools that are made elsewhere are passed over.
@@ -34,8 +34,8 @@ def tools_for(kind: Kind, names: Iterable[str]) -> tuple[Tool, ...]:
     return tuple(made[name] for name in names if name in made)
 
 
-def _every(kind: Kind) -> Iterable[Tool]:
-    yield from bash.tools(may_background=kind is Kind.LEAD)
+def _every(kind: AgentKind) -> Iterable[Tool]:
+    yield from bash.tools(may_background=kind is AgentKind.LEAD)
     yield from file_tools.tools()
     yield from search_tools.tools()
     yield from board_tools.tools(kind)

@@ -15,9 +15,9 @@ from pathlib import Path
 from deskmate.config import Settings
 from deskmate.core.policy.trusted_files import (
     SETTINGS,
+    Approval,
     Approved,
     Definition,
-    Standing,
     counting,
     digests,
     read_trust,
@@ -71,7 +71,7 @@ class Survey:
 
     workspace: Path
     consent: Consent
-    unused: Mapping[str, Standing | None]
+    unused: Mapping[str, Approval | None]
     fresh: tuple[Definition, ...] = ()
     trouble: str = ""
 

@@ -26,10 +26,10 @@ from anyio import to_thread
 
 from deskmate.errors import ToolError
 from deskmate.workspace.git.git_entries import scan
-from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import git_folder
-from deskmate.workspace.processes import Toll, end, mark_of
-from deskmate.workspace.sandbox.bubblewrap import Cage, Inmate, NotBegun, Start, inmate
+from deskmate.workspace.processes import EndedProcesses, end, mark_of
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox, ConfinedProcess, NotBegun, Start, confined_process
 from deskmate.workspace.sandbox.landlock_command import Fenced, fenced
 from deskmate.workspace.sandbox.mounts import Level
 from deskmate.workspace.sweep import Groups
@@ -46,7 +46,8 @@ _WATCH_SECONDS, _WATCH_SHARE = 1.0, 10
 
 # A command behind one wall or the other, begun.
 Begin: TypeAlias = Callable[
-    [Cage, Sequence[str], Mapping[str, str], Start], contextlib.AbstractContextManager[Fenced | Inmate]
+    [CommandSandbox, Sequence[str], Mapping[str, str], Start],
+    contextlib.AbstractContextManager[Fenced | ConfinedProcess],
 ]
 
 
@@ -86,11 +87,11 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CommandOrder:
     """What is to be run: never through a shell, unless the words name one.
 
-    `complains`: what it prints to standard error belongs to its output. `cage`: where it is confined, if it is.
-    `fds`: descriptors that it inherits.
+    `complains`: what it prints to standard error belongs to its output. `command_sandbox`: the sandbox it runs in, if
+    any. `fds`: descriptors that it inherits.
     """
 
     words: Sequence[str]
@@ -99,13 +100,13 @@ class Order:
     timeout_seconds: float
     grace_seconds: float
     complains: bool = True
-    cage: Cage | None = None
+    command_sandbox: CommandSandbox | None = None
     fds: tuple[int, ...] = ()
 
 
-async def execute(order: Order, sink: Sink, groups: Groups) -> End:
+async def execute(order: CommandOrder, sink: Sink, groups: Groups) -> End:
     """Run a command to its end. Nothing of it is left when this returns or raises, a cancellation included."""
-    command = Command(order, sink, groups)
+    command = RunningCommand(order, sink, groups)
     try:
         return await to_thread.run_sync(command.run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
     finally:
@@ -115,13 +116,13 @@ async def execute(order: Order, sink: Sink, groups: Groups) -> End:
         command.close()
 
 
-class Command:
+class RunningCommand:
     """One command; `run` serves it, in a thread, and `cancel` ends it from any other."""
 
-    def __init__(self, order: Order, sink: Sink, groups: Groups) -> None:
+    def __init__(self, order: CommandOrder, sink: Sink, groups: Groups) -> None:
         self.over = threading.Event()
         self._order, self._sink, self._groups = order, sink, groups
-        self._ear, self._bell = socket.socketpair()
+        self._ear, self._wakeups = socket.socketpair()
         self._lock = threading.Lock()
         self._begun = False
         self._cancelled, self._exited = threading.Event(), threading.Event()
@@ -142,7 +143,7 @@ class Command:
         """Let go of the bell, once the command is over."""
         self._selector.close()
         self._ear.close()
-        self._bell.close()
+        self._wakeups.close()
 
     def run(self) -> End:
         """Run the command; raise ToolError if it cannot be started."""
@@ -157,14 +158,14 @@ class Command:
 
     def _run(self) -> End:
         order = self._order
-        if order.cage is None:
+        if order.command_sandbox is None:
             with self._listening() as start:
                 return self._run_free(start)
-        cage, deadline = order.cage, time.monotonic() + _TRY_SECONDS
+        command_sandbox, deadline = order.command_sandbox, time.monotonic() + _TRY_SECONDS
         for left in reversed(range(_TRIES)):
             with self._listening() as start:
                 try:
-                    return self._run_in(cage, start)
+                    return self._run_in(command_sandbox, start)
                 except NotBegun as error:
                     if not left or self._cancelled.is_set() or time.monotonic() > deadline:
                         self._drain(_LAST_WORDS_SECONDS)
@@ -173,7 +174,7 @@ class Command:
             # What was to be masked may have gone in the meantime, as sockets that are used for a moment do. New ones
             # are left out only if that happens again and again, because they are not masked then.
             if left < _TRIES - 3:
-                cage = replace(cage, sandbox=replace(cage.sandbox, settled=True))
+                command_sandbox = replace(command_sandbox, sandbox=replace(command_sandbox.sandbox, settled=True))
         return End(Why.EXIT, None, 0, (), begun=False)
 
     @contextlib.contextmanager
@@ -191,7 +192,7 @@ class Command:
     def _run_free(self, start: Start) -> End:
         order, git = self._order, git_folder(self._order.folder)
         try:
-            watch = Watch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
+            watch = GitWatch(order.folder, git, scan(str(git.path)) if git else {}, lambda: True)
         except OSError as error:
             raise ToolError(
                 f"The command was not started: git's folder could not be checked: {error.strerror}. Try again."
@@ -205,12 +206,12 @@ class Command:
             watch.finish()
         return replace(over, told=watch.told)
 
-    def _run_in(self, cage: Cage, start: Start) -> End:
+    def _run_in(self, command_sandbox: CommandSandbox, start: Start) -> End:
         order = self._order
-        begin: Begin = fenced if cage.sandbox.level is Level.LANDLOCK else inmate
+        begin: Begin = fenced if command_sandbox.sandbox.level is Level.LANDLOCK else confined_process
         with contextlib.ExitStack() as stack:
             with _STARTING:
-                one = stack.enter_context(begin(cage, order.words, order.environ, start))
+                one = stack.enter_context(begin(command_sandbox, order.words, order.environ, start))
             stack.enter_context(self._groups.listing(one.process.pid))
             over = self._serve(
                 one.process,
@@ -248,7 +249,9 @@ class Command:
                 f"The command could not be started: {error.strerror}. Try again, and tell the user if it keeps failing."
             ) from error
 
-    def _serve(self, process: subprocess.Popen[bytes], ending: Callable[[bool], Toll], watch: Watch) -> End:
+    def _serve(
+        self, process: subprocess.Popen[bytes], ending: Callable[[bool], EndedProcesses], watch: GitWatch
+    ) -> End:
         """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
         status: int | None = None
@@ -265,7 +268,7 @@ class Command:
                 status = process.wait(_LAST_WORDS_SECONDS)
         return End(why, status, toll.ended, toll.left)
 
-    def _listen(self, watch: Watch) -> Why:
+    def _listen(self, watch: GitWatch) -> Why:
         """Take what is printed until something brings the command to its end; return what."""
         deadline = time.monotonic() + self._order.timeout_seconds
         glance_at = look_at = time.monotonic() + _WATCH_SECONDS
@@ -341,7 +344,7 @@ class Command:
     def _ring(self) -> None:
         # Closed: it is over, and nobody listens any more.
         with contextlib.suppress(OSError):
-            self._bell.send(b"!", socket.MSG_DONTWAIT)
+            self._wakeups.send(b"!", socket.MSG_DONTWAIT)
 
 
 def await_exit(pid: int) -> None:

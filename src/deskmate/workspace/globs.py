@@ -16,7 +16,7 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 Pattern: TypeAlias = tuple[str, ...]
 
 
-class Glob:
+class GlobPattern:
     """A pattern: `*`, `?` and `[…]` within a name, `**` for any folders, `{a,b}` for either.
 
     What begins with a dot is matched only by a part that does too.

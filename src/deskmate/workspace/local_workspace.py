@@ -21,18 +21,18 @@ from anyio import to_thread
 
 from deskmate.core.log.names import known_name
 from deskmate.core.policy.redaction import SHAPES, Redaction
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.team.tasks import Revision
 from deskmate.errors import ToolError, UnsafeFolder
 from deskmate.ports import Ran
 from deskmate.workspace.blob_folders import BLOBS, TEAMS, is_own_blob, new_file, own_blob, private_folder, replace_file
-from deskmate.workspace.command import End, Order, Sink, Why, execute
+from deskmate.workspace.command import CommandOrder, End, Sink, Why, execute
 from deskmate.workspace.command_output import MAX_BLOB, Output, clean
 from deskmate.workspace.command_script import NAMED_PATTERN, file_named, handed_over, shell_words
 from deskmate.workspace.descriptors import room_to_run, room_to_search
 from deskmate.workspace.git.revisions import head_commit, status_words
 from deskmate.workspace.paths import Outside, Place, resolved, telling
-from deskmate.workspace.sandbox.bubblewrap import Cage
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from deskmate.workspace.sandbox.protected_paths import AUTORUN, is_autorun, is_guarded, obeyed, would_be_bare
@@ -88,7 +88,7 @@ class LocalWorkspace:
 
     async def locate(self, path: str) -> tuple[str, bool]:
         """Return a path resolved, relative to the root, and whether it lies inside; absolute where it does not."""
-        return await _beside(lambda: self._locate(path))
+        return await _threads(lambda: self._locate(path))
 
     def _locate(self, path: str) -> tuple[str, bool]:
         try:
@@ -100,7 +100,7 @@ class LocalWorkspace:
 
     async def is_autorun(self, path: str) -> bool:
         """Tell whether a program of the user's runs commands that a file at this path names, without asking."""
-        return await _beside(lambda: self._is_autorun(path))
+        return await _threads(lambda: self._is_autorun(path))
 
     def _is_autorun(self, path: str) -> bool:
         try:
@@ -112,7 +112,7 @@ class LocalWorkspace:
 
     async def read(self, path: str) -> bytes:
         """Return the bytes of a file; raise ToolError for none, a folder, something special, or one above the cap."""
-        return await _beside(lambda: self._read(path))
+        return await _threads(lambda: self._read(path))
 
     def _read(self, path: str) -> bytes:
         with resolved(self._root, path) as place:
@@ -121,7 +121,7 @@ class LocalWorkspace:
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
         """Put a file there, whole or not at all; raise ToolError unless what stands there has this fingerprint."""
-        await _beside(lambda: self._write(path, data, known))
+        await _threads(lambda: self._write(path, data, known))
 
     def _write(self, path: str, data: bytes, known: str | None) -> None:
         with resolved(self._root, path) as place:
@@ -146,7 +146,7 @@ class LocalWorkspace:
     async def keep(self, blob: str, data: bytes) -> str:
         """Keep bytes under a name that begins with the member's; return the path under which it may read them."""
         name = own_blob(blob, self._member)
-        await _beside(lambda: self._keep(name, data))
+        await _threads(lambda: self._keep(name, data))
         return self._blob_path(name)
 
     def _keep(self, name: str, data: bytes) -> None:
@@ -159,7 +159,7 @@ class LocalWorkspace:
 
     async def blob(self, path: str) -> bytes:
         """Return what was kept under a path; raise ToolError for anything but a blob of this member."""
-        return await _beside(lambda: self._blob(path))
+        return await _threads(lambda: self._blob(path))
 
     def _blob(self, path: str) -> bytes:
         with resolved(self._root, path) as place:
@@ -189,7 +189,7 @@ class LocalWorkspace:
                 in_time = not limit.cancelled_caught
             if not in_time:
                 raise ToolError(f"The search took more than {SEARCH_SECONDS:g} s. Begin the pattern with a folder.")
-            return await _beside(found.paths)
+            return await _threads(found.paths)
 
     async def _list(self, found: Found) -> bool:
         """Take what git lists, where there is git; tell whether that was done in time."""
@@ -205,11 +205,11 @@ class LocalWorkspace:
             return await self._matching_lines(pattern, path, glob)
 
     async def _matching_lines(self, pattern: str, path: str, glob: str) -> Ran:
-        paths = await _beside(lambda: self._searched(path, glob))
+        paths = await _threads(lambda: self._searched(path, glob))
         if not paths:
             return Ran(1, "")
         end, output = await self._search(pattern, glob, paths)
-        text = await _beside(lambda: self._confirmed(output.whole_lines()))
+        text = await _threads(lambda: self._confirmed(output.whole_lines()))
         if end.why is Why.TIME:
             return Ran(None, text, f"Stopped after {SEARCH_SECONDS:g} s. Search in one folder, or for less.")
         if end.why is Why.FLOOD:
@@ -263,7 +263,7 @@ class LocalWorkspace:
 
     # -- commands ---------------------------------------------------------------------------------
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
@@ -293,7 +293,7 @@ class LocalWorkspace:
 
     async def revision(self) -> Revision | None:
         """Return the commit that the folder is at; None if there is none or it cannot be told."""
-        commit = await _beside(lambda: head_commit(self._root))
+        commit = await _threads(lambda: head_commit(self._root))
         return Revision(commit, await self._is_clean()) if commit else None
 
     async def _is_clean(self) -> bool | None:
@@ -316,10 +316,10 @@ class LocalWorkspace:
         """
         entries = frozenset(os.fsencode(f"{key}={value}") for key, value in self._seat.items())
         try:
-            ended = await _beside(lambda: self._groups.sweep(entries, self._grace_seconds))
-            await _beside(self._unfinished.sweep)
+            ended = await _threads(lambda: self._groups.sweep(entries, self._grace_seconds))
+            await _threads(self._unfinished.sweep)
             if self._sandbox:
-                await _beside(Placeholders(self._sandbox.state).sweep)
+                await _threads(Placeholders(self._sandbox.state).sweep)
         except OSError as error:
             raise UnsafeFolder(
                 f"Cannot clean up after an earlier run in {self._root}: {error}. Fix that, then start again."
@@ -339,8 +339,10 @@ class LocalWorkspace:
     ) -> End:
         environ = {**self._environ, "DESKMATE_CALL": call or f"{self._member}-{secrets.token_hex(8)}"}
         shown = (self._root.joinpath(*self._blobs),) if shows_blobs else ()
-        cage = Cage(self._sandbox, self._root, shown) if self._sandbox else None
-        order = Order(words, self._root, environ, timeout_seconds, self._grace_seconds, complains, cage, fds)
+        command_sandbox = CommandSandbox(self._sandbox, self._root, shown) if self._sandbox else None
+        order = CommandOrder(
+            words, self._root, environ, timeout_seconds, self._grace_seconds, complains, command_sandbox, fds
+        )
         end = await execute(order, sink, self._groups)
         if isinstance(sink, Output) and not sink.finish():
             end = replace(end, why=Why.FLOOD)
@@ -391,6 +393,6 @@ def _signal_name(number: int) -> str:
         return "a real-time signal"
 
 
-async def _beside(work: Callable[[], T]) -> T:
+async def _threads(work: Callable[[], T]) -> T:
     """Return what `work` returns, done in a thread; once begun it is waited for."""
     return await to_thread.run_sync(work)

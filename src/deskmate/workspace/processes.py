@@ -124,14 +124,14 @@ def _ancestry() -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Toll:
+class EndedProcesses:
     """How many processes were ended, and those that even SIGKILL did not end."""
 
     ended: int
     left: tuple[int, ...]
 
 
-def end(mark: Mark, grace_seconds: float, pause: Callable[[float], None] = time.sleep) -> Toll:
+def end(mark: Mark, grace_seconds: float, pause: Callable[[float], None] = time.sleep) -> EndedProcesses:
     """End all processes that a mark knows: asked first, killed once their grace is over, and what they start meanwhile.
 
     `pause` waits a moment. What a kill does not end within seconds is stuck in the kernel: it is told, not waited for.
@@ -151,7 +151,7 @@ def end(mark: Mark, grace_seconds: float, pause: Callable[[float], None] = time.
         living = mark.living()
     if living:
         log.warning("processes %s could not be ended", sorted(living))
-    return Toll(len(seen), tuple(sorted(living)))
+    return EndedProcesses(len(seen), tuple(sorted(living)))
 
 
 def _signal(living: Living, *signals: signal.Signals) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from anyio import from_thread
 
 from deskmate.errors import ToolError
-from deskmate.workspace.globs import Glob, alternatives
+from deskmate.workspace.globs import GlobPattern, alternatives
 from deskmate.workspace.paths import Outside, is_ours, resolved
 
 MAX_FOUND = 1000
@@ -36,7 +36,7 @@ class Found:
 
     def __init__(self, root: Path, pattern: str) -> None:
         self.heard = False
-        self._root, self._glob = root, Glob(_relative(root, pattern))
+        self._root, self._glob = root, GlobPattern(_relative(root, pattern))
         self._latest: list[tuple[int, str]] = []
         self._cut = b""
         self._folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -14,7 +14,7 @@ import anyio
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.prompts import Prompt, Told, Usage
 from deskmate.core.team.members import Joined
 from deskmate.core.team.messages import PermissionRequest, Plain
@@ -52,7 +52,7 @@ class Remembering(LocalWorkspace):
         super().__init__(ground.workspace, "team", ALICE, environ=ground.environ(), sandbox=sandbox)
         self._ran: dict[str, Ran] = {}
 
-    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: Printed | None = None) -> Ran:
+    async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
         if command not in self._ran:
             self._ran[command] = await super().run(command, timeout_seconds=timeout_seconds, blob=blob)
         return self._ran[command]
@@ -177,19 +177,19 @@ class Play:
     async def seated(self, world: World, mode: Mode, *, attended: bool) -> AsyncIterator[tuple[Floor, Laid, Agent]]:
         """Found a team in which alice has the user's task, bob another one, and the text is on its way to her."""
         floor = await Floor.opened(self.answer, mode=mode, attended=attended, workspace=self.site.workspace)
-        roster = floor.office.roster
+        roster = floor.team_state.roster
         for name in (ALICE, BOB):
             await roster.join(Joined(name=name, prompt=self.pair.user.PROMPT, at=0.0))
         await floor.permit(add_rules=(f"allow {LOOK_UP}",))
-        await floor.office.board.create(LEAD, "parse", owner=BOB)
+        await floor.team_state.board.create(LEAD, "parse", owner=BOB)
         if self.channel is Channel.MESSAGE:
             await floor.send(Plain(content=self.text), sender=BOB, to=ALICE)
         look_up = LookUp(LOOK_UP, "Look something up.", Arguments, self.text if self.channel is Channel.TOOL else "")
-        furniture = replace(floor.furniture, tools=(*world.tools, look_up))
-        kit, started = furniture.teammate((await roster.refresh()).members[ALICE])
-        kit = replace(kit, workspace=self.site.workspace, confined=self.site.confined)
+        team_parts = replace(floor.team_parts, tools=(*world.tools, look_up))
+        parts, started = team_parts.teammate((await roster.refresh()).members[ALICE])
+        parts = replace(parts, workspace=self.site.workspace, confined=self.site.confined)
         with self.laid(), anyio.fail_after(SOON):
-            yield floor, await Laid.of(floor), await Agent.seat(floor.office, started, kit)
+            yield floor, await Laid.of(floor), await Agent.seat(floor.team_state, started, parts)
 
 
 async def play(
@@ -218,7 +218,7 @@ async def _played_out(floor: Floor, agent: Agent) -> None:
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(play_to_rest)
-        await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "plan")
+        await until(lambda: floor.team_state.roster.state.members[ALICE].status.detail == "plan")
         tasks.cancel_scope.cancel()
 
 
@@ -228,7 +228,7 @@ async def questions(site: Site, pair: Pair, channel: Channel, template: str) -> 
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=True) as (floor, laid, agent):
         async with task_group() as tasks:
             tasks.start_soon(agent.play)
-            await until(lambda: floor.office.roster.state.members[ALICE].status.detail == "permission")
+            await until(lambda: floor.team_state.roster.state.members[ALICE].status.detail == "permission")
             tasks.cancel_scope.cancel()
         letters = [letter.message for letter in await floor.letters()]
         asked = [(letter.tool, letter.arguments) for letter in letters if isinstance(letter, PermissionRequest)]

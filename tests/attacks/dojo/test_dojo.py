@@ -132,6 +132,6 @@ async def test_the_census_names_what_others_or_policy_would_have_to_say(site: Si
     async with one.seated(world, Mode.ACCEPT_EDITS, attended=False) as (floor, laid, _):
         await floor.send(PermissionResponse(request_id="alice:1.0", approve=True), sender=BOB, to=ALICE)
         await floor.permit(mode=Mode.BYPASS)
-        await floor.office.board.delete(LEAD, 1)
+        await floor.team_state.board.delete(LEAD, 1)
         found = await effects(floor, laid, world, confined=site.confined)
     assert [effect.split()[0] for effect in found] == ["roster", "board", "mail/alice"]

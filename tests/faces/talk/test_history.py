@@ -5,25 +5,25 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.common.chat.input_history import KEPT, History
+from deskmate.faces.common.chat.input_history import KEPT, InputHistory
 
 pytestmark = pytest.mark.behaviour("repl")
 
 
 def test_texts_come_back_as_they_were_typed_the_oldest_first(tmp_path: Path) -> None:
     texts = ["one", "two\nlines", "\x1b[31mred", "漢\udc80", 'quo"te\\']
-    history = History(tmp_path / "state" / "history.jsonl")
+    history = InputHistory(tmp_path / "state" / "history.jsonl")
     for text in texts:
         history.add(text)
-    assert History(tmp_path / "state" / "history.jsonl").read() == texts
+    assert InputHistory(tmp_path / "state" / "history.jsonl").read() == texts
 
 
 def test_nothing_was_typed_before_the_first_time(tmp_path: Path) -> None:
-    assert History(tmp_path / "history.jsonl").read() == []
+    assert InputHistory(tmp_path / "history.jsonl").read() == []
 
 
 def test_nobody_else_may_read_it(tmp_path: Path) -> None:
-    history = History.of_user({"HOME": str(tmp_path)})
+    history = InputHistory.of_user({"HOME": str(tmp_path)})
     history.add("a secret")
     (file,) = tmp_path.rglob("history.jsonl")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -34,7 +34,7 @@ def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     file.write_text('"old"\n')
     file.chmod(0o644)
-    History(file).add("a secret")
+    InputHistory(file).add("a secret")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -43,14 +43,14 @@ def test_what_is_typed_is_neither_kept_nor_looked_for_where_a_link_leads(tmp_pat
     elsewhere.write_text('"theirs"\n')
     link.symlink_to(elsewhere)
     with pytest.raises(OSError, match="symbolic"):
-        History(link).add("a secret")
+        InputHistory(link).add("a secret")
     with pytest.raises(OSError, match="symbolic"):
-        History(link).read()
+        InputHistory(link).read()
     assert elsewhere.read_text() == '"theirs"\n'
 
 
 def test_only_so_many_are_kept(tmp_path: Path) -> None:
-    history = History(tmp_path / "history.jsonl")
+    history = InputHistory(tmp_path / "history.jsonl")
     for number in range(2 * KEPT + 1):
         history.add(str(number))
     expected = [str(number) for number in range(KEPT + 1, 2 * KEPT + 1)]
@@ -63,19 +63,19 @@ def test_only_so_many_are_kept(tmp_path: Path) -> None:
 def test_lines_that_are_no_texts_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     file.write_bytes(b'"one"\n{"a": 1}\n"half\n\xff\xfe\n\n7\n""\n"two"\n')
-    assert History(file).read() == ["one", "two"]
+    assert InputHistory(file).read() == ["one", "two"]
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").mkdir()
     with pytest.raises(IsADirectoryError):
-        History(tmp_path / "history.jsonl").read()
+        InputHistory(tmp_path / "history.jsonl").read()
     with pytest.raises(IsADirectoryError):
-        History(tmp_path / "history.jsonl").add("one")
+        InputHistory(tmp_path / "history.jsonl").add("one")
 
 
 @pytest.mark.behaviour("secrets")
 def test_a_secret_that_was_typed_is_not_kept(tmp_path: Path) -> None:
-    history = History.of_user({"HOME": str(tmp_path), "A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
+    history = InputHistory.of_user({"HOME": str(tmp_path), "A_TOKEN": "Zk3vQ9tRw7" + "Lx2MbN"})
     history.add("take Zk3vQ9tRw7Lx2MbN")
     assert history.read() == ["take [redacted: A_TOKEN]"]

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widget import Widget
 
-from deskmate import Board, JsonlStore, Pen, Roster, Transcript
+from deskmate import Board, JsonlStore, LogWriter, Roster, Transcript
 from deskmate.app import Feed, Wanted, load
 from deskmate.app.runner import reopened
 from deskmate.app.session import Session
@@ -83,12 +83,12 @@ async def team(folder: Path, *members: tuple[str, str]) -> AsyncIterator[tuple[H
     with closing(JsonlStore.open(folder, "main", create=True)) as store:
         sign(folder, {"HOME": str(folder)})
         clock = FakeClock(START)
-        pen = Pen(store, clock)
-        roster = Roster(pen)
+        writer = LogWriter(store, clock)
+        roster = Roster(writer)
         await roster.found("main")
         for name, role in members:
             await roster.join(Joined(name=name, role=role, at=START))
-        yield Hands(pen, roster, Board(pen, roster)), clock
+        yield Hands(writer, roster, Board(writer, roster)), clock
 
 
 @asynccontextmanager
@@ -96,8 +96,10 @@ async def session_at(folder: Path) -> AsyncIterator[Session]:
     """Open a session of the team that is there, with nobody played."""
     environ = {"HOME": str(folder), "DESKMATE_MODEL": "anthropic:claude-sonnet-4-5", "ANTHROPIC_API_KEY": "sk-test"}
     wanted = Wanted(folder, None, "main", load(environ, {"sandbox": False}))
-    async with reopened(wanted, Feed(), attended=True) as (furniture, teams):
-        session = Session(furniture, teams, await Agent.seat(furniture.office, furniture.started(), furniture.lead))
+    async with reopened(wanted, Feed(), attended=True) as (team_parts, teams):
+        session = Session(
+            team_parts, teams, await Agent.seat(team_parts.team_state, team_parts.started(), team_parts.lead)
+        )
         await session.look()
         yield session
 
@@ -139,7 +141,7 @@ async def send_out(hands: Hands, who: str) -> str:
 
 
 async def _called(hands: Hands, who: str, call: Call) -> str:
-    transcript = await Transcript.load(hands.pen, who)
+    transcript = await Transcript.load(hands.writer, who)
     if not transcript.entries:
         await transcript.record(Started(name=who, prompt="begin"))
     return f"{who}:{await transcript.record(Said(calls=(call,)))}.0"

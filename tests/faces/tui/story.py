@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from deskmate import Plain, Transcript
-from deskmate.core.agent.entries import Asked, Began, Call, Did, Entry, Parked, Said, Started
+from deskmate.core.agent.entries import AgentParked, Began, Call, Did, Entry, PermissionAsked, Said, Started
 from deskmate.core.team.members import Idle, Left, Waiting, Working
-from deskmate.core.team.members import Parked as IsParked
+from deskmate.core.team.members import MemberParked as IsParked
 from deskmate.testing import FakeClock
 from tests.faces.teams import Hands
 from tests.faces.tui.sessions import ask, made
@@ -19,7 +19,7 @@ LOG = "".join(f"test {number} passed\n" for number in range(30))
 
 async def record(hands: Hands, who: str, *entries: Entry) -> int:
     """Add to a transcript; return the number of the last."""
-    transcript = await Transcript.load(hands.pen, who)
+    transcript = await Transcript.load(hands.writer, who)
     number = 0
     for entry in entries:
         number = await transcript.record(entry)
@@ -38,7 +38,7 @@ async def lead_works(hands: Hands) -> None:
     """Give the lead a conversation with one of each."""
     await hands.mailbox("user").send("lead", Plain(content="Serve the shop on port 8080.\nAnd test it, please."))
     await record(hands, "lead", Started(name="lead"))
-    await hands.mailbox("lead").hear(await Transcript.load(hands.pen, "lead"))
+    await hands.mailbox("lead").hear(await Transcript.load(hands.writer, "lead"))
     thought = {"type": "thinking", "text": "A small change.\nThen the tests.", "signature": "s", "sealed": False}
     words = {"type": "text", "text": "I change the port first."}
     await record(hands, "lead", Said(text=words["text"], blocks=(thought, words)))
@@ -47,7 +47,7 @@ async def lead_works(hands: Hands) -> None:
     await call(hands, "lead", "bash", {"command": "make test"}, Did(call="", text=LOG))
     await call(hands, "lead", "bash", {"command": "make lint"}, Did(call="", text="lint\nE501 too long", ok=False))
     await hands.mailbox("alice").send("lead", Plain(content="The schema is done, 漢字 included."))
-    await hands.mailbox("lead").hear(await Transcript.load(hands.pen, "lead"))
+    await hands.mailbox("lead").hear(await Transcript.load(hands.writer, "lead"))
     await record(hands, "lead", Said(text="Alice is done; Bob waits for your word. I look at the rest."))
     await call(hands, "lead", "bash", {"command": "make serve"})
 
@@ -61,7 +61,7 @@ async def works(hands: Hands, clock: FakeClock) -> None:
     clock.advance(100)
     await lead_works(hands)
     await ask(hands, "bob", "bash", {"command": "rm -rf build"}, "no rule allows it", "allow bash(rm:*)")
-    await record(hands, "bob", Asked(call="bob:2.0", request_id="bob:2.0"))
+    await record(hands, "bob", PermissionAsked(call="bob:2.0", request_id="bob:2.0"))
     await hands.mailbox("carol").send("bob", Plain(content="Which port?"))
     for member, cost in (("lead", 0.1234), ("alice", 0.05), ("bob", None)):
         await hands.spend(member, "claude", cost)
@@ -71,7 +71,7 @@ async def works(hands: Hands, clock: FakeClock) -> None:
     await hands.roster.status(Waiting(name="bob", on="permission", at=at))
     await hands.roster.status(Idle(name="carol", words="The page is ported.", at=at))
     await hands.roster.status(IsParked(name="dave", reason="no money left", at=at))
-    await record(hands, "dave", Started(name="dave", prompt="Be quick."), Parked(reason="no money left"))
+    await record(hands, "dave", Started(name="dave", prompt="Be quick."), AgentParked(reason="no money left"))
     await hands.roster.status(Left(name="erin", reason="agreed", agreed=True, at=at))
 
 

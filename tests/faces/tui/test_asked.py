@@ -10,7 +10,7 @@ import pytest
 from deskmate.app import Feed, Question
 from deskmate.app.session import attended
 from deskmate.core.team.handshakes import Shake
-from deskmate.faces.tui.drawing.file_preview import Standing, standing_at
+from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.styled_lines import Line, plain, width
 from deskmate.faces.tui.panels.question_details import Key, People, body, gist, groups_of, head, keys_of, set_out
 from deskmate.faces.tui.panels.question_sheet import Parts, sheet
@@ -107,7 +107,7 @@ def question(tool: str = "bash", member: str = "alice", **arguments: Any) -> Que
     return Question(f"{member}:3.0", member, START, Shake.PERMISSION, tool, arguments)
 
 
-def shown(asked: Question, cells: int = 80, standing: Standing | None = None) -> list[str]:
+def shown(asked: Question, cells: int = 80, standing: FilePreview | None = None) -> list[str]:
     return [plain(line) for line in body(asked, cells, standing)]
 
 

@@ -8,7 +8,7 @@ from textual.strip import Strip
 from deskmate import Transcript
 from deskmate.app import CallDelta, Entry, Recorded, RetryDelta, Streamed, TextDelta, ThinkingDelta
 from deskmate.core.agent.entries import Call, Did, Said, Started
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
 from deskmate.faces.tui.panels.conversation_panel import Conversation
 from deskmate.testing import FakeClock
 from tests.chaos.naughty import NAUGHTY
@@ -85,7 +85,7 @@ async def test_what_the_user_wrote_is_seen_before_it_is_heard(tmp_path: Path) ->
         await screen.session.look()
         await screen.sees("you not heard yet", "and the docs")
         async with hands(folder) as team:
-            await team.mailbox("lead").hear(await Transcript.load(team.pen, "lead"))
+            await team.mailbox("lead").hear(await Transcript.load(team.writer, "lead"))
         await screen.sees_no("not heard yet")
         await screen.sees("and the docs")
 
@@ -101,7 +101,7 @@ class Counting(Conversation):
 
 
 async def test_what_did_not_change_is_not_drawn_again() -> None:
-    pieces, panel = [Piece(str(number), Kind.WORDS, body="x") for number in range(9)], Counting()
+    pieces, panel = [TranscriptPiece(str(number), PieceKind.WORDS, body="x") for number in range(9)], Counting()
     async with Host(panel).run_test(size=SMALL) as pilot:
         panel.show("lead", pieces, {"bob": "cyan"})
         await pilot.pause()
@@ -109,7 +109,7 @@ async def test_what_did_not_change_is_not_drawn_again() -> None:
         panel.show("lead", list(pieces), {"bob": "cyan"})
         await pilot.pause()
         assert panel.drawn == 0
-        panel.show("lead", [*pieces, Piece("9", Kind.WORDS, body="y")], {"bob": "cyan"})
+        panel.show("lead", [*pieces, TranscriptPiece("9", PieceKind.WORDS, body="y")], {"bob": "cyan"})
         await pilot.pause()
         assert panel.drawn > 0
 

@@ -10,7 +10,7 @@ from deskmate.core.agent.entries import Call, Did, Said
 from deskmate.faces.common.text_tables import Cell
 from deskmate.faces.tui.drawing.line_layout import Layout
 from deskmate.faces.tui.drawing.piece_painter import lines_of, style_of
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, State, words_piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, State, TranscriptPiece, words_piece
 from tests.chaos.naughty import NAUGHTY
 from tests.faces.teams import obeyed
 
@@ -19,19 +19,21 @@ CONSOLE = Console(width=80)
 COLOURS = {"bob": "yellow"}
 
 
-def painted(piece: Piece, *, folded: bool = False, width: int = 40) -> list[Text]:
+def painted(piece: TranscriptPiece, *, folded: bool = False, width: int = 40) -> list[Text]:
     return lines_of(piece, folded=folded, width=width, colours=COLOURS, console=CONSOLE)
 
 
-def plain(piece: Piece, *, folded: bool = False, width: int = 40) -> list[str]:
+def plain(piece: TranscriptPiece, *, folded: bool = False, width: int = 40) -> list[str]:
     return [line.plain for line in painted(piece, folded=folded, width=width)]
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", PieceKind)
 @pytest.mark.parametrize("folded", [True, False])
-def test_no_text_moves_the_cursor_or_leaves_its_line(kind: Kind, folded: bool) -> None:
+def test_no_text_moves_the_cursor_or_leaves_its_line(kind: PieceKind, folded: bool) -> None:
     for naughty in NAUGHTY:
-        piece = Piece("1", kind, f"x {naughty}", naughty, naughty, naughty, lines=((Cell("x"),),), is_diff=False)
+        piece = TranscriptPiece(
+            "1", kind, f"x {naughty}", naughty, naughty, naughty, lines=((Cell("x"),),), is_diff=False
+        )
         for line in painted(piece, folded=folded, width=20):
             assert obeyed(line.plain) == []
             assert "\n" not in line.plain
@@ -39,18 +41,18 @@ def test_no_text_moves_the_cursor_or_leaves_its_line(kind: Kind, folded: bool) -
 
 
 def test_markup_is_shown_as_it_was_written() -> None:
-    assert plain(Piece("1", Kind.WORDS, body="[bold]no[/] [@click=app.exit]x[/]")) == [
+    assert plain(TranscriptPiece("1", PieceKind.WORDS, body="[bold]no[/] [@click=app.exit]x[/]")) == [
         "[bold]no[/] [@click=app.exit]x[/]"
     ]
 
 
 def test_a_line_that_is_too_long_goes_on_below_its_margin() -> None:
-    piece = Piece("1", Kind.MAIL, "bob", "a word and another word and more", sender="bob")
+    piece = TranscriptPiece("1", PieceKind.MAIL, "bob", "a word and another word and more", sender="bob")
     assert plain(piece, width=20) == ["▌ bob", "▌ a word and another", "▌ word and more"]
 
 
 def test_a_call_is_one_line_while_folded_and_all_of_it_unfolded() -> None:
-    piece = Piece("1", Kind.CALL, "bash make", "a\nb", "command: make", state=State.DONE, folded=True)
+    piece = TranscriptPiece("1", PieceKind.CALL, "bash make", "a\nb", "command: make", state=State.DONE, folded=True)
     assert plain(piece, folded=True) == ["✓ bash make  ▸ 2 lines"]
     assert plain(piece) == ["✓ bash make  ▾ 2 lines", "  │ command: make", "  │ a", "  │ b"]
 
@@ -64,7 +66,9 @@ def test_the_lines_that_a_command_printed_are_counted_not_those_that_the_model_r
 
 
 def test_a_call_with_much_to_say_says_the_beginning_until_it_is_unfolded() -> None:
-    piece = Piece("1", Kind.CALL, f"bash {'x' * 500}", "cc\n" * 3, "y" * 300, state=State.FAILED, folded=True)
+    piece = TranscriptPiece(
+        "1", PieceKind.CALL, f"bash {'x' * 500}", "cc\n" * 3, "y" * 300, state=State.FAILED, folded=True
+    )
     (head, why) = plain(piece, folded=True, width=400)
     assert head == f"✗ bash {'x' * 199}…  ▸ 3 lines"
     assert why == "  cc"
@@ -72,22 +76,26 @@ def test_a_call_with_much_to_say_says_the_beginning_until_it_is_unfolded() -> No
 
 
 def test_a_short_result_is_shown_at_once() -> None:
-    piece = Piece("1", Kind.CALL, "bash make", "done\n", state=State.DONE, folded=True)
+    piece = TranscriptPiece("1", PieceKind.CALL, "bash make", "done\n", state=State.DONE, folded=True)
     assert plain(piece, folded=True) == ["✓ bash make  ▸ done"]
 
 
 def test_why_a_call_failed_is_shown_once() -> None:
-    piece = Piece("1", Kind.CALL, "read_file nope.py", "nope.py is not there", state=State.FAILED, folded=True)
+    piece = TranscriptPiece(
+        "1", PieceKind.CALL, "read_file nope.py", "nope.py is not there", state=State.FAILED, folded=True
+    )
     assert plain(piece, folded=True) == ["✗ read_file nope.py  ▸", "  nope.py is not there"]
 
 
 def test_a_call_that_failed_shows_why_while_folded() -> None:
-    piece = Piece("1", Kind.CALL, "bash make", "cc\nerror: x", state=State.FAILED, folded=True)
+    piece = TranscriptPiece("1", PieceKind.CALL, "bash make", "cc\nerror: x", state=State.FAILED, folded=True)
     assert plain(piece, folded=True) == ["✗ bash make  ▸ 2 lines", "  error: x"]
 
 
 def test_a_diff_is_green_and_red_and_counted() -> None:
-    piece = Piece("1", Kind.CALL, "edit_file a.py", "@@ -1 +1 @@\n-one\n+two\n three", state=State.DONE, is_diff=True)
+    piece = TranscriptPiece(
+        "1", PieceKind.CALL, "edit_file a.py", "@@ -1 +1 @@\n-one\n+two\n three", state=State.DONE, is_diff=True
+    )
     lines = painted(piece)
     assert lines[0].plain == "✓ edit_file a.py  ▾ +1 -1"
     styles = [str(line.spans[-1].style) for line in lines[1:]]
@@ -95,7 +103,7 @@ def test_a_diff_is_green_and_red_and_counted() -> None:
 
 
 def test_a_result_without_end_is_cut_and_says_how_to_see_it_all() -> None:
-    lines = plain(Piece("1", Kind.CALL, "bash make", "x\n" * 1000, state=State.DONE), width=100)
+    lines = plain(TranscriptPiece("1", PieceKind.CALL, "bash make", "x\n" * 1000, state=State.DONE), width=100)
     assert len(lines) == 402
     assert lines[-1].startswith("  │ … 600 lines more")
 
@@ -116,9 +124,9 @@ def test_members_have_their_colours_the_lead_and_the_user_their_own() -> None:
 
 PIECES = st.lists(
     st.builds(
-        Piece,
+        TranscriptPiece,
         key=st.integers(0, 30).map(str),
-        kind=st.sampled_from(Kind),
+        kind=st.sampled_from(PieceKind),
         head=st.sampled_from(["", "x"]),
         body=st.sampled_from(["", "a", "a\nb\nc"]),
         folded=st.booleans(),
@@ -127,12 +135,14 @@ PIECES = st.lists(
 )
 
 
-def is_folded(piece: Piece) -> bool:
+def is_folded(piece: TranscriptPiece) -> bool:
     return piece.folded and piece.foldable
 
 
 @given(PIECES, PIECES)
-def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(before: list[Piece], after: list[Piece]) -> None:
+def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(
+    before: list[TranscriptPiece], after: list[TranscriptPiece]
+) -> None:
     anew, over = (
         Layout(lambda piece, folded: painted(piece, folded=folded)),
         Layout(lambda piece, folded: painted(piece, folded=folded)),
@@ -147,7 +157,7 @@ def test_what_is_laid_out_over_something_else_is_as_if_laid_out_anew(before: lis
 
 
 @given(PIECES)
-def test_every_line_belongs_to_the_piece_whose_span_it_is_in(pieces: list[Piece]) -> None:
+def test_every_line_belongs_to_the_piece_whose_span_it_is_in(pieces: list[TranscriptPiece]) -> None:
     layout = Layout(lambda piece, folded: painted(piece, folded=folded))
     layout.lay(pieces, is_folded)
     for piece in pieces:
@@ -161,12 +171,12 @@ def test_every_line_belongs_to_the_piece_whose_span_it_is_in(pieces: list[Piece]
 def test_what_did_not_change_is_not_painted_again() -> None:
     drawn: list[str] = []
 
-    def paint(piece: Piece, folded: bool) -> list[Text]:
+    def paint(piece: TranscriptPiece, folded: bool) -> list[Text]:
         drawn.append(piece.key)
         return painted(piece, folded=folded)
 
     layout = Layout(paint)
-    first = [Piece(str(n), Kind.WORDS, body="x") for n in range(5)]
+    first = [TranscriptPiece(str(n), PieceKind.WORDS, body="x") for n in range(5)]
     layout.lay(first, is_folded)
-    layout.lay([*first, Piece("5", Kind.WORDS, body="new")], is_folded)
+    layout.lay([*first, TranscriptPiece("5", PieceKind.WORDS, body="new")], is_folded)
     assert drawn == ["0", "1", "2", "3", "4", "5"]

@@ -4,8 +4,8 @@ import pytest
 
 from deskmate.app import Entry
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -15,14 +15,14 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
     Took,
 )
 from deskmate.faces.common.text_tables import Cell
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, State
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, State, TranscriptPiece
 
 pytestmark = pytest.mark.behaviour("tui")
 BASH = Call(tool="bash", arguments={"command": "make test"})
@@ -31,7 +31,7 @@ WRITE = Call(tool="write_file", arguments={"path": "b.py", "content": "x = 1\n"}
 DIFF = "--- a.py\n+++ a.py\n@@ -1,2 +1,1 @@\n-one\n-two\n+three"
 
 
-def pieces(*entries: Entry) -> list[Piece]:
+def pieces(*entries: Entry) -> list[TranscriptPiece]:
     told = Pieces("alice")
     for number, entry in enumerate(entries, 1):
         told.add(number, entry)
@@ -40,8 +40,8 @@ def pieces(*entries: Entry) -> list[Piece]:
 
 def test_words_come_before_the_calls_that_were_said_with_them() -> None:
     assert pieces(Said(text="I look.\n", calls=(BASH,))) == [
-        Piece("1/0", Kind.WORDS, body="I look."),
-        Piece("alice:1.0", Kind.CALL, "bash make test", more="command: make test", folded=True),
+        TranscriptPiece("1/0", PieceKind.WORDS, body="I look."),
+        TranscriptPiece("alice:1.0", PieceKind.CALL, "bash make test", more="command: make test", folded=True),
     ]
 
 
@@ -54,20 +54,20 @@ def test_thoughts_words_and_calls_keep_the_order_in_which_they_were_said() -> No
         {"type": "call", "index": 7},
     )
     kinds = [(one.kind, one.body) for one in pieces(Said(text="Then.", calls=(BASH,), blocks=blocks))]
-    assert kinds == [(Kind.THOUGHT, "Hm."), (Kind.CALL, ""), (Kind.WORDS, "Then.")]
+    assert kinds == [(PieceKind.THOUGHT, "Hm."), (PieceKind.CALL, ""), (PieceKind.WORDS, "Then.")]
 
 
 def test_a_call_is_one_piece_from_when_it_is_said_to_its_result() -> None:
     entries: list[Entry] = [
         Said(calls=(BASH,)),
-        Asked(call="alice:1.0", request_id="alice:1.0"),
+        PermissionAsked(call="alice:1.0", request_id="alice:1.0"),
         Began(calls=("alice:1.0",)),
         Did(call="alice:1.0", text="2 passed"),
     ]
     states = [pieces(*entries[:count])[0].state for count in range(1, 5)]
     assert states == [State.SAID, State.ASKED, State.RUNNING, State.DONE]
-    ended = Piece(
-        "alice:1.0", Kind.CALL, "bash make test", "2 passed", "command: make test", state=State.DONE, folded=True
+    ended = TranscriptPiece(
+        "alice:1.0", PieceKind.CALL, "bash make test", "2 passed", "command: make test", state=State.DONE, folded=True
     )
     assert pieces(*entries) == [ended]
 
@@ -150,7 +150,7 @@ def test_what_was_heard_is_known_by_its_id() -> None:
         (Noticed(text="bob left"), "was told: bob left", ""),
         (Reported(task=3, epoch=1), "rests on task #3; the lead was told", ""),
         (Reported(task=0, epoch=1), "handed in no plan", ""),
-        (Parked(reason="no money"), "parked: no money", ""),
+        (AgentParked(reason="no money"), "parked: no money", ""),
         (Ended(background="b1", status="exit 0", text="a\nb"), "b1 ended: exit 0", "a\nb"),
         (Agreed(request_id="r"), "agreed to leave", ""),
         (Compacted(upto=3, summary="a\nb"), "made room: what came before is now a summary", "a\nb"),
@@ -159,7 +159,7 @@ def test_what_was_heard_is_known_by_its_id() -> None:
 )
 def test_what_a_member_was_told_is_a_line_that_unfolds(entry: Entry, head: str, body: str) -> None:
     (piece,) = pieces(entry)
-    assert (piece.kind, piece.head, piece.body, piece.foldable) == (Kind.TOLD, head, body, bool(body))
+    assert (piece.kind, piece.head, piece.body, piece.foldable) == (PieceKind.TOLD, head, body, bool(body))
 
 
 def test_who_was_told_nothing_at_the_beginning_has_nothing_there() -> None:

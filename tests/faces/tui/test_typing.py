@@ -6,7 +6,7 @@ import anyio
 import pytest
 from textual import events
 
-from deskmate.app import Founded, Happening
+from deskmate.app import TeamEvent, TeamStarted
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.faces.tui.panels.draft_input import Draft
 from deskmate.faces.tui.screen_app import addressed
@@ -121,8 +121,8 @@ async def test_the_next_member_is_asked_for_just_when_the_team_is_gone(tmp_path:
         await screen.press("tab")
         await screen.sees("to alice")
 
-        def hear(happening: Happening) -> None:
-            if isinstance(happening, Founded):
+        def hear(event: TeamEvent) -> None:
+            if isinstance(event, TeamStarted):
                 at_once(screen, "tab")
 
         screen.feed.listen(hear)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.testing.literal.literal_agent import LiteralAgent
 from deskmate.testing.literal.literal_reading import is_summary_request
+from deskmate.testing.provider_faults import ErrorStatus as Refuse
 from deskmate.testing.provider_faults import Fault, TooLong
-from deskmate.testing.provider_faults import Status as Refuse
 from deskmate.testing.scripts import Asked
 from tests.scenarios.team.stage import Played, Stage
 
@@ -63,7 +63,7 @@ def no_fault(number: int, asked: Asked) -> Fault | None:
 
 def assert_all_done(played: Played, tasks: int) -> None:
     assert (played.outcome.end, played.outcome.text.splitlines()[-1]) == ("answered", REPORT)
-    assert [task.status for task in played.board.tasks.values()] == [Status.COMPLETED] * tasks
+    assert [task.status for task in played.board.tasks.values()] == [TaskStatus.COMPLETED] * tasks
     assert played.everyone_left
 
 

@@ -12,7 +12,7 @@ from anyio.from_thread import start_blocking_portal
 
 from deskmate.core.prompt.compaction import summary_request
 from deskmate.testing.fake_provider import FakeProvider
-from deskmate.testing.provider_faults import Fault, Status
+from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.faces import environment
 from tests.scenarios.secrets.canaries import COMMANDS, ENVIRON, SETTINGS, SHAPED, plant
@@ -76,7 +76,7 @@ def fail(_number: int, asked: Asked) -> Fault | None:
     """Let a provider show the key it was sent, as careless ones do."""
     if not hears(asked, "go wrong"):
         return None
-    return Status(401, message=f"no such key: {asked.headers['x-api-key']}")
+    return ErrorStatus(401, message=f"no such key: {asked.headers['x-api-key']}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.faces.common.chat.input_history import History
+from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.error_log import keep
 from deskmate.testing.scripts import Asked
 from tests.scenarios.secrets.canaries import CANARIES, SHAPED, found_in, written
@@ -20,7 +20,7 @@ def record_the_rest(play: Stand, environ: pytest.MonkeyPatch) -> None:
     for name, value in play.env.items():
         environ.setenv(name, value)
     keep(f"it failed with {SHAPED['error']}", ValueError(SHAPED["error"]))
-    History.of_user(play.env).add(f"take {CANARIES['DB_PASSWORD']} and {SHAPED['typed']}")
+    InputHistory.of_user(play.env).add(f"take {CANARIES['DB_PASSWORD']} and {SHAPED['typed']}")
 
 
 def texts(play: Stand) -> dict[str, bytes]:

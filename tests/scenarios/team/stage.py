@@ -21,7 +21,7 @@ from deskmate.core.team import board_fold, members, roster_fold, tasks
 from deskmate.core.team.messages import Broadcast, Envelope, Message, Plain, envelope_in
 from deskmate.core.team.tasks import BoardEvent
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.system_clock import SystemClock
@@ -114,13 +114,13 @@ class Stage:
             found = [envelope_in(item) for item in await store.read(mail(name))]
         return [envelope for envelope in found if envelope]
 
-    def in_between(self, deed: Callable[[Pen, Roster], Awaitable[object]]) -> None:
+    def in_between(self, deed: Callable[[LogWriter, Roster], Awaitable[object]]) -> None:
         """Do something to the team's streams as another process would, while this one stands still."""
 
         async def do() -> None:
             with closing(JsonlStore.open(self.place, TEAM)) as store:
-                pen = Pen(store, SystemClock())
-                await deed(pen, Roster(pen))
+                writer = LogWriter(store, SystemClock())
+                await deed(writer, Roster(writer))
 
         # A loop of its own: whoever calls this is told something by an agent, which waits until it was told.
         thread = Thread(target=anyio.run, args=(do,))
@@ -129,7 +129,7 @@ class Stage:
 
     def send(self, sender: str, recipient: str, message: Message) -> None:
         """Send something in a member's name, while this process stands still."""
-        self.in_between(lambda pen, roster: Mailbox(sender, pen, roster).send(recipient, message))
+        self.in_between(lambda writer, roster: Mailbox(sender, writer, roster).send(recipient, message))
 
     def file(self, path: str) -> str:
         """Return what a file of the workspace holds."""
@@ -152,16 +152,16 @@ class Streams:
     logs: dict[str, tuple[Item, ...]]
 
     @property
-    def roster(self) -> members.Roster:
+    def roster(self) -> members.RosterState:
         """The roster as it is at the end."""
         return roster_fold.fold(members.EMPTY, self.roster_items)
 
-    def roster_at(self, number: int) -> members.Roster:
+    def roster_at(self, number: int) -> members.RosterState:
         """Return the roster as it was after a record."""
         return roster_fold.fold(members.EMPTY, [item for item in self.roster_items if item.number <= number])
 
     @property
-    def board(self) -> tasks.Board:
+    def board(self) -> tasks.BoardState:
         """The board as it is at the end."""
         return board_fold.fold(tasks.EMPTY, self.board_items)
 
@@ -192,12 +192,12 @@ class Played:
     streams: Streams
 
     @property
-    def roster(self) -> members.Roster:
+    def roster(self) -> members.RosterState:
         """The roster at the end."""
         return self.streams.roster
 
     @property
-    def board(self) -> tasks.Board:
+    def board(self) -> tasks.BoardState:
         """The board at the end."""
         return self.streams.board
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from deskmate.app import Changed, Happening
+from deskmate.app import Changed, TeamEvent
 from deskmate.core.log.names import LEAD
-from deskmate.core.team.tasks import Status as TaskStatus
-from deskmate.testing.provider_faults import Fault, Status
+from deskmate.core.team.tasks import TaskStatus as TaskStatus
+from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say
 from tests.scenarios.team.parts import Part, complete, in_turn, mail, spawn, step, task, task_told, was_told, who
 from tests.scenarios.team.stage import Stage
@@ -33,17 +33,17 @@ if "play" in sys.orig_argv:
 
 
 @pytest.fixture
-def lead_rested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Callable[[Happening], None]]:
+def lead_rested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Callable[[TeamEvent], None]]:
     """Slow the start of every teammate's process; return what makes a listener that lets them start."""
     slow, gate = tmp_path / "slow", tmp_path / "gate"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(SLOW.format(gate=str(gate)))
 
-    def slowed() -> Callable[[Happening], None]:
+    def slowed() -> Callable[[TeamEvent], None]:
         monkeypatch.setenv("PYTHONPATH", str(slow))
 
-        def listen(happening: Happening) -> None:
-            if happening == Changed(LEAD, "idle"):
+        def listen(event: TeamEvent) -> None:
+            if event == Changed(LEAD, "idle"):
                 gate.touch()
 
         return listen
@@ -58,7 +58,7 @@ def writes_to_bob(steps: int) -> Part:
 
 def rejected(number: int, asked: Asked) -> Fault | None:
     """Reject all that bob asks, and all that the lead asks once it knows."""
-    return Status(400) if who(asked) == "bob" or was_told(asked, "bob is parked") else None
+    return ErrorStatus(400) if who(asked) == "bob" or was_told(asked, "bob is parked") else None
 
 
 def bob(asked: Asked) -> Say:
@@ -68,7 +68,7 @@ def bob(asked: Asked) -> Say:
 
 @pytest.mark.behaviour("headless", "resume")
 async def test_a_parked_teammate_that_the_lead_writes_to_is_waited_for_though_it_starts_slowly(
-    stage: Stage, lead_rested: Callable[[], Callable[[Happening], None]]
+    stage: Stage, lead_rested: Callable[[], Callable[[TeamEvent], None]]
 ) -> None:
     first = await stage.play({"lead": in_turn(Say(calls=[task("one"), spawn("bob")]))}, faults=rejected)
     assert (first.outcome.end, first.roster.members["bob"].status.word) == ("parked", "parked")
@@ -95,10 +95,10 @@ async def test_a_parked_teammate_whose_process_cannot_start_is_told_of_and_keeps
 
 @pytest.mark.behaviour("headless", "resume", "budget")
 async def test_a_teammate_parked_at_its_cap_goes_on_under_a_raised_one_though_it_starts_slowly(
-    stage: Stage, lead_rested: Callable[[], Callable[[Happening], None]]
+    stage: Stage, lead_rested: Callable[[], Callable[[TeamEvent], None]]
 ) -> None:
     def parked_lead(number: int, asked: Asked) -> Fault | None:
-        return Status(400) if was_told(asked, "bob is parked") else None
+        return ErrorStatus(400) if was_told(asked, "bob is parked") else None
 
     parts = {"lead": in_turn(Say(calls=[task("one"), spawn("bob")])), "bob": in_turn(Say(LONG))}
     first = await stage.play(parts, faults=parked_lead, max_member_tokens=40_000)

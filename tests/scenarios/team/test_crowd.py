@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from deskmate.core.team.tasks import Claimed, Status, blocks
+from deskmate.core.team.tasks import Claimed, TaskStatus, blocks
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     Part,
@@ -129,7 +129,7 @@ async def test_of_many_who_claim_one_task_at_once_one_has_it_and_the_others_are_
     first = {name: played.results(name)[0] for name in crowd}
     assert first.pop(claim.by)[0]
     assert set(first.values()) == {(False, f"Task #1 belongs to '{claim.by}'. Ask {claim.by}, or choose another task.")}
-    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.COMPLETED, claim.by)
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (TaskStatus.COMPLETED, claim.by)
 
 
 @pytest.mark.behaviour("autoclaim", "claim", "B6")
@@ -146,7 +146,7 @@ async def test_a_crowd_takes_every_task_from_the_board_each_by_one_and_lowest_fi
     claims = [event for event in played.streams.board_events if isinstance(event, Claimed)]
     assert [claim.task for claim in claims] == list(range(1, 16))
     assert {id_: (found.status, found.owner) for id_, found in played.board.tasks.items()} == {
-        claim.task: (Status.COMPLETED, claim.by) for claim in claims
+        claim.task: (TaskStatus.COMPLETED, claim.by) for claim in claims
     }
 
 

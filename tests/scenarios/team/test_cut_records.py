@@ -10,11 +10,11 @@ from deskmate.app.user_actions import accept
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Plain
-from deskmate.core.team.tasks import Status as TaskStatus
+from deskmate.core.team.tasks import TaskStatus as TaskStatus
 from deskmate.errors import Refused, StoreCorrupt
 from deskmate.queries.damage import lost_of
 from deskmate.runtime.supervisor import RECORDS_CHANGED
-from deskmate.testing.provider_faults import Fault, Status
+from deskmate.testing.provider_faults import ErrorStatus, Fault
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     Part,
@@ -73,7 +73,7 @@ def parts(damage: str) -> Parts:
 
 def ends_when_told(number: int, asked: Asked) -> Fault | None:
     """Let the run end once the lead is told, so that it lets nobody go."""
-    return Status(400) if was_told(asked, "bob is parked") else None
+    return ErrorStatus(400) if was_told(asked, "bob is parked") else None
 
 
 @pytest.mark.parametrize("way", list(WAYS))
@@ -139,7 +139,7 @@ async def test_a_lead_whose_records_were_cut_goes_on_once_the_user_accepts_that(
 
 @pytest.mark.parametrize("way", ["removed", "cut"])
 async def test_a_transcript_that_was_cut_while_nobody_played_parks_its_owner(stage: Stage, way: str) -> None:
-    await stage.play(parts("true"), faults=lambda _, asked: Status(400) if task_done(asked) else None)
+    await stage.play(parts("true"), faults=lambda _, asked: ErrorStatus(400) if task_done(asked) else None)
     keep_mark(stage.place / FILE)
     await stage.read()
     subprocess.run(["bash", "-c", WAYS[way]], cwd=stage.place, check=True)

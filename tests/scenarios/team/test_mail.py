@@ -2,7 +2,7 @@
 
 import pytest
 
-from deskmate.app import Changed, Happening, Recorded
+from deskmate.app import Changed, Recorded, TeamEvent
 from deskmate.core.agent.entries import Agreed, Heard
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.messages import Plain, ShutdownRequest, Undeliverable
@@ -52,11 +52,11 @@ async def test_a_letter_into_a_turn_of_six_rounds_is_heard_with_the_next_round(s
 async def test_a_letter_that_comes_at_the_very_moment_of_resting_is_never_lost(stage: Stage) -> None:
     sent: list[str] = []
 
-    def write(happening: Happening) -> None:
-        if happening == Changed("alice", "idle") and len(sent) < 40:
+    def write(event: TeamEvent) -> None:
+        if event == Changed("alice", "idle") and len(sent) < 40:
             sent.append(f"letter {len(sent)}.")
             stage.send(USER, "alice", Plain(content=sent[-1]))
-        elif happening == Changed("alice", "idle"):
+        elif event == Changed("alice", "idle"):
             (stage.place / "enough").touch()
 
     # Somebody is at work for as long as this goes on, so that nobody is sent home meanwhile.
@@ -76,8 +76,8 @@ async def test_a_letter_that_comes_at_the_very_moment_of_resting_is_never_lost(s
 async def test_a_letter_to_who_is_leaving_comes_back_whole_or_goes_to_the_lead_if_its_sender_left_too(
     stage: Stage, sender: str
 ) -> None:
-    def write(happening: Happening) -> None:
-        match happening:
+    def write(event: TeamEvent) -> None:
+        match event:
             case Recorded(member="alice", entry=Agreed()):
                 stage.send(sender, "alice", Plain(content="Wait, one more thing: the port is 8080."))
 

@@ -5,9 +5,9 @@ import pytest
 from deskmate.core.agent.entries import Nudged, Reported
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.policy.permissions import Mode
-from deskmate.core.policy.tool_table import AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, AgentType, tools_of
 from deskmate.core.team.members import PolicySet
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     ask_to_stop,
@@ -26,8 +26,8 @@ from tests.scenarios.team.stage import Stage
 
 pytestmark = pytest.mark.anyio
 
-PLANNING = set(tools_of(Kind.TEAMMATE, AgentType.GENERAL, planning=True))
-WORKING = set(tools_of(Kind.TEAMMATE, AgentType.GENERAL))
+PLANNING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL, planning=True))
+WORKING = set(tools_of(AgentKind.TEAMMATE, AgentType.GENERAL))
 
 
 def plan(text: str) -> Use:
@@ -70,7 +70,7 @@ async def test_a_planner_is_told_that_it_plans_and_sees_other_tools_once_it_may_
     assert hears(first, "You are in plan mode")
     assert (offered(first), offered(last)) == (PLANNING, WORKING)
     assert sum(hears(asked, "Plan mode is over for you.") for asked in played.calls("alice")) == 1
-    assert played.board.tasks[1].status is Status.COMPLETED
+    assert played.board.tasks[1].status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("plan")
@@ -142,7 +142,7 @@ async def test_a_run_in_plan_mode_ends_with_the_plan_of_the_lead(stage: Stage) -
     played = await stage.play({"lead": lead}, permission_mode="plan")
     first, second = played.calls(LEAD)
     assert hears(first, "it ends when you hand in your plan")
-    assert offered(first) == offered(second) == set(tools_of(Kind.LEAD, AgentType.GENERAL, planning=True))
+    assert offered(first) == offered(second) == set(tools_of(AgentKind.LEAD, AgentType.GENERAL, planning=True))
     outcome = played.outcome
     assert (outcome.end, outcome.text) == ("planned", "# Plan\n1. Write it.")
     assert not (stage.place / "early.txt").exists()

@@ -4,7 +4,7 @@ import pytest
 
 from deskmate.core.agent.entries import Took
 from deskmate.core.log.names import LEAD
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.testing.scripts import Asked, Say, Use
 from tests.scenarios.team.parts import (
     complete,
@@ -66,7 +66,7 @@ async def test_nothing_is_done_before_a_plan_is_approved_and_what_was_wrong_with
     assert stage.file("out.txt") == "as planned"
     assert any(hears(asked, "How do you check it?") for asked in played.calls("alice"))
     assert len(played.streams.of("alice", Took)) == 1
-    assert played.board.tasks[1].status is Status.COMPLETED
+    assert played.board.tasks[1].status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("plan", "P3")

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from deskmate.app import Changed, Happening, Recorded
+from deskmate.app import Changed, Recorded, TeamEvent
 from deskmate.core.agent.entries import Heard
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.prompts import Spoke
 from deskmate.core.team.messages import Interrupt, Plain
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 from deskmate.runtime.streams.board import Board
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.roster import Roster
 from deskmate.testing.scripts import Asked, Say, Use
@@ -41,13 +41,13 @@ def launcher() -> str:
     return "inline"
 
 
-def when_idle(name: str, count: int, deed: Callable[[], object]) -> Callable[[Happening], None]:
+def when_idle(name: str, count: int, deed: Callable[[], object]) -> Callable[[TeamEvent], None]:
     """Return a listener that does something once, when a member goes idle for the so-manieth time."""
-    seen: list[Happening] = []
+    seen: list[TeamEvent] = []
 
-    def listen(happening: Happening) -> None:
-        if happening == Changed(name, "idle"):
-            seen.append(happening)
+    def listen(event: TeamEvent) -> None:
+        if event == Changed(name, "idle"):
+            seen.append(event)
             if len(seen) == count:
                 deed()
 
@@ -76,16 +76,18 @@ async def test_an_answer_to_a_plan_that_nobody_handed_in_keeps_no_team_from_bein
 @pytest.mark.behaviour("headless", "M2")
 async def test_a_letter_sent_again_in_doubt_keeps_no_team_from_being_quiet(stage: Stage) -> None:
     def send_again() -> None:
-        stage.in_between(lambda pen, team: Mailbox("bob", pen, team).send("alice", Plain(content="hi"), id_="bob:2.0"))
+        stage.in_between(
+            lambda writer, team: Mailbox("bob", writer, team).send("alice", Plain(content="hi"), id_="bob:2.0")
+        )
 
-    first: list[Happening] = []
+    first: list[TeamEvent] = []
 
-    def write(happening: Happening) -> None:
+    def write(event: TeamEvent) -> None:
         """Once she rests and has answered the first copy, let the second come."""
-        if isinstance(happening, Recorded) and happening.member == "alice" and isinstance(happening.entry, Heard):
-            first.append(happening)
-        elif happening == Changed("alice", "idle") and len(first) == 1:
-            first.append(happening)
+        if isinstance(event, Recorded) and event.member == "alice" and isinstance(event.entry, Heard):
+            first.append(event)
+        elif event == Changed("alice", "idle") and len(first) == 1:
+            first.append(event)
             send_again()
 
     parts = {
@@ -107,8 +109,8 @@ async def test_whom_the_user_interrupted_is_at_rest_though_peers_write_and_tasks
         stage.send("bob", "alice", Plain(content="are you there?"))
         stage.in_between(add)
 
-    async def add(pen: Pen, roster: Roster) -> None:
-        await Board(pen, roster).create(LEAD, "for nobody else", owner="alice")
+    async def add(writer: LogWriter, roster: Roster) -> None:
+        await Board(writer, roster).create(LEAD, "for nobody else", owner="alice")
 
     def alice(asked: Asked) -> Say:
         request = request_in(asked, "shutdown_request")
@@ -119,7 +121,7 @@ async def test_whom_the_user_interrupted_is_at_rest_though_peers_write_and_tasks
     # Asked to stop she answers what she owes, and before that nothing.
     assert [bool(request_in(asked, "shutdown_request")) for asked in played.calls("alice")][:2] == [False, True]
     assert played.letters("alice") == [("bob", "are you there?")]
-    assert played.board.tasks[1].status is Status.PENDING
+    assert played.board.tasks[1].status is TaskStatus.PENDING
     assert played.everyone_left
 
 
@@ -132,7 +134,7 @@ async def test_who_reached_its_cap_with_its_last_words_is_parked_when_there_is_s
     played = await stage.play({"lead": lead, "alice": in_turn(Say(LONG))}, max_member_tokens=40_000)
     assert len(played.calls("alice")) == 1
     assert any(hears(asked, "alice is parked (") for asked in played.calls(LEAD))
-    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.PENDING, None)
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (TaskStatus.PENDING, None)
     assert (played.outcome.end, played.everyone_left) == ("answered", True)
 
 
@@ -146,7 +148,7 @@ async def test_a_team_at_its_cap_ends_with_what_it_could_not_begin_still_free(st
 
     lead = in_turn(Say(calls=[task("one"), task("two"), spawn("alice")]))
     played = await stage.play({"lead": lead, "alice": alice}, max_tokens=40_000)
-    assert [found.status for found in played.board.tasks.values()] == [Status.COMPLETED, Status.PENDING]
+    assert [found.status for found in played.board.tasks.values()] == [TaskStatus.COMPLETED, TaskStatus.PENDING]
     assert (played.outcome.end, played.roster.members["alice"].status.word) == ("parked", "parked")
 
 
@@ -158,7 +160,7 @@ async def test_a_planner_that_hands_in_no_plan_waits_for_one_and_the_team_is_qui
         hears(asked, "I am in plan mode and ended two turns without handing in a plan") for asked in played.calls(LEAD)
     )
     assert not any(request_in(asked, "plan_approval_request") for asked in played.calls(LEAD))
-    assert played.board.tasks[1].status is Status.PENDING
+    assert played.board.tasks[1].status is TaskStatus.PENDING
     assert (played.outcome.end, played.everyone_left) == ("answered", True)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deskmate.core.agent.entries import Said
-from deskmate.core.team.tasks import Claimed, Completed, Status
+from deskmate.core.team.tasks import Claimed, Completed, TaskStatus
 from tests.scenarios.team import story
 from tests.scenarios.team.parts import told
 from tests.scenarios.team.stage import Played, Stage
@@ -41,7 +41,7 @@ async def test_the_work_is_done_by_whom_it_fits_in_its_order_and_the_lead_pays_t
 def assert_the_board_tells_the_story(played: Played) -> None:
     board = played.board
     assert {id_: (task.status, task.owner) for id_, task in board.tasks.items()} == {
-        id_: (Status.COMPLETED, owner) for id_, owner in story.OWNERS.items()
+        id_: (TaskStatus.COMPLETED, owner) for id_, owner in story.OWNERS.items()
     }
     assert board.tasks[4].receipt is not None
     steps = [event for event in played.streams.board_events if isinstance(event, Claimed | Completed)]

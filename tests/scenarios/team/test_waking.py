@@ -2,17 +2,17 @@
 
 import pytest
 
-from deskmate.app import Changed, Happening, Recorded
-from deskmate.core.agent.entries import Asked as AskedFor
+from deskmate.app import Changed, Recorded, TeamEvent
 from deskmate.core.agent.entries import Heard, Noticed, Nudged, Reported, Said, Took
+from deskmate.core.agent.entries import PermissionAsked as AskedFor
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.team.members import Idle, PolicySet
 from deskmate.core.team.messages import PermissionRequest, PermissionResponse, Plain
-from deskmate.core.team.tasks import Claimed, Released, Status
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.core.team.tasks import Claimed, Released, TaskStatus
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
+from deskmate.testing.provider_faults import ErrorStatus as Failing
 from deskmate.testing.provider_faults import Fault
-from deskmate.testing.provider_faults import Status as Failing
 from deskmate.testing.scripts import Asked, Say
 from tests.scenarios.team.parts import (
     WAITING,
@@ -80,7 +80,7 @@ async def test_who_cannot_be_asked_any_more_is_parked_the_lead_told_why_and_anot
     (other,) = {"alice", "bob"} - {victim}
     assert any(hears(asked, f"{victim} is parked (") for asked in played.calls(LEAD))
     assert any(hears(asked, "no such thing for you") for asked in played.calls(LEAD))
-    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (Status.COMPLETED, other)
+    assert (played.board.tasks[1].status, played.board.tasks[1].owner) == (TaskStatus.COMPLETED, other)
     events = played.streams.board_events
     assert [event.by for event in events if isinstance(event, Claimed)] == [victim, other]
     assert [event.by for event in events if isinstance(event, Released)] == [victim]
@@ -113,9 +113,9 @@ async def test_a_team_is_not_quiet_while_somebody_waits_for_its_provider(stage: 
 async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(stage: Stage) -> None:
     sent: list[str] = []
 
-    def write(happening: Happening) -> None:
+    def write(event: TeamEvent) -> None:
         # Before her record of it is there, a letter is: whoever sees that she rests can see that she will not.
-        if happening == Changed("alice", "idle") and len(sent) < 10:
+        if event == Changed("alice", "idle") and len(sent) < 10:
             sent.append(f"letter {len(sent)}.")
             stage.send(USER, "alice", Plain(content=sent[-1]))
 
@@ -132,11 +132,11 @@ async def test_a_team_is_not_quiet_while_a_letter_lies_unheard(stage: Stage) -> 
 async def test_a_team_is_not_quiet_while_somebody_waits_for_permission(stage: Stage) -> None:
     asked, told = [], []
 
-    async def attend(pen: Pen, roster: Roster) -> None:
-        await roster.permit(PolicySet(by=USER, attended=True, at=pen.clock.timestamp()))
+    async def attend(writer: LogWriter, roster: Roster) -> None:
+        await roster.permit(PolicySet(by=USER, attended=True, at=writer.clock.timestamp()))
 
-    def attending(happening: Happening) -> None:
-        match happening:
+    def attending(event: TeamEvent) -> None:
+        match event:
             case Recorded(member="lead", number=1):
                 stage.in_between(attend)
             case Recorded(member="alice", entry=AskedFor(request_id=request_id)):
@@ -209,7 +209,7 @@ async def test_what_the_lead_assigns_wakes_its_new_owner_and_waits_for_it_while_
     assert [entry.task for entry in played.streams.of("alice", Took)] == [1, 2, 3]
     assert played.streams.of("bob", Took) == []
     assert {found.owner for found in played.board.tasks.values()} == {"alice"}
-    assert {found.status for found in played.board.tasks.values()} == {Status.COMPLETED}
+    assert {found.status for found in played.board.tasks.values()} == {TaskStatus.COMPLETED}
 
 
 # -- what is worth a call -------------------------------------------------------------------------
@@ -252,7 +252,7 @@ async def test_who_rests_on_its_task_is_reminded_once_and_then_the_lead_is_told(
     assert len(played.streams.of("alice", Nudged)) == 1
     assert len(played.streams.of("alice", Reported)) == 1
     assert played.letters(LEAD) == [("alice", "I am idle, and my task #1 is unfinished.")]
-    assert played.board.tasks[1].status is Status.COMPLETED
+    assert played.board.tasks[1].status is TaskStatus.COMPLETED
 
 
 @pytest.mark.behaviour("tiers")
@@ -272,11 +272,11 @@ async def test_each_is_offered_the_tools_of_its_kind(stage: Stage) -> None:
 @pytest.mark.behaviour("sender")
 async def test_a_report_in_words_reaches_the_lead_although_its_author_does_something_else_at_once(stage: Stage) -> None:
     report = "The bug is in line 7."
-    rests: list[Happening] = []
+    rests: list[TeamEvent] = []
 
-    def write(happening: Happening) -> None:
-        if happening == Changed("alice", "idle"):
-            rests.append(happening)
+    def write(event: TeamEvent) -> None:
+        if event == Changed("alice", "idle"):
+            rests.append(event)
             stage.send("bob", "alice", Plain(content="Ping?")) if len(rests) == 1 else (stage.place / "enough").touch()
 
     def alice(asked: Asked) -> Say:

@@ -28,12 +28,12 @@ from deskmate.core.agent.open_calls import CALLS_CAP, INTERRUPTED, NOT_BEGUN_IN_
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import differs
 from deskmate.core.policy.permissions import Effect, Verdict
-from deskmate.core.policy.tool_table import TOOLS, Kind
+from deskmate.core.policy.tool_table import TOOLS, AgentKind
 from deskmate.core.policy.verdicts import asking, verdict_on
 from deskmate.core.team.handshakes import Shake, plans_among
 from deskmate.core.team.members import Member, mode_approved
 from deskmate.core.team.quiet import next_task, quiet
-from deskmate.core.team.tasks import Status, Task, in_progress_of
+from deskmate.core.team.tasks import Task, TaskStatus, in_progress_of
 
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
@@ -61,7 +61,7 @@ def _gone(view: View) -> Action | None:
 def _moved(view: View) -> Action | None:
     """Let a lead know at once that it works in another team: what it knows of board and roster is of the old one."""
     away = view.roster.away
-    return Notice(away=away) if view.me.kind is Kind.LEAD and away != view.memory.away else None
+    return Notice(away=away) if view.me.kind is AgentKind.LEAD and away != view.memory.away else None
 
 
 def _approved(view: View) -> Action | None:
@@ -217,7 +217,7 @@ def _park(view: View) -> Action | None:
 
 def _plan_is_answer(view: View) -> Action | None:
     """Let a lead that nobody attends rest on the plan that it handed in just now: only the user can answer it."""
-    alone = view.me.kind is Kind.LEAD and not view.roster.attended and view.memory.steps
+    alone = view.me.kind is AgentKind.LEAD and not view.roster.attended and view.memory.steps
     return _await_answer(view) if alone else None
 
 
@@ -259,7 +259,7 @@ def _plan_over(view: View) -> Action | None:
 def _has_news(view: View) -> bool:
     """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
     since = view.memory.noticed
-    if view.me.kind is Kind.LEAD:
+    if view.me.kind is AgentKind.LEAD:
         return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
     # An agent whose transcript does not say what it began with is told of nobody: all would be new.
     return bool(since[0]) and bool(comings(view.roster, view.board, since[0], view.me.name))
@@ -299,13 +299,13 @@ def _reworded(view: View) -> Action | None:
 
 def _taken_away(view: View, id_: int, epoch: int) -> bool:
     task = view.board.tasks.get(id_)
-    if task is None or task.status is Status.DELETED:
+    if task is None or task.status is TaskStatus.DELETED:
         return True
-    return task.status is not Status.COMPLETED and (task.owner != view.me.name or task.epoch != epoch)
+    return task.status is not TaskStatus.COMPLETED and (task.owner != view.me.name or task.epoch != epoch)
 
 
 def _digest(view: View) -> Action | None:
-    if view.me.kind is not Kind.LEAD:
+    if view.me.kind is not AgentKind.LEAD:
         return None
     seen = view.memory.noticed[0]
     return Notice() if any(number > seen for number in _notable(view)) else None
@@ -335,7 +335,7 @@ def _worth_a_turn(member: Member, asking: bool) -> bool:
 
 
 def _take(view: View) -> Action | None:
-    if view.me.kind is Kind.SUBAGENT or view.work_mode.planning:
+    if view.me.kind is AgentKind.SUBAGENT or view.work_mode.planning:
         return None
     task = next_task(view, view.me)
     if task is None:

@@ -147,7 +147,7 @@ class Did(Fact):
     roster: int | None = None
 
 
-class Asked(Fact):
+class PermissionAsked(Fact):
     """A person was asked to allow a call."""
 
     type: Literal["asked"] = "asked"
@@ -242,7 +242,7 @@ class Agreed(Fact):
     request_id: str
 
 
-class Parked(Fact):
+class AgentParked(Fact):
     """The agent can not go on by itself. `caps`: the limits in force then; others may let it go on."""
 
     type: Literal["parked"] = "parked"
@@ -282,13 +282,13 @@ Entry: TypeAlias = (
     | Said
     | Began
     | Did
-    | Asked
+    | PermissionAsked
     | Took
     | Noticed
     | Nudged
     | Reported
     | Agreed
-    | Parked
+    | AgentParked
     | Ended
     | Compacted
     | Cleared
@@ -299,13 +299,13 @@ KINDS: tuple[type[Entry], ...] = (
     Said,
     Began,
     Did,
-    Asked,
+    PermissionAsked,
     Took,
     Noticed,
     Nudged,
     Reported,
     Agreed,
-    Parked,
+    AgentParked,
     Ended,
     Compacted,
     Cleared,
@@ -319,4 +319,4 @@ def synced(entry: Entry) -> bool:
     What the outside will see, or what must never run twice, does; the rest is covered by the next such entry, or
     within a second.
     """
-    return isinstance(entry, Began | Took | Asked)
+    return isinstance(entry, Began | Took | PermissionAsked)

@@ -10,8 +10,8 @@ from typing import TypeVar, assert_never
 
 from deskmate.core.agent.entries import (
     UNTOLD,
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Cleared,
     Compacted,
@@ -21,7 +21,7 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -33,7 +33,7 @@ from deskmate.core.agent.work_mode import told_at_start
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER, box, mail
 from deskmate.core.log.persistent_map import Seen
-from deskmate.core.team.handshakes import Plan, PlanVerdict, Request, Shake, answer_flaw, may_ask
+from deskmate.core.team.handshakes import OpenRequest, PlanVerdict, Shake, ShownPlan, answer_flaw, may_ask
 from deskmate.core.team.messages import (
     Envelope,
     Interrupt,
@@ -81,14 +81,14 @@ class Memory:
     demands: Mapping[str, str] = field(default_factory=dict)
     forced: frozenset[str] = frozenset()
     demanded: bool = False
-    requests: Mapping[str, Request] = field(default_factory=dict)
-    plans: Mapping[str, Plan] = field(default_factory=dict)
+    requests: Mapping[str, OpenRequest] = field(default_factory=dict)
+    plans: Mapping[str, ShownPlan] = field(default_factory=dict)
     verdict: PlanVerdict | None = None
     approval: PlanVerdict | None = None
     early: Mapping[str, tuple[Envelope, ...]] = field(default_factory=dict)
     leaving: frozenset[str] = frozenset()
     stopping: str | None = None
-    parked: Parked | None = None
+    parked: AgentParked | None = None
     interrupted: bool = False
     owes_plan: bool = False
     work_mode: WorkMode = UNTOLD
@@ -135,7 +135,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, calls=_each(memory.calls, calls, lambda call: replace(call, began=True)))
         case Did():
             return _do(memory, entry)
-        case Asked():
+        case PermissionAsked():
             return _ask(memory, entry)
         case Took(task=task, epoch=epoch, board=board):
             known = _without(memory.words_known, task) if board is None else {**memory.words_known, task: board}
@@ -149,7 +149,7 @@ def remember(memory: Memory, number: int, entry: Entry) -> Memory:
             return replace(memory, reported=memory.reported | {(task, epoch)})
         case Agreed(request_id=request_id):
             return replace(memory, demands=_without(memory.demands, request_id), stopping=request_id)
-        case Parked():
+        case AgentParked():
             return replace(memory, parked=entry)
         case Ended(background=background):
             return replace(memory, background=memory.background - {background}, owed=True)
@@ -251,7 +251,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
     if opened := entry.opened:
         if opened.shake is Shake.PLAN:
             memory = replace(memory, plan_round=memory.plan_round + 1, planless=0)
-        memory = _open(memory, Request(opened.request_id, opened.shake, opened.asked))
+        memory = _open(memory, OpenRequest(opened.request_id, opened.shake, opened.asked))
     if answered_plan := _answered_plan(entry, call):
         plans = {planner: plan for planner, plan in memory.plans.items() if plan.id != answered_plan}
         memory = replace(memory, plans=plans)
@@ -270,13 +270,13 @@ def _answered_plan(entry: Did, call: OpenCall | None) -> str:
     return ""
 
 
-def _ask(memory: Memory, entry: Asked) -> Memory:
+def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
     asked = memory.calls.get(entry.call)
     # Asked about once: a second record of it must not open the way for a second answer.
     if asked and asked.request:
         return memory
     waiting = _each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
-    return _open(replace(memory, calls=waiting), Request(entry.request_id, Shake.PERMISSION, USER))
+    return _open(replace(memory, calls=waiting), OpenRequest(entry.request_id, Shake.PERMISSION, USER))
 
 
 def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
@@ -307,7 +307,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
             return _answer(memory, envelope, message)
         case PlanRequest(request_id=id_, content=text):
             # A planner has one open plan: a newer one replaces it.
-            memory = replace(memory, plans={**memory.plans, sender: Plan(id_, sender, text)})
+            memory = replace(memory, plans={**memory.plans, sender: ShownPlan(id_, sender, text)})
     if not wakes(message):
         return memory
     if sender in IN_CHARGE:
@@ -315,7 +315,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
     return replace(memory, owed=True, pressed=memory.pressed or sender == USER)
 
 
-def _open(memory: Memory, request: Request) -> Memory:
+def _open(memory: Memory, request: OpenRequest) -> Memory:
     """Open a request, and let what was heard before have its say."""
     early = memory.early.get(request.id, ())
     others = memory.requests

@@ -7,9 +7,9 @@ from deskmate.core.agent.entries import Took
 from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import LEAD, USER
 from deskmate.core.prompt.call_texts import hand_in_plan, see_team, ways_to_end, write_to
-from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.task_fit import orphans_text
-from deskmate.core.team.tasks import Board, Status, Task, authored_line, authors, listed, one_line, quoted
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, authors, listed, one_line, quoted
 
 _LINES = 40
 _WORDS = 400
@@ -96,7 +96,7 @@ def _cut_words(text: str) -> str:
     return text if len(text) <= _DESCRIPTION else f"{text[:_DESCRIPTION]}…"
 
 
-def lost_text(board: Board, lost: tuple[int, ...]) -> str:
+def lost_text(board: BoardState, lost: tuple[int, ...]) -> str:
     """Return what became of tasks that are no longer an agent's own."""
     return "\n".join(_lost(board.tasks.get(id_), id_) for id_ in lost)
 
@@ -120,7 +120,7 @@ def cut_text() -> str:
     )
 
 
-def moved_text(roster: Roster) -> str:
+def moved_text(roster: RosterState) -> str:
     """Return what a lead is told of the team it works in from now on."""
     if roster.away:
         return (
@@ -130,7 +130,7 @@ def moved_text(roster: Roster) -> str:
     return f"You are back in team '{roster.team}', your own team."
 
 
-def comings(roster: Roster, board: Board, since: int, me: str) -> str:
+def comings(roster: RosterState, board: BoardState, since: int, me: str) -> str:
     """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more.
 
     Each fact is on a line of its own.
@@ -149,7 +149,7 @@ def _with_role(member: Member) -> str:
     return f"{member.name} ({one_line(member.role)})" if member.role else member.name
 
 
-def digest(roster: Roster, board: Board, since: tuple[int, int]) -> str:
+def digest(roster: RosterState, board: BoardState, since: tuple[int, int]) -> str:
     """Return what changed on roster and board since these records, for the lead, and how much did not."""
     lines = ["Since you last looked:", *_member_lines(roster, since[0]), *_task_lines(roster, board, since)]
     same = sum(task.is_open and not _is_task_news(board, task, since[1]) for task in board.tasks.values())
@@ -161,7 +161,7 @@ def _unchanged(count: int) -> str:
     return f"{tasks} not changed. TaskList shows all tasks."
 
 
-def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bool:
+def is_news_for_lead(roster: RosterState, board: BoardState, since: tuple[int, int]) -> bool:
     """Tell whether something happened since these records that is worth a line. That somebody began a turn is not."""
     if any(member.status.word != "working" and member.status.number > since[0] for member in roster.teammates):
         return True
@@ -170,7 +170,7 @@ def is_news_for_lead(roster: Roster, board: Board, since: tuple[int, int]) -> bo
     return board.number > since[1] and bool(_task_lines(roster, board, since))
 
 
-def _member_lines(roster: Roster, since: int) -> list[str]:
+def _member_lines(roster: RosterState, since: int) -> list[str]:
     lines, room, unsaid = list[str](), _NEWS, list[Member]()
     for member in roster.teammates:
         news = [f"{member.name} said: {_quoted(words)}" for words in _reports(member, since)]
@@ -200,10 +200,10 @@ def _user_verdict(member: Member, since: int) -> str:
     return f"The user {verb} plan {one_line(verdict.request_id)} of {member.name}"
 
 
-def _task_lines(roster: Roster, board: Board, since: tuple[int, int]) -> list[str]:
+def _task_lines(roster: RosterState, board: BoardState, since: tuple[int, int]) -> list[str]:
     """Return what others did to tasks since these records: completed, deleted, changed, or left without a taker."""
     tasks = board.tasks.values()
-    done = [_completed(task) for task in tasks if task.status is Status.COMPLETED and _is_by_others(task, since[1])]
+    done = [_completed(task) for task in tasks if task.status is TaskStatus.COMPLETED and _is_by_others(task, since[1])]
     gone = [_deleted(task) for task in tasks if task.deleted_in > since[1] and task.deleted_by != LEAD]
     changed = [f"task {authored_line(board, task)}" for task in tasks if _is_task_news(board, task, since[1])]
     makers = {task.created_by for task in tasks} - {member.name for member in roster.teammates if member.here}
@@ -220,7 +220,7 @@ def _is_by_others(task: Task, since: int) -> bool:
     return task.changed_in > since and task.changed_by != LEAD
 
 
-def _is_task_news(board: Board, task: Task, since: int) -> bool:
+def _is_task_news(board: BoardState, task: Task, since: int) -> bool:
     """Tell whether the line of an open task says something new to the lead: others changed it, or what it waits for."""
     if not task.is_open:
         return False
@@ -285,6 +285,6 @@ def _way_on(member: Member) -> str:
     return f". To let it go on: {write_to(member.name)}."
 
 
-def unnoticed_words(roster: Roster, seen: int) -> bool:
+def unnoticed_words(roster: RosterState, seen: int) -> bool:
     """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
     return any(number > seen for member in roster.teammates for number, _ in member.reports)

@@ -2,7 +2,7 @@
 
 from deskmate.core.agent.actions import Action, Nudge, Report
 from deskmate.core.agent.view import View
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.tasks import in_progress_of
 
 
@@ -12,7 +12,7 @@ def nudge(view: View) -> Action | None:
         return None
     if view.work_mode.planning:
         return _nudge_planner(view)
-    if view.me.kind is not Kind.TEAMMATE:
+    if view.me.kind is not AgentKind.TEAMMATE:
         return None
     for task in in_progress_of(view.board, view.me.name):
         stood = (task.id, task.epoch)
@@ -26,7 +26,7 @@ def nudge(view: View) -> Action | None:
 def _nudge_planner(view: View) -> Action | None:
     """Remind who ended a turn without handing in a plan; after the next such turn, tell who would approve one."""
     memory, due = view.memory, (0, view.memory.plan_round)
-    if view.me.kind is Kind.SUBAGENT or not memory.planless or due in memory.reported:
+    if view.me.kind is AgentKind.SUBAGENT or not memory.planless or due in memory.reported:
         return None
     if due not in memory.nudged:
         return Nudge(0)

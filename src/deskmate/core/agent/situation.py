@@ -10,26 +10,26 @@ from deskmate.core.agent.notices import taken
 from deskmate.core.agent.work_mode import mode_text
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.call_texts import see_team, ways_to_answer, ways_to_end, ways_to_leave
-from deskmate.core.team.handshakes import Plan
-from deskmate.core.team.members import Member, Roster
-from deskmate.core.team.tasks import Board, Status, Task, authored_line, one_line
+from deskmate.core.team.handshakes import ShownPlan
+from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus, authored_line, one_line
 
 ALONE = "Nobody is on your team besides you."
 _LINES = 100
 
 
-def open_plans(memory: Memory, roster: Roster) -> tuple[Plan, ...]:
+def open_plans(memory: Memory, roster: RosterState) -> tuple[ShownPlan, ...]:
     """Return the plans that an agent may still answer: of members that are here, and nobody answered them."""
     return tuple(plan for plan in memory.plans.values() if _is_open(plan, roster.members.get(plan.planner)))
 
 
-def _is_open(plan: Plan, planner: Member | None) -> bool:
+def _is_open(plan: ShownPlan, planner: Member | None) -> bool:
     if planner is None or not planner.here:
         return False
     return planner.verdict is None or planner.verdict.request_id != plan.id
 
 
-def team_lines(name: str, roster: Roster) -> list[str]:
+def team_lines(name: str, roster: RosterState) -> list[str]:
     """Return a line for each other agent on the team: name, role, status. Nothing for one that is not a member."""
     if name not in roster.members:
         return []
@@ -44,7 +44,7 @@ def _member_line(member: Member) -> str:
     return f"{member.name}{role}: {member.status.word}{detail}"
 
 
-def task_lines(name: str, board: Board) -> list[str]:
+def task_lines(name: str, board: BoardState) -> list[str]:
     """Return a line for each open task, and under the one an agent has in progress all its words."""
     open_tasks = [task for task in board.tasks.values() if task.is_open]
     # Its own come first, so that no cap can take them away.
@@ -52,9 +52,9 @@ def task_lines(name: str, board: Board) -> list[str]:
     return _first([_task_line(board, task, name) for task in ordered], "more open tasks. TaskList shows all tasks.")
 
 
-def _task_line(board: Board, task: Task, name: str) -> str:
+def _task_line(board: BoardState, task: Task, name: str) -> str:
     line = authored_line(board, task)
-    if task.owner != name or task.status is not Status.IN_PROGRESS:
+    if task.owner != name or task.status is not TaskStatus.IN_PROGRESS:
         return line
     return f"{line}. This is your task in progress. {ways_to_end(task.id)} It says:\n{_indented(taken(task).text)}"
 
@@ -64,7 +64,7 @@ def mode_lines(memory: Memory) -> list[str]:
     return mode_text(memory.name, memory.work_mode).splitlines()
 
 
-def request_lines(memory: Memory, roster: Roster, reasons: Mapping[str, str], cap: int) -> list[str]:
+def request_lines(memory: Memory, roster: RosterState, reasons: Mapping[str, str], cap: int) -> list[str]:
     """Return a line for each open request: those this agent made, and those it may still answer.
 
     Below it are the words of the asker, `cap` characters at most. `reasons`: why the agent was asked to leave, by id.

@@ -9,7 +9,7 @@ from deskmate.core.agent.memory import Memory
 from deskmate.core.log.names import call_id
 from deskmate.core.team.handshakes import plans_among
 from deskmate.core.team.messages import Envelope, Undeliverable, read_envelope, summarise
-from deskmate.core.team.tasks import Status
+from deskmate.core.team.tasks import TaskStatus
 
 _LINES = 10
 
@@ -66,7 +66,9 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
                 told = True
     effects = [call for id_, call in calls.items() if id_ in done]
     sent = [call for call in effects if call.tool in ("SendMessage", "ExitPlanMode")]
-    completed = any(call.tool == "TaskUpdate" and call.arguments.get("status") == Status.COMPLETED for call in effects)
+    completed = any(
+        call.tool == "TaskUpdate" and call.arguments.get("status") == TaskStatus.COMPLETED for call in effects
+    )
     lines = islice((_line(call) for call in sent if call.tool == "SendMessage"), _LINES)
     return Turn((*lines, *bounced[:_LINES]), only_words=words and not (sent or completed or told))
 

@@ -12,9 +12,9 @@ from deskmate.core.agent.entries import Entry, WorkMode
 from deskmate.core.agent.memory import Memory
 from deskmate.core.agent.work_mode import work_mode_of
 from deskmate.core.log.records import Item
-from deskmate.core.policy.permissions import Attempt, Rule
-from deskmate.core.team.members import Member, Roster
-from deskmate.core.team.tasks import Board
+from deskmate.core.policy.permissions import Attempt, PermissionRule
+from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.tasks import BoardState
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class View:
 
     me: Member
     memory: Memory
-    board: Board
-    roster: Roster
+    board: BoardState
+    roster: RosterState
     attempts: Mapping[str, Attempt] = field(default_factory=dict)
     foreseen: Mapping[str, Settle] = field(default_factory=dict)
     waited: Mapping[str, float] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class View:
     confined: bool = False
     makes_room: bool = False
     own_tools: frozenset[str] = frozenset()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
 
     work_mode: WorkMode = field(init=False)
 

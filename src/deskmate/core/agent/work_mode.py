@@ -9,10 +9,10 @@ from functools import lru_cache
 
 from deskmate.core.agent.entries import Started, WorkMode
 from deskmate.core.log.names import LEAD, is_call
-from deskmate.core.policy.permissions import Mode, Rule, barred_tools
-from deskmate.core.policy.tool_table import TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.permissions import Mode, PermissionRule, barred_tools
+from deskmate.core.policy.tool_table import TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.prompt.call_texts import hand_in_plan
-from deskmate.core.team.members import Member, Roster, is_planning
+from deskmate.core.team.members import Member, RosterState, is_planning
 
 DELEGATING = (
     "You delegate: your teammates do the work, and you coordinate it. You have the tools for tasks, messages, "
@@ -26,11 +26,11 @@ UNATTENDED = "Nobody attends this run now: decide by yourself and ask no questio
 
 
 def work_mode_of(
-    me: Member, roster: Roster, *, owes_plan: bool, rules: Iterable[Rule] = (), confined: bool = False
+    me: Member, roster: RosterState, *, owes_plan: bool, rules: Iterable[PermissionRule] = (), confined: bool = False
 ) -> WorkMode:
     """Return how an agent may work now. `rules`: the user's own, which hold beside the team's."""
     planning = is_planning(roster, me.name, owes_plan=owes_plan)
-    delegating = me.kind is Kind.LEAD and roster.delegate
+    delegating = me.kind is AgentKind.LEAD and roster.delegate
     mode = Mode.PLAN if planning else roster.mode_of(me.name)
     all_rules = (*rules, *roster.rules)
     return _work_mode(me.kind, me.agent_type, mode, delegating, roster.attended, all_rules, confined)
@@ -39,12 +39,12 @@ def work_mode_of(
 # An agent asks before each thing it does, and the answer is mostly the one of before.
 @lru_cache(maxsize=256)
 def _work_mode(
-    kind: Kind,
+    kind: AgentKind,
     agent_type: AgentType,
     mode: Mode,
     delegating: bool,
     attended: bool,
-    rules: tuple[Rule, ...],
+    rules: tuple[PermissionRule, ...],
     confined: bool,
 ) -> WorkMode:
     planning = mode is Mode.PLAN

@@ -58,7 +58,7 @@ _RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PermissionRule:
     """One line of a policy: an effect for a tool, or only for what a pattern matches.
 
     In `tool` `*` stands for anything, in patterns as `patterns` says. All else is literal. `str` gives the text that
@@ -77,7 +77,7 @@ class Rule:
             )
 
     @classmethod
-    def parse(cls, effect: Effect, text: str) -> "Rule":
+    def parse(cls, effect: Effect, text: str) -> "PermissionRule":
         """Return the rule written as `tool` or `tool(pattern)`; raise BadInput for any other text."""
         return cls(effect, *parts_of(text))
 
@@ -92,12 +92,12 @@ def parts_of(text: str) -> tuple[str, str | None]:
     return (found["tool"], found["pattern"]) if found else (text, None)
 
 
-def known_rule(effect: Effect, text: str) -> Rule:
+def known_rule(effect: Effect, text: str) -> PermissionRule:
     """Return the rule that a person wrote; raise BadInput also where it is for a tool that there is not.
 
     Such a rule would never apply: one that denies would fail without a word.
     """
-    rule = Rule.parse(effect, text)
+    rule = PermissionRule.parse(effect, text)
     if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
         return rule
     near = difflib.get_close_matches(rule.tool, TOOLS, n=1, cutoff=0.5)
@@ -144,7 +144,7 @@ def judge(
     attempt: Attempt,
     *,
     mode: Mode,
-    rules: Iterable[Rule],
+    rules: Iterable[PermissionRule],
     traits: Mapping[str, ToolTraits],
     confined: bool,
     attended: bool,
@@ -170,8 +170,8 @@ def judge(
 
 
 def standing_rule(
-    attempt: Attempt, *, mode: Mode, rules: Iterable[Rule], traits: Mapping[str, ToolTraits], confined: bool
-) -> Rule | None:
+    attempt: Attempt, *, mode: Mode, rules: Iterable[PermissionRule], traits: Mapping[str, ToolTraits], confined: bool
+) -> PermissionRule | None:
     """Return the rule that would allow a call that asks and little else; None where a person must be asked.
 
     Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there;
@@ -185,10 +185,12 @@ def standing_rule(
     return rule if with_it.effect is Effect.ALLOW else None
 
 
-def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | None) -> Rule | None:
+def _narrow_rule(
+    attempt: Attempt, rules: tuple[PermissionRule, ...], known: ToolTraits | None
+) -> PermissionRule | None:
     if known is None or not (known.edits or known.runs):
         # Nothing is known of what it touches that a pattern could be about.
-        return Rule(Effect.ALLOW, attempt.tool)
+        return PermissionRule(Effect.ALLOW, attempt.tool)
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
     asking = [
         one
@@ -204,14 +206,14 @@ def _narrow_rule(attempt: Attempt, rules: tuple[Rule, ...], known: ToolTraits | 
     if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
         return None
     if is_whole:
-        return Rule(Effect.ALLOW, attempt.tool, subject)
-    return Rule(Effect.ALLOW, attempt.tool, f"{literal}/**" if literal else "*")
+        return PermissionRule(Effect.ALLOW, attempt.tool, subject)
+    return PermissionRule(Effect.ALLOW, attempt.tool, f"{literal}/**" if literal else "*")
 
 
 def _judge(
     attempt: Attempt,
     mode: Mode,
-    rules: Iterable[Rule],
+    rules: Iterable[PermissionRule],
     known: ToolTraits | None,
     confined: bool,
 ) -> Verdict:
@@ -238,7 +240,7 @@ def _judge(
     return ruling or _by_mode(attempt.tool, mode, known, confined)
 
 
-def _is_named(attempt: Attempt, rules: Iterable[Rule]) -> bool:
+def _is_named(attempt: Attempt, rules: Iterable[PermissionRule]) -> bool:
     """Tell whether a rule allows exactly the file that a call edits; one with a `*` says nothing of such a file."""
     named = {rule.pattern for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)}
     return attempt.subjects is not None and named.issuperset(attempt.subjects)
@@ -252,7 +254,7 @@ def barred_tools(
     tools: Iterable[str],
     *,
     mode: Mode,
-    rules: Iterable[Rule],
+    rules: Iterable[PermissionRule],
     traits: Mapping[str, ToolTraits],
     confined: bool,
     attended: bool,
@@ -264,7 +266,7 @@ def barred_tools(
 
 
 def _is_barred(
-    tool: str, rules: list[Rule], mode: Mode, known: ToolTraits | None, confined: bool, *, asks: bool
+    tool: str, rules: list[PermissionRule], mode: Mode, known: ToolTraits | None, confined: bool, *, asks: bool
 ) -> bool:
     whole = {rule.effect for rule in rules if rule.pattern is None}
     if Effect.DENY in whole or mode is Mode.BYPASS or asks:
@@ -285,7 +287,7 @@ def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) ->
     return Verdict(Effect.ALLOW, f"mode {mode} allows {tool}")
 
 
-def _by_rules(attempt: Attempt, rules: Iterable[Rule], known: ToolTraits | None) -> Verdict | None:
+def _by_rules(attempt: Attempt, rules: Iterable[PermissionRule], known: ToolTraits | None) -> Verdict | None:
     """Return the strongest of what the rules say, None where none says anything."""
     mine = [rule for rule in rules if text_matches(rule.tool, attempt.tool)]
     is_path = known is not None and not known.runs
@@ -297,7 +299,7 @@ def _by_rules(attempt: Attempt, rules: Iterable[Rule], known: ToolTraits | None)
     return max(limits, key=lambda limit: _STRENGTH[limit.effect], default=None) or _allowance(mine, told, is_path)
 
 
-def _limit(rule: Rule, seen: tuple[str, ...], is_path: bool, *, untold: bool) -> Verdict | None:
+def _limit(rule: PermissionRule, seen: tuple[str, ...], is_path: bool, *, untold: bool) -> Verdict | None:
     """Return what a rule that asks or denies says of what is seen of a call: it is about each part of that."""
     if rule.effect is Effect.ALLOW:
         return None
@@ -314,7 +316,7 @@ def _limit(rule: Rule, seen: tuple[str, ...], is_path: bool, *, untold: bool) ->
     return None
 
 
-def _allowance(rules: Iterable[Rule], told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
+def _allowance(rules: Iterable[PermissionRule], told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
     """Return that the rules allow a call: one all of its tool, or for each of its subjects there is one."""
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
     rule = next((rule for rule in allowing if rule.pattern is None), None)
@@ -326,11 +328,11 @@ def _allowance(rules: Iterable[Rule], told: tuple[str, ...] | None, is_path: boo
     return Verdict(Effect.ALLOW, f"the rule '{rule.effect} {rule!s:.120}' allows this call") if rule else None
 
 
-def _fitting(rules: Iterable[Rule], subject: str, is_path: bool) -> Rule | None:
+def _fitting(rules: Iterable[PermissionRule], subject: str, is_path: bool) -> PermissionRule | None:
     return next((rule for rule in rules if _matches(rule, subject, is_path)), None)
 
 
-def _matches(rule: Rule, subject: str, is_path: bool) -> bool:
+def _matches(rule: PermissionRule, subject: str, is_path: bool) -> bool:
     return rule.pattern is not None and (path_matches if is_path else allows)(rule.pattern, subject)
 
 

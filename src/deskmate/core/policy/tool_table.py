@@ -65,7 +65,7 @@ TOOLS: Mapping[str, ToolTraits] = MappingProxyType({tool.name: tool for tool in 
 PLANNING = frozenset({"read_file", "glob", "grep", "TaskGet", "TaskList", "SendMessage", "ExitPlanMode"})
 
 
-class Kind(StrEnum):
+class AgentKind(StrEnum):
     """What an agent is: the two roles of the roster, or a one-shot subagent."""
 
     LEAD = "lead"
@@ -81,17 +81,17 @@ class AgentType(StrEnum):
     PLAN = "Plan"
 
 
-_HOMES: Mapping[Kind, frozenset[Home]] = {
-    Kind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill"}),
-    Kind.TEAMMATE: frozenset({"base", "task", "mail"}),
-    Kind.SUBAGENT: frozenset({"base"}),
+_HOMES: Mapping[AgentKind, frozenset[Home]] = {
+    AgentKind.LEAD: frozenset({"base", "task", "mail", "team", "background", "skill"}),
+    AgentKind.TEAMMATE: frozenset({"base", "task", "mail"}),
+    AgentKind.SUBAGENT: frozenset({"base"}),
 }
 _DELEGATING: frozenset[Home] = frozenset({"task", "mail", "team", "background"})
 
 
 @cache
 def tools_of(
-    kind: Kind,
+    kind: AgentKind,
     agent_type: str,
     *,
     planning: bool = False,
@@ -120,14 +120,14 @@ def _known_type(agent_type: str) -> AgentType:
         raise BadInput(f"{ascii(agent_type)[:80]} is no agent type; choose one of {known}") from error
 
 
-def _homes(kind: Kind, *, planning: bool, delegate: bool) -> frozenset[Home]:
+def _homes(kind: AgentKind, *, planning: bool, delegate: bool) -> frozenset[Home]:
     homes = _HOMES[kind]
     if delegate:
-        if kind is not Kind.LEAD:
+        if kind is not AgentKind.LEAD:
             raise BadInput(f"a {kind} cannot delegate; only the lead can")
         homes &= _DELEGATING
     # Whoever plans and can hand in a plan must be able to, whatever else it has given up.
-    return homes | {"plan"} if planning and kind is not Kind.SUBAGENT else homes
+    return homes | {"plan"} if planning and kind is not AgentKind.SUBAGENT else homes
 
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "blue")

@@ -22,7 +22,7 @@ VERSION = 1
 Approved: TypeAlias = Mapping[str, str]
 
 
-class Standing(StrEnum):
+class Approval(StrEnum):
     """How a definition stands to what was approved."""
 
     TRUSTED = "trusted"
@@ -51,17 +51,17 @@ class Definition:
         return self.data.decode(errors="replace")
 
 
-def standing(definition: Definition, approved: Approved) -> Standing:
+def standing(definition: Definition, approved: Approved) -> Approval:
     """Return how a definition stands."""
     known = approved.get(definition.path)
     if known is None:
-        return Standing.NEW
-    return Standing.TRUSTED if known == definition.digest else Standing.CHANGED
+        return Approval.NEW
+    return Approval.TRUSTED if known == definition.digest else Approval.CHANGED
 
 
 def counting(definitions: Iterable[Definition], approved: Approved) -> tuple[Definition, ...]:
     """Return those that were approved with these very bytes."""
-    return tuple(one for one in definitions if standing(one, approved) is Standing.TRUSTED)
+    return tuple(one for one in definitions if standing(one, approved) is Approval.TRUSTED)
 
 
 def digests(definitions: Iterable[Definition]) -> dict[str, str]:

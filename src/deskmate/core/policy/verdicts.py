@@ -11,8 +11,8 @@ from deskmate.core.agent.entries import WorkMode
 from deskmate.core.agent.open_calls import OpenCall
 from deskmate.core.agent.view import View
 from deskmate.core.agent.work_mode import has_tool
-from deskmate.core.policy.permissions import Attempt, Effect, Mode, Rule, Verdict, judge, standing_rule
-from deskmate.core.policy.tool_table import TOOLS, Kind
+from deskmate.core.policy.permissions import Attempt, Effect, Mode, PermissionRule, Verdict, judge, standing_rule
+from deskmate.core.policy.tool_table import TOOLS, AgentKind
 
 
 def asking(view: View, call: OpenCall, reason: str) -> Ask:
@@ -37,7 +37,7 @@ def _mode(view: View) -> Mode:
     return Mode.PLAN if view.work_mode.planning else view.roster.mode_of(view.me.name)
 
 
-def _rules(view: View) -> tuple[Rule, ...]:
+def _rules(view: View) -> tuple[PermissionRule, ...]:
     return (*view.rules, *view.roster.rules)
 
 
@@ -49,7 +49,7 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
     # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
     if not _has(view, attempt.tool):
         return Verdict(Effect.DENY, _lacks(view, call, attempt))
-    if view.work_mode.planning and view.me.kind is Kind.SUBAGENT and not _only_reads(attempt.tool):
+    if view.work_mode.planning and view.me.kind is AgentKind.SUBAGENT and not _only_reads(attempt.tool):
         return Verdict(
             Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
         )
@@ -106,7 +106,7 @@ def _has(view: View, tool: str) -> bool:
 
 def _has_not(view: View, tool: str) -> str:
     """Return why a call of a tool is refused that the agent does not have now, and what to do instead."""
-    if tool == "ExitPlanMode" and view.me.kind is not Kind.SUBAGENT:
+    if tool == "ExitPlanMode" and view.me.kind is not AgentKind.SUBAGENT:
         return "You are not in plan mode, so there is no plan to approve. Do the work."
     if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
         return f"{tool} does not work while you delegate. Give this work to a teammate, with TaskCreate or SendMessage."

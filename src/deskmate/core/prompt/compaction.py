@@ -26,9 +26,9 @@ from deskmate.core.prompt.prompts import (
     ToolSpec,
 )
 from deskmate.core.prompt.rendering import CLEARED, Numbered, envelopes, framed_summary, told_texts
-from deskmate.core.team.members import Roster
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import Envelope, Message, Plain, PlanRequest, ShutdownRequest
-from deskmate.core.team.tasks import Board
+from deskmate.core.team.tasks import BoardState
 from deskmate.texts import filled
 
 BYTES_PER_TOKEN = 3.5
@@ -179,7 +179,9 @@ def summary_request(focus: str = "") -> str:
     return filled("summary", {"focus": wish}, {"focus"} if wish else ())
 
 
-def summary_text(model_text: str, memory: Memory, entries: Sequence[Numbered], board: Board, roster: Roster) -> str:
+def summary_text(
+    model_text: str, memory: Memory, entries: Sequence[Numbered], board: BoardState, roster: RosterState
+) -> str:
     """Return what a compaction up to the last entry records: the model's summary, and what must outlive any summary.
 
     That is the team a lead works in away from home, who is on the team, the request, the mode, open requests and tasks,

@@ -15,7 +15,7 @@ def _nothing() -> tuple[str, str | None]:
 
 
 @dataclass(slots=True)
-class Printed:
+class LiveOutput:
     """What one command has printed so far. `look`: returns the text, bounded, and the blob that has all of it, if any.
 
     It may be called from another thread than the one that serves the command.

@@ -1,8 +1,7 @@
 """From transcript entries to a prompt, and from a reply to an entry.
 
-The same entries give the same passages, after a restart too, and a growing transcript only adds to them: that is what
-a provider's cache lives on. Only `Compacted` and `Cleared` change what was rendered before. Whatever the entries are,
-what comes out is well formed. `compaction` decides when those two are due; `frames` below shapes each piece of news.
+The same entries always give the same passages, and a growing transcript only adds to them, so that a provider's cache
+is used. Only `Compacted` and `Cleared` change what was rendered before. The result is well formed for any entries.
 """
 
 import json
@@ -11,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from deskmate.core.agent.entries import (
+    AgentParked,
     Agreed,
-    Asked,
     Began,
     Call,
     Cleared,
@@ -23,7 +22,7 @@ from deskmate.core.agent.entries import (
     Heard,
     Noticed,
     Nudged,
-    Parked,
+    PermissionAsked,
     Reported,
     Said,
     Started,
@@ -188,7 +187,9 @@ def told_texts(entry: Entry) -> list[str]:
             return [unframed(text) or f"Task #{task} is still in progress. Continue with it now. {ways_to_end(task)}"]
         case Ended():
             return [notification_text(entry)]
-        case Said() | Began() | Did() | Asked() | Reported() | Agreed() | Parked() | Compacted() | Cleared():
+        case Said() | Began() | Did() | PermissionAsked() | Reported() | Agreed():
+            return []
+        case AgentParked() | Compacted() | Cleared():
             return []
         case unreachable:
             assert_never(unreachable)

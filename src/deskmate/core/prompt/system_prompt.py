@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from deskmate.core.agent.work_mode import barred_text
 from deskmate.core.log.names import LEAD
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import NOTES, unframed
 from deskmate.core.prompt.skills import Skill
 from deskmate.errors import BadInput
@@ -21,10 +21,10 @@ from deskmate.texts import filled
 NOTES_CAP = 32 * 1024
 EDITING = frozenset({"bash", "write_file", "edit_file"})
 _READS = "You only read: you have no tools that change files or run commands."
-READ_ONLY: Mapping[Kind, str] = {
-    Kind.LEAD: _READS,
-    Kind.TEAMMATE: f"{_READS} If something must be changed, tell the lead.",
-    Kind.SUBAGENT: f"{_READS} If something must be changed, say so in your answer.",
+READ_ONLY: Mapping[AgentKind, str] = {
+    AgentKind.LEAD: _READS,
+    AgentKind.TEAMMATE: f"{_READS} If something must be changed, tell the lead.",
+    AgentKind.SUBAGENT: f"{_READS} If something must be changed, say so in your answer.",
 }
 
 
@@ -52,7 +52,7 @@ class _Makings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow")
 
     name: str = LEAD
-    kind: Kind = Kind.LEAD
+    kind: AgentKind = AgentKind.LEAD
     role: str = ""
     team: str = ""
     members: dict[str, str] = {}
@@ -67,7 +67,7 @@ class _Makings(BaseModel):
 def made_of(
     *,
     name: str,
-    kind: Kind,
+    kind: AgentKind,
     team: str,
     members: Mapping[str, str],
     tools: Sequence[str],

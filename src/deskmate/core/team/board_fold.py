@@ -12,19 +12,19 @@ from deskmate.core.log.facts import Foreign
 from deskmate.core.log.records import Damaged, Item
 from deskmate.core.team.board_rules import breach, edges_after
 from deskmate.core.team.tasks import (
-    Accepted,
     Assigned,
-    Board,
     BoardEvent,
+    BoardLossAccepted,
+    BoardState,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Note,
     Released,
-    Status,
     Task,
+    TaskEdited,
+    TaskStatus,
     blocks,
     read_event,
 )
@@ -33,7 +33,7 @@ NOTES_KEPT = 20
 _WORDS = ("subject", "description", "active_form", "role", "verify")
 
 
-def fold(board: Board, items: Iterable[Item]) -> Board:
+def fold(board: BoardState, items: Iterable[Item]) -> BoardState:
     """Return the board after `items`; the one given stays as it was.
 
     A part folded first and the rest after it make the same board as all at once.
@@ -51,14 +51,14 @@ def fold(board: Board, items: Iterable[Item]) -> Board:
 
 def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
     before = tasks.get(task.id)
-    if before and before.owner and before.status is Status.IN_PROGRESS:
+    if before and before.owner and before.status is TaskStatus.IN_PROGRESS:
         del working[before.owner]
-    if task.owner and task.status is Status.IN_PROGRESS:
+    if task.owner and task.status is TaskStatus.IN_PROGRESS:
         working[task.owner] = task.id
     tasks[task.id] = task
 
 
-def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Board, list[Task]]:
+def _step(board: BoardState, damaged: set[int], item: Item, before: int) -> tuple[BoardState, list[Task]]:
     """Return what one item makes of a board, but for its number, and the tasks it changes; update `damaged`."""
     number = item.number
     if isinstance(item, Damaged):
@@ -79,7 +79,7 @@ def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Boa
     if isinstance(event, Created):
         # Also where it is skipped: its writer, who may have known more, has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
-    if isinstance(event, Accepted) and not why:
+    if isinstance(event, BoardLossAccepted) and not why:
         damaged.discard(event.number)
     return (_skip(board, number, why) if why else _note_cause(board, number, event)), changed
 
@@ -87,48 +87,48 @@ def _step(board: Board, damaged: set[int], item: Item, before: int) -> tuple[Boa
 def _signed(task: Task, event: BoardEvent, number: int) -> Task:
     """Return a task that names who changed it last, and in which record."""
     # That a task which is over lost an edge to a deleted one is no news of it.
-    is_news = task.is_open or (not isinstance(event, Accepted) and event.task == task.id)
+    is_news = task.is_open or (not isinstance(event, BoardLossAccepted) and event.task == task.id)
     return replace(task, changed_by=event.by, changed_in=number) if is_news else task
 
 
-def _keep_clear(board: Board, number: int, before: int) -> Board:
+def _keep_clear(board: BoardState, number: int, before: int) -> BoardState:
     """Skip the numbers that lost records may have given to tasks."""
     may_be_tasks = max(1, number - before)
     return replace(board, next_id=board.next_id + may_be_tasks)
 
 
-def _skip(board: Board, number: int, why: str) -> Board:
+def _skip(board: BoardState, number: int, why: str) -> BoardState:
     note = f"record {number} was skipped: {why}"
     return replace(board, skipped=(*board.skipped, note)[-NOTES_KEPT:])
 
 
-def _note_cause(board: Board, number: int, event: BoardEvent) -> Board:
+def _note_cause(board: BoardState, number: int, event: BoardEvent) -> BoardState:
     if event.cause is None:
         return board
     return replace(board, causes=board.causes.put(event.cause, number))
 
 
-def _changes(board: Board, event: BoardEvent, number: int) -> Iterator[Task]:
+def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task]:
     """Yield each task that an event of this record number, which breaks no rule, changes, as it is after it."""
     match event:
         case Created():
             yield _created(event)
-        case Edited():
+        case TaskEdited():
             yield from _edited(board, event, number)
         case Claimed(task=id, by=by, at=at):
-            yield _given(board.tasks[id], by, at, Status.IN_PROGRESS)
+            yield _given(board.tasks[id], by, at, TaskStatus.IN_PROGRESS)
         case Assigned(task=id, owner=owner, at=at):
             yield _given(board.tasks[id], owner, at)
         case Released(task=id, note=note, by=by, at=at):
             task = _given(board.tasks[id], None, at)
             yield replace(task, notes=(*task.notes, Note(by, note))) if note else task
         case Completed(task=id, receipt=receipt, at=at):
-            yield replace(board.tasks[id], status=Status.COMPLETED, receipt=receipt, updated=at)
+            yield replace(board.tasks[id], status=TaskStatus.COMPLETED, receipt=receipt, updated=at)
         case Deleted(task=id, by=by, at=at):
-            task = replace(board.tasks[id], status=Status.DELETED, blocked_by=frozenset(), updated=at)
+            task = replace(board.tasks[id], status=TaskStatus.DELETED, blocked_by=frozenset(), updated=at)
             yield replace(task, deleted_by=by, deleted_in=number)
             yield from (_unblocked(board.tasks[other], id, at) for other in sorted(blocks(board, id)))
-        case Accepted():
+        case BoardLossAccepted():
             return
         case unreachable:
             assert_never(unreachable)
@@ -150,7 +150,7 @@ def _created(event: Created) -> Task:
     )
 
 
-def _edited(board: Board, event: Edited, number: int) -> Iterator[Task]:
+def _edited(board: BoardState, event: TaskEdited, number: int) -> Iterator[Task]:
     for id, blocked_by in edges_after(board, event).items():
         before = board.tasks[id]
         changed = [] if blocked_by == before.blocked_by else ["blocked_by"]
@@ -164,7 +164,7 @@ def _attributed(task: Task, changed: Iterable[str], by: str, number: int) -> Tas
     return replace(task, edits=edits, edited_in={**task.edited_in, **dict.fromkeys(changed, number)})
 
 
-def _reworded(task: Task, event: Edited, number: int) -> Task:
+def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
     """Return a task with its new words. The member that changed a field is its author from now on."""
     after = replace(
         task,
@@ -179,7 +179,7 @@ def _reworded(task: Task, event: Edited, number: int) -> Task:
     return _attributed(after, changed, event.by, number)
 
 
-def _given(task: Task, owner: str | None, at: float, status: Status = Status.PENDING) -> Task:
+def _given(task: Task, owner: str | None, at: float, status: TaskStatus = TaskStatus.PENDING) -> Task:
     """Return a task that has another owner, or none; only a change of owner is a new epoch."""
     epoch = task.epoch if task.owner == owner else task.epoch + 1
     return replace(task, status=status, owner=owner, epoch=epoch, updated=at)

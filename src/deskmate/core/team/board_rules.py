@@ -11,18 +11,18 @@ from typing import assert_never
 from deskmate.core.log.names import IN_CHARGE, LEAD, USER
 from deskmate.core.policy.secret_placeholders import refusal_to_run
 from deskmate.core.team.tasks import (
-    Accepted,
     Assigned,
-    Board,
     BoardEvent,
+    BoardLossAccepted,
+    BoardState,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Released,
-    Status,
     Task,
+    TaskEdited,
+    TaskStatus,
     blockers,
     ids,
     in_progress_of,
@@ -31,7 +31,7 @@ from deskmate.core.team.tasks import (
 _PATH_SHOWN = 12
 
 
-def refusal(board: Board, event: BoardEvent, *, reads_only: bool = False) -> str | None:
+def refusal(board: BoardState, event: BoardEvent, *, reads_only: bool = False) -> str | None:
     """Return why `event` may not be appended to a stream that stands at `board`, or nothing if it may.
 
     `reads_only`: whether its author is a read-only member. Two more things the board does not know are the caller's
@@ -45,7 +45,7 @@ def refusal(board: Board, event: BoardEvent, *, reads_only: bool = False) -> str
     )
 
 
-def breach(board: Board, event: BoardEvent) -> str | None:
+def breach(board: BoardState, event: BoardEvent) -> str | None:
     """Return which rule of the board `event` breaks, or nothing.
 
     This is `refusal` without what depends on the state of the stream, and without who may change whose task: the
@@ -54,7 +54,7 @@ def breach(board: Board, event: BoardEvent) -> str | None:
     """
     if isinstance(event, Created):
         return _creating(board, event)
-    if isinstance(event, Accepted):
+    if isinstance(event, BoardLossAccepted):
         return _accepting(board, event)
     task = board.tasks.get(event.task)
     if task is None:
@@ -62,7 +62,7 @@ def breach(board: Board, event: BoardEvent) -> str | None:
     if not task.is_open and not isinstance(event, Deleted):
         return _over(task)
     match event:
-        case Edited():
+        case TaskEdited():
             return _editing(board, event)
         case Claimed():
             return _claiming(board, task, event)
@@ -78,10 +78,10 @@ def breach(board: Board, event: BoardEvent) -> str | None:
             assert_never(unreachable)
 
 
-def _redacted(board: Board, event: BoardEvent) -> str | None:
+def _redacted(board: BoardState, event: BoardEvent) -> str | None:
     """Return why a verify command is neither recorded nor run: a secret in it was replaced by a stand-in."""
     match event:
-        case Created(verify=command) | Edited(verify=command):
+        case Created(verify=command) | TaskEdited(verify=command):
             advice = "Let it read the secret from a file or a variable"
         case Completed(task=task):
             command, advice = board.tasks[task].verify, "Delete the task and create it again with another command"
@@ -91,7 +91,7 @@ def _redacted(board: Board, event: BoardEvent) -> str | None:
     return f"The verify command of task #{event.task} cannot run: {why}. {advice}." if why else None
 
 
-def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
+def edges_after(board: BoardState, event: TaskEdited) -> dict[int, frozenset[int]]:
     """Return what each task whose edges an edit changes is blocked by after it."""
     changed = {id: board.tasks[id].blocked_by | {event.task} for id in event.add_blocks}
     # Taken away before added, so that one edit can turn an edge round.
@@ -103,7 +103,7 @@ def edges_after(board: Board, event: Edited) -> dict[int, frozenset[int]]:
 # -- one rule for each kind of event --------------------------------------------------------------
 
 
-def _creating(board: Board, event: Created) -> str | None:
+def _creating(board: BoardState, event: Created) -> str | None:
     # `next_id` is above all there are, so they are searched only where a number looks old.
     if event.task < board.next_id and event.task <= max(board.tasks, default=0):
         return f"Task #{event.task} already exists, and no number is used twice. The next one is #{board.next_id}."
@@ -112,7 +112,7 @@ def _creating(board: Board, event: Created) -> str | None:
     return _subject(event.subject) or _itself(event.task, event.blocked_by) or _ends(board, event.blocked_by)
 
 
-def _editing(board: Board, event: Edited) -> str | None:
+def _editing(board: BoardState, event: TaskEdited) -> str | None:
     return (
         _subject(event.subject)
         or _itself(event.task, event.add_blocked_by | event.add_blocks)
@@ -123,10 +123,10 @@ def _editing(board: Board, event: Edited) -> str | None:
     )
 
 
-def _claiming(board: Board, task: Task, event: Claimed) -> str | None:
+def _claiming(board: BoardState, task: Task, event: Claimed) -> str | None:
     if task.owner not in (None, event.by):
         return _owned(task)
-    if task.status is Status.IN_PROGRESS:
+    if task.status is TaskStatus.IN_PROGRESS:
         return f"Task #{task.id} is already yours and in progress. Continue with it."
     if event.epoch != task.epoch:
         return f"Task #{task.id} changed hands since you looked. Look again, then take it."
@@ -155,10 +155,10 @@ def _releasing(task: Task, event: Released) -> str | None:
     return _not_yours(task, event.by)
 
 
-def _completing(board: Board, task: Task, event: Completed) -> str | None:
+def _completing(board: BoardState, task: Task, event: Completed) -> str | None:
     if trouble := _stale(task, event) or _not_yours(task, event.by):
         return trouble
-    if task.status is Status.PENDING and (waits := blockers(board, task)):
+    if task.status is TaskStatus.PENDING and (waits := blockers(board, task)):
         return f"Task #{task.id} is blocked by {ids(waits)}. Complete what blocks it first."
     return _unverified(task, event)
 
@@ -177,14 +177,14 @@ def _unverified(task: Task, event: Completed) -> str | None:
 
 
 def _deleting(task: Task, event: Deleted) -> str | None:
-    if task.status is Status.DELETED:
+    if task.status is TaskStatus.DELETED:
         return f"Task #{task.id} is already deleted. There is nothing to delete."
-    if task.status is Status.COMPLETED and event.by not in IN_CHARGE:
+    if task.status is TaskStatus.COMPLETED and event.by not in IN_CHARGE:
         return f"Task #{task.id} is completed, so only lead and user can delete it. Ask the lead."
     return None if task.owner is None else _not_yours(task, event.by)
 
 
-def _accepting(board: Board, event: Accepted) -> str | None:
+def _accepting(board: BoardState, event: BoardLossAccepted) -> str | None:
     if event.by != USER:
         return f"Only a person can accept the damage at record {event.number}. Ask the user."
     if event.number not in board.damaged:
@@ -192,12 +192,12 @@ def _accepting(board: Board, event: Accepted) -> str | None:
     return None
 
 
-def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None:
+def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str | None:
     """Return why the author of `event` may not create, edit or delete these tasks, or nothing if it may."""
     match event:
         case Created(by=by, role=role):
             return _read_only(by) if reads_only and role != by else None
-        case Edited(by=by, role=role):
+        case TaskEdited(by=by, role=role):
             changed = _changed(board, event)
             is_private = role in (None, by) and all(_is_private(task, by) for task in changed)
             if reads_only and not is_private and not _is_report(board.tasks[event.task], event):
@@ -206,13 +206,13 @@ def _not_theirs(board: Board, event: BoardEvent, reads_only: bool) -> str | None
         case Deleted(by=by, task=id):
             task = board.tasks[id]
             return _read_only(by) if reads_only and not _is_private(task, by) else _may_not_delete(by, task)
-        case Claimed() | Assigned() | Released() | Completed() | Accepted():
+        case Claimed() | Assigned() | Released() | Completed() | BoardLossAccepted():
             return None
         case unreachable:
             assert_never(unreachable)
 
 
-def _changed(board: Board, event: Edited) -> list[Task]:
+def _changed(board: BoardState, event: TaskEdited) -> list[Task]:
     """Return the tasks that an edit changes: a new edge changes the task that has to wait."""
     others = [board.tasks[id] for id in sorted(event.add_blocks)]
     words = (event.subject, event.description, event.active_form, event.role, event.verify)
@@ -230,7 +230,7 @@ def may_edit(task: Task, name: str) -> bool:
     return _may_not_edit(name, task) is None
 
 
-def _is_report(task: Task, event: Edited) -> bool:
+def _is_report(task: Task, event: TaskEdited) -> bool:
     """Tell whether the owner of a task says how it goes, and changes neither what it is nor what it waits for."""
     edges = event.add_blocked_by | event.remove_blocked_by | event.add_blocks
     return task.owner == event.by and not edges and event.subject is event.role is event.verify is None
@@ -244,7 +244,7 @@ def _may_not(by: str, verb: str, task: Task, *others: str | None) -> str | None:
 
 
 def _may_not_edit(by: str, task: Task) -> str | None:
-    works_on = task.owner if task.status is Status.IN_PROGRESS else None
+    works_on = task.owner if task.status is TaskStatus.IN_PROGRESS else None
     if works_on and by == task.created_by and by not in (works_on, *IN_CHARGE):
         return (
             f"Task #{task.id} is in progress, and '{works_on}' works on it. Ask {works_on} or {LEAD} with SendMessage."
@@ -272,7 +272,7 @@ def _read_only(name: str) -> str:
     )
 
 
-def _not_now(board: Board, event: BoardEvent) -> str | None:
+def _not_now(board: BoardState, event: BoardEvent) -> str | None:
     """Return what stops an event that breaks no rule: a wrong number, or damage that may hide an owner."""
     if isinstance(event, Created) and event.task != board.next_id:
         return f"Task #{event.task} cannot be created. The next one is #{board.next_id}."
@@ -291,7 +291,7 @@ def _not_now(board: Board, event: BoardEvent) -> str | None:
 # -- what several of them say ---------------------------------------------------------------------
 
 
-def _unknown(board: Board, id: int) -> str:
+def _unknown(board: BoardState, id: int) -> str:
     if not board.tasks:
         return f"There is no task #{id}: the board is empty. Create a task first."
     return f"There is no task #{id}. The board has #1 to #{max(board.tasks)}: look at the list."
@@ -330,16 +330,16 @@ def _itself(task: int, others: Iterable[int]) -> str | None:
     return f"Task #{task} cannot block itself. Leave #{task} out." if task in others else None
 
 
-def _ends(board: Board, others: Iterable[int]) -> str | None:
+def _ends(board: BoardState, others: Iterable[int]) -> str | None:
     for id in sorted(others):
         if id not in board.tasks:
             return _unknown(board, id)
-        if board.tasks[id].status is Status.DELETED:
+        if board.tasks[id].status is TaskStatus.DELETED:
             return f"Task #{id} is deleted, so it cannot block or be blocked. Leave #{id} out."
     return None
 
 
-def _circle(board: Board, event: Edited) -> str | None:
+def _circle(board: BoardState, event: TaskEdited) -> str | None:
     path = _way_back(board, event) if event.add_blocked_by or event.add_blocks else []
     if not path:
         return None
@@ -349,7 +349,7 @@ def _circle(board: Board, event: Edited) -> str | None:
     return f"Task #{event.task} would wait for itself: {' -> '.join(steps)}. Remove one of these dependencies first."
 
 
-def _way_back(board: Board, event: Edited) -> list[int]:
+def _way_back(board: BoardState, event: TaskEdited) -> list[int]:
     """Return the shortest way by which the edited task would wait for itself, or nothing.
 
     Every edge an edit adds touches the edited task, so a circle that is new passes through it.

@@ -33,7 +33,7 @@ class Shake(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HandshakeRow:
     """How one handshake goes. Empty `asked_by`, `answered_by`: any agent, the one that was asked."""
 
     request: type[Fact]
@@ -42,15 +42,15 @@ class Row:
     answered_by: frozenset[str]
 
 
-TABLE: dict[Shake, Row] = {
-    Shake.SHUTDOWN: Row(ShutdownRequest, ShutdownResponse, IN_CHARGE, frozenset()),
-    Shake.PLAN: Row(PlanRequest, PlanResponse, frozenset(), IN_CHARGE),
-    Shake.PERMISSION: Row(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
+TABLE: dict[Shake, HandshakeRow] = {
+    Shake.SHUTDOWN: HandshakeRow(ShutdownRequest, ShutdownResponse, IN_CHARGE, frozenset()),
+    Shake.PLAN: HandshakeRow(PlanRequest, PlanResponse, frozenset(), IN_CHARGE),
+    Shake.PERMISSION: HandshakeRow(PermissionRequest, PermissionResponse, frozenset(), frozenset({USER})),
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OpenRequest:
     """An open request as its asker remembers it: its id, its kind, and whom it went to."""
 
     id: str
@@ -59,7 +59,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ShownPlan:
     """A plan that this agent was shown and has not answered."""
 
     id: str
@@ -81,7 +81,7 @@ class PlanVerdict(BaseModel):
     accept_edits: bool = False
 
 
-def plans_among(requests: Iterable[Request]) -> tuple[str, ...]:
+def plans_among(requests: Iterable[OpenRequest]) -> tuple[str, ...]:
     """Return the ids of the plans among these requests."""
     return tuple(request.id for request in requests if request.shake is Shake.PLAN)
 
@@ -94,7 +94,7 @@ def may_ask(sender: str, message: Fact) -> bool:
     return False
 
 
-def answer_flaw(request: Request | None, envelope: Envelope) -> str | None:
+def answer_flaw(request: OpenRequest | None, envelope: Envelope) -> str | None:
     """Return why a response does not count, or nothing if it does."""
     message = envelope.message
     if request is None:

@@ -14,8 +14,8 @@ from deskmate.core.log.facts import Fact, Foreign, reader
 from deskmate.core.log.names import IN_CHARGE, USER, confusion, known_name, new_name, same_name
 from deskmate.core.log.persistent_map import Seen
 from deskmate.core.log.records import Json
-from deskmate.core.policy.permissions import Effect, Mode, Rule
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.permissions import Effect, Mode, PermissionRule
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.team.caps import CapsSet
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.errors import BadInput, BadName
@@ -23,12 +23,12 @@ from deskmate.errors import BadInput, BadName
 Word = Literal["working", "idle", "waiting", "parked", "left"]
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> PermissionRule:
     """Return the rule written as `allow bash(git diff *)`; raise BadInput for any other text."""
     effect, _, rest = text.partition(" ")
     if effect not in set(Effect):
         raise BadInput(f"{ascii(text)[:80]} is not a rule. Write allow, ask or deny, then a tool: allow bash(ls *)")
-    return Rule.parse(Effect(effect), rest)
+    return PermissionRule.parse(Effect(effect), rest)
 
 
 def _is_rule(text: str) -> str:
@@ -45,7 +45,7 @@ TeamName = Annotated[str, AfterValidator(_is_team)]
 RuleText = Annotated[str, AfterValidator(_is_rule)]
 
 
-class Founded(Fact):
+class TeamFounded(Fact):
     """The team began; the lead is its first member. `home`: the team its lead came from."""
 
     type: Literal["team_founded"] = "team_founded"
@@ -119,7 +119,7 @@ class Waiting(Fact):
     at: float
 
 
-class Parked(Fact):
+class MemberParked(Fact):
     """A member waits for mail above the number `known` from the lead or the user, or from the `only_user`."""
 
     type: Literal["member_parked"] = "member_parked"
@@ -164,7 +164,7 @@ class PolicySet(Fact):
     at: float
 
 
-class Accepted(Fact):
+class RosterLossAccepted(Fact):
     """A person accepted that the record of this number is lost."""
 
     type: Literal["accepted"] = "accepted"
@@ -173,14 +173,24 @@ class Accepted(Fact):
     at: float
 
 
-Event = Founded | Joined | Working | Idle | Waiting | Parked | Left | PolicySet | Accepted
-KINDS: tuple[type[Event], ...] = (Founded, Joined, Working, Idle, Waiting, Parked, Left, PolicySet, Accepted)
+Event = TeamFounded | Joined | Working | Idle | Waiting | MemberParked | Left | PolicySet | RosterLossAccepted
+KINDS: tuple[type[Event], ...] = (
+    TeamFounded,
+    Joined,
+    Working,
+    Idle,
+    Waiting,
+    MemberParked,
+    Left,
+    PolicySet,
+    RosterLossAccepted,
+)
 read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """What a member is doing, since when, by which record. `known`, `only_user`: as in `Parked`."""
+class MemberStatus:
+    """What a member is doing, since when, by which record. `known`, `only_user`: as in `MemberParked`."""
 
     word: Word
     detail: str = ""
@@ -201,12 +211,12 @@ class Member:
     """
 
     name: str
-    kind: Kind
+    kind: AgentKind
     agent_type: AgentType
     role: str
     colour: str
     joined: Joined | None
-    status: Status
+    status: MemberStatus
     since: int = 0
     worked_in: int = 0
     words: str = ""
@@ -227,7 +237,7 @@ class Member:
     @property
     def takes_any_task(self) -> bool:
         """Whether it takes free tasks without a role by itself; a lead and read-only members do not."""
-        return self.kind is Kind.TEAMMATE and self.agent_type is AgentType.GENERAL
+        return self.kind is AgentKind.TEAMMATE and self.agent_type is AgentType.GENERAL
 
     @property
     def interrupted(self) -> bool:
@@ -236,7 +246,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Roster:
+class RosterState:
     """The fold of the roster stream.
 
     `before_plan`: the mode that held before plan mode, by member and, under an empty name, of the team.
@@ -250,7 +260,7 @@ class Roster:
     mode: Mode = Mode.DEFAULT
     modes: Mapping[str, Mode] = field(default_factory=dict)
     before_plan: Mapping[str, Mode] = field(default_factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PermissionRule, ...] = ()
     attended: bool = False
     delegate: bool = False
     sandbox: str = ""
@@ -268,7 +278,7 @@ class Roster:
     @property
     def teammates(self) -> list[Member]:
         """Those spawned, in the order they joined, those who left included."""
-        return [member for member in self.members.values() if member.kind is Kind.TEAMMATE]
+        return [member for member in self.members.values() if member.kind is AgentKind.TEAMMATE]
 
     def here(self, name: str) -> bool:
         """Tell whether a message to this name can be heard: an agent that has not left, or the user."""
@@ -290,12 +300,12 @@ class Roster:
         return is_planning(self, name, owes_plan=member is not None and member.owes_plan)
 
 
-def is_planning(roster: Roster, name: str, *, owes_plan: bool) -> bool:
+def is_planning(roster: RosterState, name: str, *, owes_plan: bool) -> bool:
     """Tell whether an agent is in plan mode: it owes a plan since it was spawned, or its permission mode is plan."""
     return owes_plan or roster.mode_of(name) is Mode.PLAN
 
 
-def mode_approved(roster: Roster, name: str, verdict: PlanVerdict) -> Mode | None:
+def mode_approved(roster: RosterState, name: str, verdict: PlanVerdict) -> Mode | None:
     """Return the mode that the approval of its plan gives a member; None if it has that mode already.
 
     That is the mode it had before plan mode, or one in which edits are accepted.
@@ -309,26 +319,26 @@ def mode_approved(roster: Roster, name: str, verdict: PlanVerdict) -> Mode | Non
     return None if mode is had else mode
 
 
-EMPTY = Roster()
+EMPTY = RosterState()
 
 
-def refusal(roster: Roster, event: Event) -> str | None:
+def refusal(roster: RosterState, event: Event) -> str | None:
     """Return why the roster does not allow an event, or nothing if it does."""
     match event:
-        case Founded():
+        case TeamFounded():
             founded = f"Team '{roster.team}' already exists. Continue with it, or choose another name."
             return founded if roster.team else None
         case Joined(name=name):
             return _join_refusal(roster, name)
-        case Working(name=name) | Idle(name=name) | Waiting(name=name) | Parked(name=name) | Left(name=name):
+        case Working(name=name) | Idle(name=name) | Waiting(name=name) | MemberParked(name=name) | Left(name=name):
             return _status_refusal(roster, name)
         case PolicySet(by=by):
             return None if by in IN_CHARGE else f"'{by}' cannot change permissions. Ask the lead."
-        case Accepted(by=by, number=number):
+        case RosterLossAccepted(by=by, number=number):
             return _accept_refusal(roster, by, number)
 
 
-def _join_refusal(roster: Roster, name: str) -> str | None:
+def _join_refusal(roster: RosterState, name: str) -> str | None:
     try:
         new_name(name)
     except BadName as error:
@@ -342,13 +352,13 @@ def _join_refusal(roster: Roster, name: str) -> str | None:
     return f"The name '{name}' was used in this team before, and no name is used twice. {advice}"
 
 
-def _status_refusal(roster: Roster, name: str) -> str | None:
+def _status_refusal(roster: RosterState, name: str) -> str | None:
     if name not in roster.members:
         return f"'{name}' is not on the roster. Only members have a status."
     return None if roster.members[name].here else f"'{name}' has left. Nothing more is recorded about it."
 
 
-def _accept_refusal(roster: Roster, by: str, number: int) -> str | None:
+def _accept_refusal(roster: RosterState, by: str, number: int) -> str | None:
     if by != USER:
         return f"Only a person can accept the damage at record {number}. Ask the user."
     return (
@@ -358,13 +368,13 @@ def _accept_refusal(roster: Roster, by: str, number: int) -> str | None:
     )
 
 
-def who_is_here(roster: Roster) -> str:
+def who_is_here(roster: RosterState) -> str:
     """Return a sentence naming everyone who can be written to."""
     here = [member.name for member in roster.members.values() if member.here]
     return f"On the team: {', '.join([*here, USER])}."
 
 
-def recipient_refusal(roster: Roster, name: str) -> str | None:
+def recipient_refusal(roster: RosterState, name: str) -> str | None:
     """Return why nobody of this name can be written to, naming who can, or nothing."""
     if roster.here(name):
         return None

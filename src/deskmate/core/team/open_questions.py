@@ -12,7 +12,7 @@ from deskmate.core.agent.entries import Began, Did, Noticed, read_entry
 from deskmate.core.log.names import IN_CHARGE, USER, log
 from deskmate.core.log.records import Item, Record
 from deskmate.core.team.handshakes import Shake
-from deskmate.core.team.members import Roster
+from deskmate.core.team.members import RosterState
 from deskmate.core.team.messages import (
     Envelope,
     PermissionRequest,
@@ -47,7 +47,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class QuestionFold:
     """The fold of what was asked and answered. `asked`: by id, without what is known to be over.
 
     The rest are ids: `answered` of questions, `began` and `ended` of calls that run and that have a result.
@@ -58,21 +58,21 @@ class Questions:
     began: frozenset[str] = frozenset()
     ended: frozenset[str] = frozenset()
 
-    def open(self, roster: Roster) -> tuple[Question, ...]:
+    def open(self, roster: RosterState) -> tuple[Question, ...]:
         """Return what waits for a word, in the order it was asked. Who left waits for nothing."""
         return tuple(one for one in self.asked.values() if _asks(roster, one))
 
 
-EMPTY = Questions()
+EMPTY = QuestionFold()
 
 
-def _asks(roster: Roster, question: Question) -> bool:
+def _asks(roster: RosterState, question: Question) -> bool:
     """Tell whether the asker is here; one of the same name in a team before this one is not."""
     member = roster.members.get(question.member.partition(":")[0])
     return member is not None and member.here and (member.joined is None or member.joined.at <= question.at)
 
 
-def read_mail(questions: Questions, roster: Roster, items: Iterable[Item]) -> Questions:
+def read_mail(questions: QuestionFold, roster: RosterState, items: Iterable[Item]) -> QuestionFold:
     """Return the questions after these items of a mailbox: what was asked of its owner, and what it was answered."""
     asked, answered = dict(questions.asked), set(questions.answered)
     for envelope in filter(None, map(envelope_in, items)):
@@ -91,12 +91,12 @@ def _replaces(question: Question, older: Question) -> bool:
     return question.shake is older.shake is Shake.PLAN and question.member == older.member
 
 
-def _pruned(questions: Questions) -> Questions:
+def _pruned(questions: QuestionFold) -> QuestionFold:
     asked = {id_: one for id_, one in questions.asked.items() if not _is_over(questions, one)}
     return replace(questions, asked=asked)
 
 
-def _is_over(questions: Questions, question: Question) -> bool:
+def _is_over(questions: QuestionFold, question: Question) -> bool:
     if question.id in questions.answered or question.member in questions.ended:
         return True
     # A plan is open also when the call that handed it in has its result.
@@ -126,7 +126,7 @@ def answered_id(envelope: Envelope) -> str | None:
     return None
 
 
-def read_log(questions: Questions, items: Iterable[Item]) -> Questions:
+def read_log(questions: QuestionFold, items: Iterable[Item]) -> QuestionFold:
     """Return the questions after these items of the transcript of an asker, or of who sent it."""
     answered, began, ended = set(questions.answered), set(questions.began), set(questions.ended)
     for item in items:

@@ -11,20 +11,20 @@ from typing import Any, NamedTuple
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD
 from deskmate.core.log.records import Damaged, Item
-from deskmate.core.policy.permissions import Mode, Rule
-from deskmate.core.policy.tool_table import AgentType, Kind, colour_of
+from deskmate.core.policy.permissions import Mode, PermissionRule
+from deskmate.core.policy.tool_table import AgentKind, AgentType, colour_of
 from deskmate.core.team.members import (
-    Accepted,
     Event,
-    Founded,
     Idle,
     Joined,
     Left,
     Member,
-    Parked,
+    MemberParked,
+    MemberStatus,
     PolicySet,
-    Roster,
-    Status,
+    RosterLossAccepted,
+    RosterState,
+    TeamFounded,
     Waiting,
     Working,
     parse_rule,
@@ -35,7 +35,7 @@ from deskmate.core.team.members import (
 _NOTES, _REPORTS = 20, 10
 
 
-def fold(roster: Roster, items: Iterable[Item]) -> Roster:
+def fold(roster: RosterState, items: Iterable[Item]) -> RosterState:
     """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
     draft = _Draft(dict(roster.members), dict(roster.modes), dict.fromkeys(roster.rules), set(roster.damaged))
     roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
@@ -60,18 +60,20 @@ class _Draft(NamedTuple):
 
     members: dict[str, Member]
     modes: dict[str, Mode]
-    rules: dict[Rule, None]
+    rules: dict[PermissionRule, None]
     damaged: set[int]
 
 
-def _held(roster: Roster, event: Event) -> str | None:
+def _held(roster: RosterState, event: Event) -> str | None:
     return f"a repeat of {event.cause}" if isinstance(event, Joined) and event.cause in roster.causes else None
 
 
-def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
+def _apply(roster: RosterState, draft: _Draft, event: Event, number: int) -> RosterState:
     match event:
-        case Founded(team=team, description=description, home=home, at=at):
-            lead = Member(LEAD, Kind.LEAD, AgentType.GENERAL, LEAD, "", None, Status("idle", since=at, number=number))
+        case TeamFounded(team=team, description=description, home=home, at=at):
+            lead = Member(
+                LEAD, AgentKind.LEAD, AgentType.GENERAL, LEAD, "", None, MemberStatus("idle", since=at, number=number)
+            )
             # Members that joined earlier are kept: the record of the first founding may be lost.
             others = dict(draft.members)
             draft.members.clear()
@@ -81,7 +83,7 @@ def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
             return _join(roster, draft, event, number)
         case PolicySet():
             return _permit(roster, draft, event)
-        case Accepted(number=accepted):
+        case RosterLossAccepted(number=accepted):
             draft.damaged.discard(accepted)
             return roster
         case _:
@@ -89,15 +91,15 @@ def _apply(roster: Roster, draft: _Draft, event: Event, number: int) -> Roster:
             return roster
 
 
-def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
+def _join(roster: RosterState, draft: _Draft, event: Joined, number: int) -> RosterState:
     draft.members[event.name] = Member(
         name=event.name,
-        kind=Kind.TEAMMATE,
+        kind=AgentKind.TEAMMATE,
         agent_type=event.agent_type,
         role=event.role,
         colour=colour_of(len(draft.members) - (LEAD in draft.members)),
         joined=event,
-        status=Status("working", since=event.at, number=number),
+        status=MemberStatus("working", since=event.at, number=number),
         since=number,
         worked_in=number,
         owes_plan=bool(event.plan),
@@ -107,33 +109,33 @@ def _join(roster: Roster, draft: _Draft, event: Joined, number: int) -> Roster:
     return replace(roster, causes=roster.causes.put(event.cause, number)) if event.cause else roster
 
 
-def _with_status(member: Member, event: Working | Idle | Waiting | Parked | Left, number: int) -> Member:
+def _with_status(member: Member, event: Working | Idle | Waiting | MemberParked | Left, number: int) -> Member:
     if not isinstance(event, Left):
         member = replace(member, owes_plan=bool(event.plans))
     match event:
         case Working(at=at, plan=verdict):
-            status = Status("working", "", at, number, member.status.heard)
+            status = MemberStatus("working", "", at, number, member.status.heard)
             member = replace(member, status=status, worked_in=number)
             is_news = verdict is not None and verdict != member.verdict
             return replace(member, verdict=verdict, verdict_in=number) if is_news else member
         case Idle(at=at, heard=heard, words=words, peers=peers):
-            status = Status("idle", "", at, number, heard)
+            status = MemberStatus("idle", "", at, number, heard)
             reports = (*member.reports, (number, words))[-_REPORTS:] if event.only_words else member.reports
             rests_on, held = event.rests_on or (), bool(event.held)
             return replace(
                 member, status=status, words=words, peers=peers, reports=reports, rests_on=rests_on, held=held
             )
         case Waiting(at=at, heard=heard, on=on):
-            return replace(member, status=Status("waiting", on, at, number, heard))
-        case Parked(at=at, heard=heard, reason=reason):
-            status = Status("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
+            return replace(member, status=MemberStatus("waiting", on, at, number, heard))
+        case MemberParked(at=at, heard=heard, reason=reason):
+            status = MemberStatus("parked", reason, at, number, heard, event.known or 0, bool(event.only_user))
             return replace(member, status=status)
         case Left(at=at, heard=heard, reason=reason):
-            status = Status("left", reason, at, number, heard)
+            status = MemberStatus("left", reason, at, number, heard)
             return replace(member, status=status, agreed=event.agreed)
 
 
-def _permit(roster: Roster, draft: _Draft, event: PolicySet) -> Roster:
+def _permit(roster: RosterState, draft: _Draft, event: PolicySet) -> RosterState:
     for rule in map(parse_rule, event.remove_rules):
         draft.rules.pop(rule, None)
     draft.rules.update(dict.fromkeys(map(parse_rule, event.add_rules)))

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable
 
-from deskmate.core.team.members import Member, Roster
-from deskmate.core.team.tasks import Board, Status, Task, fits, ids, listed, one_line, quoted
+from deskmate.core.team.members import Member, RosterState
+from deskmate.core.team.tasks import BoardState, Task, TaskStatus, fits, ids, listed, one_line, quoted
 
 
-def untaken_text(roster: Roster, task: Task) -> str:
+def untaken_text(roster: RosterState, task: Task) -> str:
     """Return why nobody on the team takes a free task, in a sentence; nothing if somebody does, or it has an owner.
 
     A team without teammates takes nothing yet: only a role that is missing is worth a word then.
     """
     here = _here(roster)
-    if task.owner or task.status is not Status.PENDING or any(_fits(task, member) for member in here):
+    if task.owner or task.status is not TaskStatus.PENDING or any(_fits(task, member) for member in here):
         return ""
     if task.role:
         roles = listed(list(dict.fromkeys(quoted(one_line(member.role)) for member in _teammates(here) if member.role)))
@@ -22,7 +22,7 @@ def untaken_text(roster: Roster, task: Task) -> str:
     return "No teammate takes it automatically, because every teammate is read-only. Give it an owner or a role."
 
 
-def orphans_text(roster: Roster, board: Board, since: int, creators: Iterable[str]) -> str:
+def orphans_text(roster: RosterState, board: BoardState, since: int, creators: Iterable[str]) -> str:
     """Return which free tasks of these creators nobody takes any more, since who fitted left after a record."""
     gone = [member for member in roster.teammates if not member.here and member.status.number > since]
     if not gone:
@@ -31,7 +31,7 @@ def orphans_text(roster: Roster, board: Board, since: int, creators: Iterable[st
     orphans = [
         task
         for task in board.tasks.values()
-        if task.status is Status.PENDING and task.owner is None and task.role and task.created_by in makers
+        if task.status is TaskStatus.PENDING and task.owner is None and task.role and task.created_by in makers
         if any(_fits(task, member) for member in gone) and not any(_fits(task, member) for member in here)
     ]
     if not orphans:
@@ -40,7 +40,7 @@ def orphans_text(roster: Roster, board: Board, since: int, creators: Iterable[st
     return f"Nobody on the team has role {roles} any more, so nobody takes {ids(task.id for task in orphans)}."
 
 
-def _here(roster: Roster) -> list[Member]:
+def _here(roster: RosterState) -> list[Member]:
     return [member for member in roster.members.values() if member.here]
 
 

@@ -38,7 +38,7 @@ _LINE_SHOWN = 120
 _WORDS_SHOWN = 10
 
 
-class Status(StrEnum):
+class TaskStatus(StrEnum):
     """How far a task is."""
 
     PENDING = "pending"
@@ -96,7 +96,7 @@ class Task:
     subject: str
     description: str = ""
     active_form: str = ""
-    status: Status = Status.PENDING
+    status: TaskStatus = TaskStatus.PENDING
     owner: str | None = None
     epoch: int = 0
     blocked_by: frozenset[int] = frozenset()
@@ -122,11 +122,11 @@ class Task:
     @property
     def is_open(self) -> bool:
         """Whether there is still something to do."""
-        return self.status in (Status.PENDING, Status.IN_PROGRESS)
+        return self.status in (TaskStatus.PENDING, TaskStatus.IN_PROGRESS)
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class BoardState:
     """All tasks of a team as of record `number`, deleted ones included, lowest number first.
 
     working   member → the task it has in progress
@@ -145,7 +145,7 @@ class Board:
     skipped: tuple[str, ...] = ()
 
 
-EMPTY = Board()
+EMPTY = BoardState()
 
 
 # -- what can happen ------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ TaskIds = Annotated[frozenset[TaskId], PlainSerializer(sorted, return_type=list[
 Epoch = Annotated[int, Field(strict=True, ge=0)]
 
 
-class Event(Fact):
+class BoardFact(Fact):
     """Something that happened to the board. `cause` is the id of the call that wanted it."""
 
     by: Member
@@ -170,7 +170,7 @@ class Event(Fact):
     cause: str | None = None
 
 
-class Created(Event):
+class Created(BoardFact):
     """A task was put on the board; with an owner, it waits for that member."""
 
     type: Literal["task_created"] = "task_created"
@@ -184,7 +184,7 @@ class Created(Event):
     verify: str | None = None
 
 
-class Edited(Event):
+class TaskEdited(BoardFact):
     """What is given was changed; an empty role or verify takes the old one away."""
 
     type: Literal["task_edited"] = "task_edited"
@@ -199,7 +199,7 @@ class Edited(Event):
     add_blocks: TaskIds = frozenset()
 
 
-class Claimed(Event):
+class Claimed(BoardFact):
     """`by` took the task and began."""
 
     type: Literal["task_claimed"] = "task_claimed"
@@ -207,7 +207,7 @@ class Claimed(Event):
     epoch: Epoch
 
 
-class Assigned(Event):
+class Assigned(BoardFact):
     """The task was put in `owner`'s queue, whoever had it before."""
 
     type: Literal["task_assigned"] = "task_assigned"
@@ -216,7 +216,7 @@ class Assigned(Event):
     epoch: Epoch
 
 
-class Released(Event):
+class Released(BoardFact):
     """The task went back to the board, with a note of how far it was."""
 
     type: Literal["task_released"] = "task_released"
@@ -225,7 +225,7 @@ class Released(Event):
     note: str = ""
 
 
-class Completed(Event):
+class Completed(BoardFact):
     """The task was done; the receipt shows it where the task has a command to verify it."""
 
     type: Literal["task_completed"] = "task_completed"
@@ -234,31 +234,31 @@ class Completed(Event):
     receipt: Receipt | None = None
 
 
-class Deleted(Event):
+class Deleted(BoardFact):
     """The task was dropped, and with it every edge to and from it."""
 
     type: Literal["task_deleted"] = "task_deleted"
     task: TaskId
 
 
-class Accepted(Event):
+class BoardLossAccepted(BoardFact):
     """A person looked at the damage at record `number` and wants to go on without it."""
 
     type: Literal["accepted"] = "accepted"
     number: int = Field(strict=True, ge=1)
 
 
-BoardEvent: TypeAlias = Created | Edited | Claimed | Assigned | Released | Completed | Deleted | Accepted
+BoardEvent: TypeAlias = Created | TaskEdited | Claimed | Assigned | Released | Completed | Deleted | BoardLossAccepted
 
 KINDS: tuple[type[BoardEvent], ...] = (
     Created,
-    Edited,
+    TaskEdited,
     Claimed,
     Assigned,
     Released,
     Completed,
     Deleted,
-    Accepted,
+    BoardLossAccepted,
 )
 read_event: Callable[[Json], BoardEvent | Foreign] = reader(*KINDS)
 
@@ -275,24 +275,24 @@ def parse_id(text: str | int) -> int:
     raise BadInput(f'{ascii(text)[:80]} is not a task number: write 3, "3" or "#3"')
 
 
-def blockers(board: Board, task: Task) -> list[int]:
+def blockers(board: BoardState, task: Task) -> list[int]:
     """Return what an open task still waits for, lowest first; nothing holds up a task that is over."""
     if not (task.blocked_by and task.is_open):
         return []
-    return sorted(id for id in task.blocked_by if board.tasks[id].status is not Status.COMPLETED)
+    return sorted(id for id in task.blocked_by if board.tasks[id].status is not TaskStatus.COMPLETED)
 
 
-def is_blocked(board: Board, task: Task) -> bool:
+def is_blocked(board: BoardState, task: Task) -> bool:
     """Tell whether a task still waits for another."""
     return bool(blockers(board, task))
 
 
-def blocks(board: Board, id: int) -> frozenset[int]:
+def blocks(board: BoardState, id: int) -> frozenset[int]:
     """Return the tasks that name this one as a blocker."""
     return frozenset(task.id for task in board.tasks.values() if id in task.blocked_by)
 
 
-def freed_by(board: Board, id: int) -> list[Task]:
+def freed_by(board: BoardState, id: int) -> list[Task]:
     """Return the tasks that wait for this one alone: its end lets them go on. Ask before it ends."""
     return [task for task in board.tasks.values() if id in task.blocked_by and blockers(board, task) == [id]]
 
@@ -314,37 +314,37 @@ def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
     return role_key(task.role) in (role_key(name), role_key(role or ""))
 
 
-def claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
+def claimable(board: BoardState, *, name: str, role: str | None, reads_only: bool) -> list[Task]:
     """Return the free tasks a member may begin, lowest number first; none while damage stops claims."""
     return [task for task in _ready(board, None) if fits(task, name=name, role=role, reads_only=reads_only)]
 
 
-def next_claimable(board: Board, *, name: str, role: str | None, reads_only: bool) -> Task | None:
+def next_claimable(board: BoardState, *, name: str, role: str | None, reads_only: bool) -> Task | None:
     """Return the first of what is claimable, without looking at the rest."""
     ready = _ready(board, None)
     return next((task for task in ready if fits(task, name=name, role=role, reads_only=reads_only)), None)
 
 
-def assigned(board: Board, name: str) -> list[Task]:
+def assigned(board: BoardState, name: str) -> list[Task]:
     """Return what a member may begin of its queue, lowest number first; none while damage stops claims."""
     return list(_ready(board, name))
 
 
-def in_progress_of(board: Board, name: str) -> list[Task]:
+def in_progress_of(board: BoardState, name: str) -> list[Task]:
     """Return the task a member works on, one at most."""
     return [board.tasks[board.working[name]]] if name in board.working else []
 
 
-def _ready(board: Board, owner: str | None) -> Iterator[Task]:
+def _ready(board: BoardState, owner: str | None) -> Iterator[Task]:
     for task in () if board.damaged else board.tasks.values():
-        if task.status is Status.PENDING and task.owner == owner and not is_blocked(board, task):
+        if task.status is TaskStatus.PENDING and task.owner == owner and not is_blocked(board, task):
             yield task
 
 
 # -- how it is written ----------------------------------------------------------------------------
 
 
-def line(board: Board, task: Task) -> str:
+def line(board: BoardState, task: Task) -> str:
     """Return a task as one line: `#3 [pending, role "tester"] subject (blocked by #1) @owner`.
 
     No subject can pose as one of these parts.
@@ -353,7 +353,7 @@ def line(board: Board, task: Task) -> str:
     return f"#{task.id} {_state(board, task, subject)}"
 
 
-def authored_line(board: Board, task: Task) -> str:
+def authored_line(board: BoardState, task: Task) -> str:
     """Return a task and its authors as one line: `#3 by ann, edited by bob [pending] "subject" @owner`.
 
     The authors come first and the subject is quoted, so that no subject can name another author.
@@ -361,7 +361,7 @@ def authored_line(board: Board, task: Task) -> str:
     return f"#{task.id} {authors(task)} {_state(board, task, quoted(one_line(task.subject)))}"
 
 
-def _state(board: Board, task: Task, subject: str) -> str:
+def _state(board: BoardState, task: Task, subject: str) -> str:
     waits = blockers(board, task)
     blocked = f" (blocked by {ids(waits)})" if waits else ""
     owner = f" @{task.owner}" if task.owner else ""

@@ -14,12 +14,12 @@ import anyio
 from deskmate.app import Feed, Question
 from deskmate.app.demo_team import Rehearsed, prepare, rehearsal
 from deskmate.app.session import Answer
-from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.output_stream import PATIENCE_SECONDS as READER_SECONDS
-from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import clean, exact, one_line
 
 RED = 1
@@ -38,15 +38,19 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
         from deskmate.faces.tui.demo_screen import open_show
 
         rehearsed = open_show(folder, INTRODUCTION.format(folder=folder), fast=fast)
-        with Outlet(sys.stderr) as stderr, Outlet(sys.stdout) as stdout:
+        with OutputStream(sys.stderr) as stderr, OutputStream(sys.stdout) as stdout:
             return _end(rehearsed, folder, progress_on(stderr, colour=False), stdout)
-    with Outlet(sys.stderr) as stderr:
+    with OutputStream(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=not os.environ.get("NO_COLOR"))
-        brake = Brake(progress.note)
-        with Outlet(sys.stdout, alarm=brake.pull) as stdout, brake.signals(), logging_to(progress.note):
+        stop_signals = StopSignals(progress.note)
+        with (
+            OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
+            stop_signals.signals(),
+            logging_to(progress.note),
+        ):
             progress.note(INTRODUCTION.format(folder=folder))
             try:
-                rehearsed = anyio.run(_play, folder, progress, brake, fast)
+                rehearsed = anyio.run(_play, folder, progress, stop_signals, fast)
             finally:
                 progress.close()
                 # On a terminal, both write to one place.
@@ -54,11 +58,11 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
             return _end(rehearsed, folder, progress, stdout)
 
 
-async def _play(folder: Path, progress: Progress, brake: Brake, fast: bool) -> Rehearsed | None:
+async def _play(folder: Path, progress: Progress, stop_signals: StopSignals, fast: bool) -> Rehearsed | None:
     """Return what it came to, or none where the brake was pulled first."""
     feed = Feed()
     feed.listen(progress.hear)
-    with anyio.CancelScope() as scope, brake.stops(scope):
+    with anyio.CancelScope() as scope, stop_signals.stops(scope):
         async with rehearsal(folder, feed, fast=fast) as show:
             return await show.play(_Onlooker(progress, fast=fast))
     return None
@@ -108,7 +112,7 @@ class _Onlooker:
                 return answer
 
 
-def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: Outlet) -> int:
+def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: OutputStream) -> int:
     """Tell how it ended; return the exit code."""
     if rehearsed is None:
         # Who closed the output knows that it was cut short.

@@ -10,10 +10,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE, USAGE
+
 if TYPE_CHECKING:
     from deskmate.faces.cli.run_command import Runner
 
-USAGE, UNUSABLE, INTERRUPTED = 2, 3, 130
+
 # What else can be done with a lead that another process plays.
 _WHILE_HELD = ", or look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT"
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Happening, Part, Streamed
+from deskmate.app import Feed, Streamed, TeamEvent, TeammateRun
 from deskmate.app.teammate_process import CORRUPT_EXIT, CORRUPTIONS
-from deskmate.faces.cli.main import INTERRUPTED
 from deskmate.faces.common.error_log import discreet, logging_to
-from deskmate.faces.common.output_stream import Outlet
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.output_stream import OutputStream
+from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import clean
 
 BEAT = '{"type": "beat"}\n'
@@ -36,33 +36,33 @@ def carry_out(workspace: Path | None, team: str, name: str) -> int:
     line = sys.stdin.buffer.readline(ORDER_CAP)
     if not line:
         return INTERRUPTED
-    part = Part.told(workspace, team, name, line, os.environ)
-    with Outlet(sys.stderr) as stderr, Outlet(sys.stdout) as stdout:
+    part = TeammateRun.told(workspace, team, name, line, os.environ)
+    with OutputStream(sys.stderr) as stderr, OutputStream(sys.stdout) as stdout:
 
         def note(words: str) -> None:
             stderr.put(f"{clean(words)}\n")
 
-        brake = Brake(note)
-        with brake.signals(), logging_to(note):
+        stop_signals = StopSignals(note)
+        with stop_signals.signals(), logging_to(note):
             try:
-                return 0 if anyio.run(_play, part, stdout, brake) else INTERRUPTED
+                return 0 if anyio.run(_play, part, stdout, stop_signals) else INTERRUPTED
             except CORRUPTIONS as error:
                 note(discreet(str(error)))
                 return CORRUPT_EXIT
 
 
-async def _play(part: Part, stdout: Outlet, brake: Brake) -> bool:
+async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSignals) -> bool:
     """Return whether the teammate left before the brake was pulled."""
 
-    def hear(happening: Happening) -> None:
+    def hear(event: TeamEvent) -> None:
         # What was said is recorded once it is whole; a reader that is behind needs no parts of it.
-        if not (isinstance(happening, Streamed) and stdout.behind):
-            stdout.put(app.to_line(happening) + "\n")
+        if not (isinstance(event, Streamed) and stdout.behind):
+            stdout.put(app.to_line(event) + "\n")
 
     feed = Feed()
     feed.listen(hear)
-    with anyio.CancelScope() as scope, brake.stops(scope):
-        threading.Thread(target=_stop_at_end_of_stdin, args=(brake.pull,), daemon=True).start()
+    with anyio.CancelScope() as scope, stop_signals.stops(scope):
+        threading.Thread(target=_stop_at_end_of_stdin, args=(stop_signals.pull,), daemon=True).start()
         await app.play(part, feed, lambda: stdout.put(BEAT))
         return True
     return False

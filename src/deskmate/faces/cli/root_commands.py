@@ -16,7 +16,7 @@ from deskmate.faces.cli.team_commands import TEAM_COMMANDS
 from deskmate.faces.common.command_start import Speaking, at_terminal, bounded, from_stdin, importing
 
 if TYPE_CHECKING:
-    from deskmate.faces.common.conversation_start import Sitting
+    from deskmate.faces.common.conversation_start import ConversationStart
 
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypass")
 OUTPUTS = ("text", "json", "stream-json")
@@ -131,7 +131,7 @@ def _headless_options(command: Command) -> Command:
     "-C",
     "workspace",
     metavar="PATH",
-    type=shell_completion.Folder(exists=True, file_okay=False, path_type=Path),
+    type=shell_completion.FolderArgument(exists=True, file_okay=False, path_type=Path),
     help="Work in this folder. Default: the top of the git repository, or the nearest folder with .teams, or this one.",
 )
 @click.option("--plain", is_flag=True, help="Talk line by line. The default if there is no terminal.")
@@ -167,10 +167,10 @@ def deskmate(
     if words is not None and not words.strip():
         raise click.UsageError('There are no words. Write some, as in: deskmate "where are retries handled?"', ctx)
     with importing():
-        from deskmate.faces.common.conversation_start import Sitting
+        from deskmate.faces.common.conversation_start import ConversationStart
 
     continues = latest or team is not None
-    sitting = Sitting(workspace, words and bounded(words), team or new_team, continues, flags, trusts)
+    sitting = ConversationStart(workspace, words and bounded(words), team or new_team, continues, flags, trusts)
     return _converse(sitting, plain=plain or not at_terminal())
 
 
@@ -186,7 +186,7 @@ def _refuse_options(ctx: click.Context) -> None:
         raise click.UsageError(f"{typed[0]} does not belong before a command. See: deskmate {name} --help", ctx)
 
 
-def _converse(sitting: "Sitting", *, plain: bool) -> int:
+def _converse(sitting: "ConversationStart", *, plain: bool) -> int:
     with importing():
         if plain:
             from deskmate.faces.cli.plain.plain_chat import carry_out
@@ -227,10 +227,10 @@ def run(
     if team and new_team:
         raise click.UsageError("Choose one of --team and --new-team.", ctx)
     with importing():
-        from deskmate.faces.cli.run_command import Errand, carry_out
+        from deskmate.faces.cli.run_command import RunArguments, carry_out
 
     deed: Literal["run", "resume"] = "resume" if team else "run"
-    errand = Errand(deed, ctx.meta["workspace"], bounded(words), team or new_team, output, flags, trusts)
+    errand = RunArguments(deed, ctx.meta["workspace"], bounded(words), team or new_team, output, flags, trusts)
     return carry_out(errand, ctx.obj)
 
 
@@ -248,9 +248,9 @@ def resume(
     """
     words = from_stdin() if text == "-" else text
     with importing():
-        from deskmate.faces.cli.run_command import Errand, carry_out
+        from deskmate.faces.cli.run_command import RunArguments, carry_out
 
-    errand = Errand("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags, trusts)
+    errand = RunArguments("resume", ctx.meta["workspace"], words and bounded(words), team, output, flags, trusts)
     return carry_out(errand, ctx.obj)
 
 

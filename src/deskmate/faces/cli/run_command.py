@@ -14,16 +14,16 @@ from typing import Literal, Protocol
 import anyio
 
 from deskmate import app
-from deskmate.app import Feed, Founded, Happening, Mode, Outcome, Settings, Wanted
-from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
+from deskmate.app import Feed, Mode, Outcome, Settings, TeamEvent, TeamStarted, Wanted
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.chat.budget_command import flag_in
 from deskmate.faces.common.conversation_start import NEVER_ANSWERED
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
 from deskmate.faces.common.listings import left_lines
-from deskmate.faces.common.output_stream import PATIENCE_SECONDS, Outlet
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.trust.approvals import NO_CONSENT, Consent
@@ -44,7 +44,7 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class RunArguments:
     """What was typed. `trusts`: all of the folder is, in this run."""
 
     deed: Literal["run", "resume"]
@@ -61,13 +61,13 @@ class Errand:
         return shlex.join(["deskmate", *where, "resume", team])
 
 
-def carry_out(errand: Errand, runner: Runner | None) -> int:
+def carry_out(errand: RunArguments, runner: Runner | None) -> int:
     """Do what was typed; return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     settings = app.load(os.environ, {name: value for name, value in errand.flags.items() if value is not None})
     model = app.choose_model(settings)
-    with Outlet(sys.stderr) as stderr:
+    with OutputStream(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=settings.colour)
         for warning in settings.warnings:
             progress.note(f"deskmate: warning: {warning}")
@@ -77,11 +77,15 @@ def carry_out(errand: Errand, runner: Runner | None) -> int:
         own = Mode.DEFAULT if errand.deed == "run" else settings.permission_mode
         mode = own and (settings.mode_over(own) or own)
         progress.note(f"{model}, permission mode {mode}" if mode else model)
-        brake = Brake(progress.note)
-        with Outlet(sys.stdout, alarm=brake.pull) as stdout, brake.signals(), logging_to(progress.note):
+        stop_signals = StopSignals(progress.note)
+        with (
+            OutputStream(sys.stdout, alarm=stop_signals.pull) as stdout,
+            stop_signals.signals(),
+            logging_to(progress.note),
+        ):
             run = _Run(errand, consent, progress, stdout)
             try:
-                outcome = anyio.run(run.play, settings, runner or app, brake)
+                outcome = anyio.run(run.play, settings, runner or app, stop_signals)
             finally:
                 progress.close()
                 # On a terminal, both write to one place.
@@ -92,17 +96,17 @@ def carry_out(errand: Errand, runner: Runner | None) -> int:
 class _Run:
     """What one errand comes to, told as it goes."""
 
-    def __init__(self, errand: Errand, consent: Consent, progress: Progress, stdout: Outlet) -> None:
+    def __init__(self, errand: RunArguments, consent: Consent, progress: Progress, stdout: OutputStream) -> None:
         self._errand, self._consent, self._progress, self._stdout = errand, consent, progress, stdout
         self._team: str | None = None
 
-    async def play(self, settings: Settings, runner: Runner, brake: Brake) -> Outcome | None:
+    async def play(self, settings: Settings, runner: Runner, stop_signals: StopSignals) -> Outcome | None:
         """Return the outcome, or none where the brake was pulled first."""
         feed = Feed()
         feed.listen(self._hear)
         feed.listen(self._progress.hear)
         errand = self._errand
-        with anyio.CancelScope() as scope, brake.stops(scope):
+        with anyio.CancelScope() as scope, stop_signals.stops(scope):
             wanted = Wanted(errand.workspace, errand.words, errand.team, settings, consent=self._consent)
             return await (runner.run if errand.deed == "run" else runner.resume)(wanted, feed)
         return None
@@ -125,11 +129,11 @@ class _Run:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
         return INTERRUPTED
 
-    def _hear(self, happening: Happening) -> None:
-        if isinstance(happening, Founded):
-            self._team = happening.team
+    def _hear(self, event: TeamEvent) -> None:
+        if isinstance(event, TeamStarted):
+            self._team = event.team
         if self._errand.output == "stream-json":
-            self._stdout.put(app.to_line(happening) + "\n")
+            self._stdout.put(app.to_line(event) + "\n")
 
     def _tell(self, outcome: Outcome) -> None:
         if outcome.kept:
@@ -165,7 +169,7 @@ def _sum(outcome: Outcome) -> str:
     return f"team {outcome.team}: {steps}, {outcome.usage.prompt:,} tokens in, {outcome.usage.output:,} out, {cost}"
 
 
-def _print(outcome: Outcome, model: str, output: str, stdout: Outlet) -> None:
+def _print(outcome: Outcome, model: str, output: str, stdout: OutputStream) -> None:
     result = json_output.of_outcome(outcome, model)
     if output == "json":
         stdout.put(json_output.line(result) + "\n")

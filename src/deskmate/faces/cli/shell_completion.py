@@ -26,7 +26,7 @@ Offered: TypeAlias = Iterable[tuple[str, str]]
 Offer: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[CompletionItem]]"
 
 
-class Folder(click.Path):
+class FolderArgument(click.Path):
     """A folder that must be there; while somebody still types, any, with `~` as the shell will read it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from deskmate.faces.cli import shell_completion
-from deskmate.faces.common.command_start import Suggesting, bounded, from_stdin, importing
+from deskmate.faces.common.command_start import SuggestingGroup, bounded, from_stdin, importing
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -39,7 +39,7 @@ def _json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object for programs.")(command)
 
 
-@click.group(cls=Suggesting, invoke_without_command=True, subcommand_metavar="[COMMAND [ARGS]...]")
+@click.group(cls=SuggestingGroup, invoke_without_command=True, subcommand_metavar="[COMMAND [ARGS]...]")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the members of each team.")
 @_json_option
 @click.pass_context
@@ -90,7 +90,7 @@ def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -
     return removal_command.prune(ctx.meta["workspace"], days=days, dry_run=dry_run, asks=not yes)
 
 
-class Board(Suggesting):
+class BoardGroup(SuggestingGroup):
     """A group of which one word that is no command names the team whose board is shown."""
 
     advice = "To show the board of a team: deskmate board TEAM"
@@ -119,7 +119,7 @@ class Board(Suggesting):
         return [*super().shell_complete(ctx, incomplete), *shown.params[0].shell_complete(ctx, incomplete)]
 
 
-@click.group(cls=Board)
+@click.group(cls=BoardGroup)
 def board() -> None:
     """Show the tasks of a TEAM and what blocks each of them, or change them.
 
@@ -348,7 +348,9 @@ def doctor(ctx: click.Context, /, team: str | None, accept: bool, yes: bool, as_
 
 
 @click.command()
-@click.argument("path", required=False, type=shell_completion.Folder(exists=True, file_okay=False, path_type=Path))
+@click.argument(
+    "path", required=False, type=shell_completion.FolderArgument(exists=True, file_okay=False, path_type=Path)
+)
 @click.option(
     "--team",
     metavar="NAME",

@@ -13,4 +13,5 @@ stop_signals        signals that stop a run
 interrupt_key       Ctrl-C at a terminal: interrupt first, then stop
 output_stream       output that never blocks the program
 error_log           tracebacks in a private file
+exit_codes          exit codes that several commands share
 """

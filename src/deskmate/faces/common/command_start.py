@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import click
 
 
-class Suggesting(click.Group):
+class SuggestingGroup(click.Group):
     """A group that names the nearest command when it has none of that name."""
 
     advice = ""
@@ -36,7 +36,7 @@ class Suggesting(click.Group):
         return ""
 
 
-class Speaking(Suggesting):
+class Speaking(SuggestingGroup):
     """A group to which words can be said instead of a command: one text with a space in it, or all behind `--`.
 
     They are left in `ctx.meta["words"]`, none where a command was typed or nothing.

@@ -24,7 +24,7 @@ NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then 
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
+class ConversationStart:
     """What was typed. `continues`: the named team, or the last one, is continued; otherwise a new one is begun.
 
     `trusts`: all of the folder is, here and now.
@@ -39,7 +39,7 @@ class Sitting:
     trusts: bool = False
     consent: Consent = NO_CONSENT
 
-    def agreed(self, *, asks: bool) -> "Sitting | None":
+    def agreed(self, *, asks: bool) -> "ConversationStart | None":
         """Return this with what of the workspace is used, None where the person leaves. `asks`: one is there to say."""
         consent = consent_of(self.workspace, self.settings(), note, trusts=self.trusts, asks=asks)
         return None if consent is None else replace(self, consent=consent)

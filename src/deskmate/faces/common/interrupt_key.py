@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.stop_signals import StopSignals
 
 # How long a second Ctrl-C means the first.
 TWICE_SECONDS = 2.0
@@ -12,7 +12,7 @@ TWICE_SECONDS = 2.0
 _UNANSWERED = 2
 
 
-class Reins(Brake):
+class InterruptKey(StopSignals):
     """Tell of Ctrl-C while something runs; stop it at any other signal, and at Ctrl-C that nobody takes in.
 
     `restore`: leaves the terminal as it was, before a signal ends the process at once.

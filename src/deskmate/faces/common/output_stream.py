@@ -17,7 +17,7 @@ _PIECE_BYTES = 4096
 _BEHIND_BYTES = 64 * 1024
 
 
-class Outlet:
+class OutputStream:
     """Write to a stream from a thread of its own. `put` neither waits nor raises.
 
     What goes wrong first is kept in `trouble`, then `alarm` is called from whichever thread noticed it, and what comes

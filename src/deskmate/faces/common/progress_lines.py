@@ -18,18 +18,18 @@ from deskmate.app import (
     Changed,
     Delta,
     Entry,
-    Founded,
-    Happening,
     Recorded,
     RetryDelta,
     Seated,
     Streamed,
+    TeamEvent,
+    TeamStarted,
     TextDelta,
     ThinkingDelta,
 )
 from deskmate.faces.common.call_summaries import begun, call_label, ends, reason
 from deskmate.faces.common.command_start import can_draw
-from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
 from deskmate.faces.common.text_tables import CleanLine, Sheet
 
@@ -46,8 +46,8 @@ class Progress:
     `cells`: how many cells a line has, asked before each, since people resize their windows.
     """
 
-    def __init__(self, outlet: Outlet, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
-        self._outlet, self._terminal, self._colour, self._cells = outlet, terminal, colour, cells
+    def __init__(self, output_stream: OutputStream, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
+        self._output_stream, self._terminal, self._colour, self._cells = output_stream, terminal, colour, cells
         self._calls: dict[str, _Call] = {}
         self._colours: dict[str, str] = {}
         self._team = ""
@@ -56,9 +56,9 @@ class Progress:
         # Threads log.
         self._turn = threading.Lock()
 
-    def hear(self, happening: Happening) -> None:
+    def hear(self, event: TeamEvent) -> None:
         """Print what happened, where it is worth a line."""
-        match happening:
+        match event:
             case Streamed(member, delta):
                 self._hear_delta(member, delta)
             case Recorded(member, number, entry):
@@ -70,7 +70,7 @@ class Progress:
                 self._show_live(member, f"message from {sender} waiting")
             case Seated(member, colour):
                 self._colours[member] = colour
-            case Founded(team):
+            case TeamStarted(team):
                 self._team = f"@{team}"
             case unreachable:
                 assert_never(unreachable)
@@ -144,7 +144,7 @@ class Progress:
         self._write(f"{self._line(member, text)}\n")
 
     def _show_live(self, member: str, text: str) -> None:
-        if self._terminal and text and not self._outlet.behind:
+        if self._terminal and text and not self._output_stream.behind:
             self._write(self._line(member, text), live=True)
 
     def _line(self, member: str, text: str) -> str:
@@ -155,14 +155,16 @@ class Progress:
 
     def _write(self, text: str, *, live: bool = False) -> None:
         with self._turn:
-            self._outlet.put(f"{_ERASE if self._live else ''}{text}")
+            self._output_stream.put(f"{_ERASE if self._live else ''}{text}")
             self._live = live
 
 
-def progress_on(outlet: Outlet, *, colour: bool) -> Progress:
+def progress_on(output_stream: OutputStream, *, colour: bool) -> Progress:
     """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
-    terminal = can_draw() and os.isatty(outlet.number)
-    return Progress(outlet, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, outlet.number))
+    terminal = can_draw() and os.isatty(output_stream.number)
+    return Progress(
+        output_stream, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, output_stream.number)
+    )
 
 
 def cells_of(number: int) -> int:

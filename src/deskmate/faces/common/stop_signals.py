@@ -14,7 +14,7 @@ STOPPING = "deskmate: stopping; once more ends it at once"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Brake:
+class StopSignals:
     """Stop what runs in good order at the first signal; end the process at the next, or at any while nothing runs.
 
     `note`: tells people something. It is called in the loop, never in a signal's handler.

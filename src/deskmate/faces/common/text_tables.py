@@ -11,8 +11,8 @@ from typing import TextIO, TypeAlias
 
 import click
 
-from deskmate.faces.cli.main import UNUSABLE
-from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.exit_codes import UNUSABLE
+from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, one_line, width
 
 _GAP = "  "
@@ -126,11 +126,11 @@ def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
         warn(f"damaged: {words}")
     if len(damage) > _MOST_TOLD:
         warn(f"damaged: {len(damage) - _MOST_TOLD:,} more; see them with: deskmate doctor")
-    with Outlet(sys.stdout) as outlet:
-        outlet.put("".join(f"{line}\n" for line in lines))
-        outlet.drain(None)
-    if outlet.failure:
-        warn(f"cannot write to stdout: {outlet.failure}")
+    with OutputStream(sys.stdout) as output_stream:
+        output_stream.put("".join(f"{line}\n" for line in lines))
+        output_stream.drain(None)
+    if output_stream.failure:
+        warn(f"cannot write to stdout: {output_stream.failure}")
         return UNUSABLE
     return UNUSABLE if damage else 0
 

@@ -14,10 +14,10 @@ drawing         lines, rows and transcript pieces
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deskmate.faces.common.conversation_start import Sitting
+    from deskmate.faces.common.conversation_start import ConversationStart
 
 
-def carry_out(sitting: "Sitting") -> int:
+def carry_out(sitting: "ConversationStart") -> int:
     """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
     from deskmate.faces.tui.tui_start import open_screen
 

@@ -7,7 +7,7 @@ import anyio
 from deskmate.app import Feed, Question
 from deskmate.app.demo_team import Rehearsal, Rehearsed, rehearsal
 from deskmate.app.session import Answer
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.faces.tui.tui_start import noting, run_screen
 
@@ -18,9 +18,9 @@ PATIENCE_SECONDS = 10.0
 def open_show(folder: Path, introduction: str, *, fast: bool) -> Rehearsed | None:
     """Play the demo on a screen until the person leaves; return what it came to, none where it was not over yet."""
     show = _Show(introduction)
-    brake = Brake(show.note)
-    with brake.signals():
-        anyio.run(show.play, folder, fast, brake)
+    stop_signals = StopSignals(show.note)
+    with stop_signals.signals():
+        anyio.run(show.play, folder, fast, stop_signals)
     return show.rehearsed
 
 
@@ -32,16 +32,16 @@ class _Show:
         self._screen: DeskmateApp | None = None
         self.rehearsed: Rehearsed | None = None
 
-    async def play(self, folder: Path, fast: bool, brake: Brake) -> None:
+    async def play(self, folder: Path, fast: bool, stop_signals: StopSignals) -> None:
         """Show the team until the person leaves or the brake is pulled."""
         feed = Feed()
-        with anyio.CancelScope() as scope, brake.stops(scope):
+        with anyio.CancelScope() as scope, stop_signals.stops(scope):
             async with rehearsal(folder, feed, fast=fast) as rehearsed, anyio.create_task_group() as tasks:
                 self._screen = screen = DeskmateApp(rehearsed.session, feed)
                 self.note(self._introduction)
                 tasks.start_soon(self._perform, rehearsed, screen)
                 with noting(screen.note):
-                    await run_screen(screen, brake)
+                    await run_screen(screen, stop_signals)
                 tasks.cancel_scope.cancel()
 
     async def _perform(self, rehearsal: Rehearsal, screen: DeskmateApp) -> None:

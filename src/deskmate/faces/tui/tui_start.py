@@ -14,11 +14,11 @@ import anyio
 from deskmate import app
 from deskmate.app import Feed, Settings
 from deskmate.app.session import Session, attended
-from deskmate.faces.cli.main import INTERRUPTED
-from deskmate.faces.common.chat.input_history import History
-from deskmate.faces.common.conversation_start import Sitting
+from deskmate.faces.common.chat.input_history import InputHistory
+from deskmate.faces.common.conversation_start import ConversationStart
 from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.stop_signals import Brake
+from deskmate.faces.common.exit_codes import INTERRUPTED
+from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
 
@@ -28,15 +28,15 @@ _HANG_UP_SECONDS = 0.2
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-def open_screen(sitting: Sitting) -> int:
+def open_screen(sitting: ConversationStart) -> int:
     """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     settings = sitting.settings()
     visit = _Visit(sitting, settings)
-    brake = Brake(visit.note)
-    with brake.signals():
-        anyio.run(visit.play, brake)
+    stop_signals = StopSignals(visit.note)
+    with stop_signals.signals():
+        anyio.run(visit.play, stop_signals)
     if visit.parting:
         note(visit.parting)
     if not visit.left:
@@ -48,32 +48,32 @@ def open_screen(sitting: Sitting) -> int:
 class _Visit:
     """A person at a team's screen. `parting`: what to say at the end; `left`: whether the person ended it."""
 
-    def __init__(self, sitting: Sitting, settings: Settings) -> None:
+    def __init__(self, sitting: ConversationStart, settings: Settings) -> None:
         self._sitting, self._settings = sitting, settings
         self._screen: DeskmateApp | None = None
         self.parting, self.left = "", False
 
-    async def play(self, brake: Brake) -> None:
+    async def play(self, stop_signals: StopSignals) -> None:
         """Show the team until the person leaves or the brake is pulled."""
         feed, sitting = Feed(), self._sitting
         session: Session | None = None
         try:
-            with anyio.CancelScope() as scope, brake.stops(scope):
+            with anyio.CancelScope() as scope, stop_signals.stops(scope):
                 opened = attended(sitting.wanted(self._settings), feed, continues=sitting.continues)
                 async with opened as session:
-                    await self._show(session, feed, brake)
+                    await self._show(session, feed, stop_signals)
                     self.left = True
         finally:
             # Only now is it known whether the team is kept.
             self.parting = sitting.parting(session) if session else ""
 
-    async def _show(self, session: Session, feed: Feed, brake: Brake) -> None:
+    async def _show(self, session: Session, feed: Feed, stop_signals: StopSignals) -> None:
         history = _Typed(self.note)
         self._screen = screen = DeskmateApp(session, feed, before=history.before, keep=history.keep)
         for warning in self._settings.warnings:
             self.note(f"warning: {warning}")
         with noting(screen.note):
-            await run_screen(screen, brake)
+            await run_screen(screen, stop_signals)
 
     def note(self, words: str) -> None:
         """Show words of the program, on the screen once there is one."""
@@ -87,7 +87,7 @@ class _Typed:
     """What was typed before, and is kept for the next time. What cannot be kept is told once and does not matter."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        self._history, self._tell, self._told = History.of_user(os.environ), tell, False
+        self._history, self._tell, self._told = InputHistory.of_user(os.environ), tell, False
         self.before: list[str] = []
         with self._telling():
             self.before = self._history.read()
@@ -119,13 +119,13 @@ def noting(tell: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-async def run_screen(screen: DeskmateApp, brake: Brake) -> None:
+async def run_screen(screen: DeskmateApp, stop_signals: StopSignals) -> None:
     """Run a screen to its end; raise what went wrong on it. The brake is pulled when its terminal goes away.
 
     Cut from outside, it leaves the terminal as it was before that goes on.
     """
     running = asyncio.create_task(screen.run_async())
-    watching = asyncio.create_task(_heed_hang_up(brake))
+    watching = asyncio.create_task(_heed_hang_up(stop_signals))
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
@@ -140,13 +140,13 @@ async def run_screen(screen: DeskmateApp, brake: Brake) -> None:
         raise screen.trouble
 
 
-async def _heed_hang_up(brake: Brake) -> None:
+async def _heed_hang_up(stop_signals: StopSignals) -> None:
     """Pull the brake once the terminal is gone: where SIGHUP is ignored, nothing else tells."""
     gone = False
     while not gone:
         await asyncio.sleep(_HANG_UP_SECONDS)
         gone = _leave_a_terminal_that_is_gone()
-    brake.pull()
+    stop_signals.pull()
 
 
 def _leave_a_terminal_that_is_gone() -> bool:

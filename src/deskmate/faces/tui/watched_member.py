@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from deskmate import StoreError
-from deskmate.app import LEAD, USER, Happening, Recorded, Streamed
+from deskmate.app import LEAD, USER, Recorded, Streamed, TeamEvent
 from deskmate.app.session import Session
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, Pieces, waiting_piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, TranscriptPiece, waiting_piece
 
 # What is written within this is read together.
 _BREATH_SECONDS = 0.1
@@ -34,9 +34,9 @@ class Watching:
         """Watch somebody from now on; `follow` has to be begun anew."""
         self.chosen, self._live, self._is_read = name, Live(), False
 
-    def hear(self, happening: Happening) -> None:
+    def hear(self, event: TeamEvent) -> None:
         """Take in what happens. It neither waits nor raises."""
-        match happening:
+        match event:
             case Streamed(member, delta) if member == self.chosen:
                 self._live.hear(delta)
                 self._wake()
@@ -77,7 +77,7 @@ class Watching:
         self._wake()
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[TranscriptPiece]:
         """What is to be seen: the transcript, what comes this moment, and what the user wrote and nobody heard yet."""
         read = self._pieces(self.chosen)
         if not self._is_read:
@@ -92,9 +92,9 @@ class Watching:
         return [*read.all, *self._live.pieces, *unheard] or [self._nothing]
 
     @property
-    def _nothing(self) -> Piece:
+    def _nothing(self) -> TranscriptPiece:
         words = "write what is to be done, and Enter" if self.chosen == LEAD else "nothing was said or done yet"
-        return Piece("nothing", Kind.TOLD, f"{words}; F1 shows all keys")
+        return TranscriptPiece("nothing", PieceKind.TOLD, f"{words}; F1 shows all keys")
 
     def keep_up(self) -> bool:
         """Take in which team is worked in now; tell whether who is watched is on it no longer.

@@ -22,11 +22,11 @@ from deskmate.errors import BadSettings, ModelTrouble
 from deskmate.models.wires.anthropic_request import request_body
 from deskmate.models.wires.http_client import ask, drain
 from deskmate.models.wires.json_fields import count, inner, words
-from deskmate.models.wires.provider_errors import Endpoint, Fault, failure, fault_in
-from deskmate.models.wires.reply_parts import Piece, Room, blocks
-from deskmate.models.wires.sse import Event
+from deskmate.models.wires.provider_errors import Fault, ProviderEndpoint, failure, fault_in
+from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
+from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
-from deskmate.ports import Limits
+from deskmate.ports import ModelLimits
 
 API_VERSION = "2026-10-21"
 LEAST_THINKING_TOKENS = 1024
@@ -51,7 +51,7 @@ class AnthropicModel:
         *,
         key: str,
         base_url: str = "https://api.anthropic.com",
-        limits: Limits,
+        limits: ModelLimits,
         thinking_tokens: int = 0,
         source: str = "",
     ) -> None:
@@ -61,7 +61,7 @@ class AnthropicModel:
                 f"but fewer than the {limits.output} tokens it may give"
             )
         url = f"{base_url.rstrip('/')}/v1/messages"
-        self._at = Endpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, source)
+        self._at = ProviderEndpoint(f"anthropic:{model}", url, "ANTHROPIC_API_KEY", key, source)
         self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
         self._client, self._model, self._limits, self._thinking = client, model, limits, thinking_tokens
 
@@ -71,7 +71,7 @@ class AnthropicModel:
         return self._at.model
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """How much it takes and gives."""
         return self._limits
 
@@ -94,14 +94,14 @@ class AnthropicModel:
 class MessageFold:
     """One message, folded from its events. Kinds of events and blocks it does not know are skipped."""
 
-    def __init__(self, at: Endpoint, prompt: Prompt) -> None:
+    def __init__(self, at: ProviderEndpoint, prompt: Prompt) -> None:
         self._at, self._prompt = at, prompt
-        self._pieces: dict[int, Piece] = {}
+        self._pieces: dict[int, ReplyBlock] = {}
         self._room, self._tokens = Room(at.model), TokenCount(at.model)
         self._stop = ""
         self.finished = False
 
-    def take(self, event: Event) -> Iterator[Delta]:
+    def take(self, event: ServerEvent) -> Iterator[Delta]:
         """Yield what an event adds for those who watch; raise what an error event means."""
         found = self._at.read(event.data)
         match words(found, "type"):
@@ -142,17 +142,17 @@ class MessageFold:
     def _open(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
         match words(block, "type"):
             case "text":
-                self._pieces[index] = Piece("text")
+                self._pieces[index] = ReplyBlock("text")
                 yield from self._extend(index, {"type": "text_delta", "text": words(block, "text")})
             case "thinking":
-                self._pieces[index] = Piece("thinking", signature=self._taken(words(block, "signature")))
+                self._pieces[index] = ReplyBlock("thinking", signature=self._taken(words(block, "signature")))
                 yield from self._extend(index, {"type": "thinking_delta", "thinking": words(block, "thinking")})
             case "redacted_thinking":
-                self._pieces[index] = Piece("sealed", signature=self._taken(words(block, "data")))
+                self._pieces[index] = ReplyBlock("sealed", signature=self._taken(words(block, "data")))
             case "tool_use":
                 tool, id_, arguments = words(block, "name"), words(block, "id"), inner(block, "input")
                 self._room.take_call(tool, id_, json.dumps(arguments))
-                self._pieces[index] = Piece("call", id=id_, tool=tool, arguments=arguments)
+                self._pieces[index] = ReplyBlock("call", id=id_, tool=tool, arguments=arguments)
                 yield CallDelta(tool)
 
     def _extend(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:

@@ -13,14 +13,14 @@ from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.models.wires.json_fields import read_object
 from deskmate.models.wires.provider_errors import (
     EXCERPT_CAP,
-    Endpoint,
     Fault,
+    ProviderEndpoint,
     failure,
     fault_in,
     read_fault,
     retry_seconds,
 )
-from deskmate.models.wires.sse import Event, EventParser
+from deskmate.models.wires.sse import EventParser, ServerEvent
 
 SILENCE_SECONDS = 120.0
 CONNECT_SECONDS = 10.0
@@ -47,8 +47,8 @@ def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True)
 
 
 async def ask(
-    client: httpx2.AsyncClient, at: Endpoint, headers: Mapping[str, str], body: bytes
-) -> AsyncGenerator[Event, None]:
+    client: httpx2.AsyncClient, at: ProviderEndpoint, headers: Mapping[str, str], body: bytes
+) -> AsyncGenerator[ServerEvent, None]:
     """Post a body and yield the events of the answer; raise ModelTrouble, PromptTooLong or ModelRejected.
 
     Closing it closes the connection; what has been drained leaves it open for the next request.
@@ -74,14 +74,14 @@ async def ask(
         raise ModelTrouble(f"the connection to {at.model} failed: {type(error).__name__}: {reason}") from error
 
 
-async def drain(events: AsyncGenerator[Event, None]) -> None:
+async def drain(events: AsyncGenerator[ServerEvent, None]) -> None:
     """Read a finished stream to its end, so that its connection can serve again; a slow or broken one is let go."""
     with anyio.move_on_after(DRAIN_SECONDS), suppress(ModelError):
         async for _ in events:
             pass
 
 
-async def _events(at: Endpoint, response: httpx2.Response) -> AsyncGenerator[Event, None]:
+async def _events(at: ProviderEndpoint, response: httpx2.Response) -> AsyncGenerator[ServerEvent, None]:
     parser, head, streams, size = EventParser(), b"", False, 0
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
@@ -103,7 +103,7 @@ async def _events(at: Endpoint, response: httpx2.Response) -> AsyncGenerator[Eve
         raise _no_stream(at, head.decode("utf-8", "replace"))
 
 
-def _no_stream(at: Endpoint, body: str) -> ModelError:
+def _no_stream(at: ProviderEndpoint, body: str) -> ModelError:
     fault = fault_in(read_object(body) or {})
     if fault:
         return failure(at, fault.status, fault)
@@ -111,7 +111,7 @@ def _no_stream(at: Endpoint, body: str) -> ModelError:
     return ModelTrouble(f"{at.model} answered no stream of events but: {shown or 'nothing'}")
 
 
-async def _refusal(at: Endpoint, response: httpx2.Response) -> ModelError:
+async def _refusal(at: ProviderEndpoint, response: httpx2.Response) -> ModelError:
     body = b""
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:

@@ -15,11 +15,11 @@ from deskmate.errors import ModelTrouble
 from deskmate.models.wires.http_client import ask, drain
 from deskmate.models.wires.json_fields import count, inner, objects, words
 from deskmate.models.wires.openai_request import request_body
-from deskmate.models.wires.provider_errors import Endpoint, failure, fault_in
-from deskmate.models.wires.reply_parts import Piece, Room, blocks
-from deskmate.models.wires.sse import Event
+from deskmate.models.wires.provider_errors import ProviderEndpoint, failure, fault_in
+from deskmate.models.wires.reply_parts import ReplyBlock, Room, blocks
+from deskmate.models.wires.sse import ServerEvent
 from deskmate.models.wires.usage import TokenCount
-from deskmate.ports import Limits
+from deskmate.ports import ModelLimits
 
 _OPENAI = "https://api.openai.com"
 
@@ -37,13 +37,13 @@ class OpenAIModel:
         *,
         key: str | None,
         base_url: str = f"{_OPENAI}/v1",
-        limits: Limits,
+        limits: ModelLimits,
         provider: str = "openai",
         source: str = "",
     ) -> None:
         setting = f"{provider.upper().replace('-', '_')}_API_KEY"
         url = f"{base_url.rstrip('/')}/chat/completions"
-        self._at = Endpoint(f"{provider}:{model}", url, setting, key, source)
+        self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, source)
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         # OpenAI refuses the old word for its newer models; the others know no other.
         is_openai = base_url.startswith(f"{_OPENAI}/")
@@ -56,7 +56,7 @@ class OpenAIModel:
         return self._at.model
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> ModelLimits:
         """How much it takes and gives."""
         return self._limits
 
@@ -77,16 +77,16 @@ class OpenAIModel:
 class ChunkFold:
     """One completion, folded from its chunks."""
 
-    def __init__(self, at: Endpoint, prompt: Prompt) -> None:
+    def __init__(self, at: ProviderEndpoint, prompt: Prompt) -> None:
         self._at, self._prompt = at, prompt
-        self._thinking, self._text = Piece("thinking"), Piece("text")
-        self._calls: list[Piece] = []
-        self._by_index: dict[int, Piece] = {}
+        self._thinking, self._text = ReplyBlock("thinking"), ReplyBlock("text")
+        self._calls: list[ReplyBlock] = []
+        self._by_index: dict[int, ReplyBlock] = {}
         self._room, self._tokens = Room(at.model), TokenCount(at.model)
         self._stop = ""
         self.finished = False
 
-    def take(self, event: Event) -> Iterator[Delta]:
+    def take(self, event: ServerEvent) -> Iterator[Delta]:
         """Yield what an event adds for those who watch; raise what an error in it means."""
         if event.data.strip() == "[DONE]":
             self.finished = True
@@ -141,7 +141,7 @@ class ChunkFold:
         self._room.take(id_, tool, arguments)
         if piece is None:
             self._room.take_call()
-            piece = Piece("call", id=id_, tool=tool)
+            piece = ReplyBlock("call", id=id_, tool=tool)
             self._calls.append(piece)
             yield CallDelta(tool)
         if index is not None:
@@ -149,7 +149,7 @@ class ChunkFold:
         piece.id, piece.tool = piece.id or id_, piece.tool or tool
         piece.parts.append(arguments)
 
-    def _piece(self, index: int | None, id_: str, tool: str, arguments: str) -> Piece | None:
+    def _piece(self, index: int | None, id_: str, tool: str, arguments: str) -> ReplyBlock | None:
         """Return the call that a fragment goes on with; None if it begins one.
 
         The index should tell. Some servers leave it out, or send 0 for every call, whole in one fragment each.

@@ -61,7 +61,7 @@ _UNKNOWN_STATUS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ProviderEndpoint:
     """Where a model is asked, and under which names its failures are told. `setting`: where its key comes from.
 
     `source`: where its address comes from, if the user set it.
@@ -144,7 +144,7 @@ def read_fault(body: str) -> Fault:
     return fault_in(found) or Fault(words(found, "message") or words(found, "detail") or body, (words(found, "type"),))
 
 
-def failure(at: Endpoint, status: int, fault: Fault, retry_after: float | None = None) -> ModelError:
+def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float | None = None) -> ModelError:
     """Return the error that a status and a fault mean for whoever asked."""
     said = at.hide(fault.message) or "no reason given"
     if status in _DENIED:

@@ -47,7 +47,7 @@ class Room:
 
 
 @dataclass(slots=True)
-class Piece:
+class ReplyBlock:
     """A block as far as it has come: `parts` are its words, or the text of a call's arguments.
 
     `sealed`: thoughts of which only the signature is known. `arguments`: those that a call began with, if any.
@@ -71,7 +71,7 @@ class Piece:
         return bool(self.arguments) or isinstance(read_arguments(self.text), dict)
 
 
-def blocks(pieces: Iterable[Piece], *, cut: bool) -> tuple[Spoken, ...]:
+def blocks(pieces: Iterable[ReplyBlock], *, cut: bool) -> tuple[Spoken, ...]:
     """Return the blocks of a reply that say something, the ids of calls made unique.
 
     In one that was `cut`, a call is left out if its arguments are not whole, or if none have come: more were to come.
@@ -85,7 +85,7 @@ def blocks(pieces: Iterable[Piece], *, cut: bool) -> tuple[Spoken, ...]:
     return said
 
 
-def _blocks(pieces: Iterable[Piece]) -> Iterator[Spoken]:
+def _blocks(pieces: Iterable[ReplyBlock]) -> Iterator[Spoken]:
     taken: set[str] = set()
     for piece in pieces:
         text = piece.text
@@ -104,7 +104,7 @@ def _blocks(pieces: Iterable[Piece]) -> Iterator[Spoken]:
                 yield _call(id_, piece)
 
 
-def _call(id_: str, piece: Piece) -> CallBlock:
+def _call(id_: str, piece: ReplyBlock) -> CallBlock:
     text = piece.text
     found = read_arguments(text) if text.strip() else piece.arguments
     return CallBlock(id_, piece.tool, {}, found) if isinstance(found, str) else CallBlock(id_, piece.tool, found)

@@ -14,7 +14,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class ServerEvent:
     """What a server sent at once. The name is empty where it gave none."""
 
     name: str
@@ -36,14 +36,14 @@ class EventParser:
         self._data: list[str] = []
         self._begun = False
 
-    def feed(self, piece: bytes) -> Iterator[Event]:
+    def feed(self, piece: bytes) -> Iterator[ServerEvent]:
         """Yield the events that this piece completes."""
         self._rest += piece
         for line in self._lines():
             yield from self._take(line)
         self._check_size(self._size + len(self._rest))
 
-    def end(self) -> Iterator[Event]:
+    def end(self) -> Iterator[ServerEvent]:
         """Yield what stands unfinished where the stream ended: some servers leave out the last blank line."""
         line = bytes(self._rest).removesuffix(b"\r")
         self._rest.clear()
@@ -65,7 +65,7 @@ class EventParser:
             yield line
         self._scanned = len(self._rest)
 
-    def _take(self, line: bytes) -> Iterator[Event]:
+    def _take(self, line: bytes) -> Iterator[ServerEvent]:
         self._lines_left -= 1
         if self._lines_left < 0:
             raise ModelRejected(f"the stream has more than {LINES_CAP:,} lines; it is not read further")
@@ -83,11 +83,11 @@ class EventParser:
             self._size += len(line)
             self._check_size(self._size)
 
-    def _dispatch(self) -> Iterator[Event]:
+    def _dispatch(self) -> Iterator[ServerEvent]:
         name, data = self._name, self._data
         self._name, self._data, self._size = "", [], 0
         if data:
-            yield Event(name, "\n".join(data))
+            yield ServerEvent(name, "\n".join(data))
 
     def _check_size(self, size: int) -> None:
         if size > EVENT_CAP:

@@ -15,7 +15,7 @@ from deskmate.core.agent.entries import Ended
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.redaction import Redaction
 from deskmate.core.prompt.call_texts import call_text
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
 from deskmate.ports import Workspace
 from deskmate.runtime.perform.tool_calls import keep, outcome
@@ -32,7 +32,7 @@ class Job:
     ended: anyio.Event = field(default_factory=anyio.Event)
     end: Ended | None = None
     result: Result | None = None
-    printed: Printed | None = None
+    printed: LiveOutput | None = None
 
 
 class BackgroundJobs:
@@ -57,7 +57,7 @@ class BackgroundJobs:
         ends = [job.end if job else Ended(background=id_, status="cut off", text=_CUT) for id_, job in jobs.items()]
         return [end for end in ends if end]
 
-    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: Printed | None = None) -> str:
+    def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: LiveOutput | None = None) -> str:
         """Start work; return its id."""
         id_ = kind + secrets.token_hex(3)
         job = self._jobs[id_] = Job(printed=printed)

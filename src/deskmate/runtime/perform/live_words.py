@@ -8,7 +8,7 @@ from deskmate.core.prompt.prompts import CallDelta, Delta, RetryDelta, TextDelta
 from deskmate.runtime.events import Feed, Streamed
 
 
-class Voice:
+class LiveWords:
     """What one member's model says."""
 
     def __init__(self, member: str, feed: Feed, redaction: Redaction) -> None:

@@ -14,21 +14,23 @@ from deskmate.core.log.records import Item
 from deskmate.core.team.messages import Interrupt, ShutdownRequest, envelope_in
 from deskmate.runtime.events import Arrived
 from deskmate.runtime.streams.mailbox import Mailbox
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 # How long a shutdown request may lie unheard before it cuts what runs.
 UNHEARD_SECONDS = 150.0
 
 
-class Watch:
+class MailWatch:
     """Watches what one member hears. `cut` is called with the mailbox and the number of what is to cut what runs."""
 
-    def __init__(self, office: Office, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: TaskGroup) -> None:
-        self._office, self._mailbox, self._cut, self._tasks = office, mailbox, cut, tasks
+    def __init__(
+        self, team_state: TeamState, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: TaskGroup
+    ) -> None:
+        self._team_state, self._mailbox, self._cut, self._tasks = team_state, mailbox, cut, tasks
 
     async def keep(self, seen: Mapping[str, int]) -> NoReturn:
         """Watch for what comes after these numbers, for as long as this runs."""
-        store = self._office.pen.store
+        store = self._team_state.writer.store
         while True:
             boxes = self._mailbox.boxes
             seen = {box: seen.get(box, 0) for box in boxes}
@@ -44,7 +46,7 @@ class Watch:
         envelope = envelope_in(item)
         if envelope is None:
             return
-        self._office.feed.tell(Arrived(self._mailbox.me, envelope.sender, envelope.message.type))
+        self._team_state.feed.tell(Arrived(self._mailbox.me, envelope.sender, envelope.message.type))
         match envelope.message:
             case Interrupt() if envelope.sender == USER:
                 self._cut(box, item.number)
@@ -52,5 +54,5 @@ class Watch:
                 self._tasks.start_soon(self._cut_late, box, item.number)
 
     async def _cut_late(self, box: str, number: int) -> None:
-        await self._office.pen.clock.sleep(UNHEARD_SECONDS)
+        await self._team_state.writer.clock.sleep(UNHEARD_SECONDS)
         self._cut(box, number)

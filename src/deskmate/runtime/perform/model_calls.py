@@ -40,10 +40,10 @@ from deskmate.core.prompt.prompts import (
 from deskmate.core.prompt.rendering import Rendered, redacted, said
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.errors import BadRecord, ModelRejected, ModelTrouble, PromptTooLong, StoreCorrupt, TooLarge, ToolError
-from deskmate.runtime.agent_parts import Kit
+from deskmate.runtime.agent_parts import AgentParts
 from deskmate.runtime.events import Feed
-from deskmate.runtime.perform.live_words import Voice
-from deskmate.runtime.perform.status import Presence
+from deskmate.runtime.perform.live_words import LiveWords
+from deskmate.runtime.perform.status import StatusReporter
 from deskmate.runtime.streams.transcript import Transcript
 
 # Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
@@ -54,17 +54,17 @@ _FLAW_BYTES = 512
 _SHORT = 200
 
 
-class Mind:
+class ModelCalls:
     """What one agent's model is asked, and what becomes of its answers."""
 
-    def __init__(self, transcript: Transcript, kit: Kit, feed: Feed, redaction: Redaction) -> None:
-        self._transcript, self._model, self._kit = transcript, kit.model, kit
+    def __init__(self, transcript: Transcript, parts: AgentParts, feed: Feed, redaction: Redaction) -> None:
+        self._transcript, self._model, self._parts = transcript, parts.model, parts
         self._redaction = redaction
-        self._voice = Voice(transcript.name, feed, redaction)
+        self._voice = LiveWords(transcript.name, feed, redaction)
         self._rendered = Rendered(transcript.name)
         self._taken_in = 0
         self._system = _system(transcript)
-        self._overhead = estimate((), self._system, kit.specs)
+        self._overhead = estimate((), self._system, parts.specs)
         self._whole, self._words = "", ""
 
     @property
@@ -72,7 +72,7 @@ class Mind:
         """How many tokens the next prompt will take, as well as can be told."""
         return context_tokens(self._transcript.entries, self._overhead)
 
-    async def think(self, presence: Presence, origin: Origin) -> None:
+    async def think(self, presence: StatusReporter, origin: Origin) -> None:
         """Ask the model and record what it says. Raises ModelError; PromptTooLong where room must be made first."""
         reply = await self._ask(await self._prompt(origin), presence)
         # It is whole and paid for: what would cut it comes too late.
@@ -101,7 +101,7 @@ class Mind:
         elif self._whole:
             await self._transcript.record(Said(text=self._whole))
 
-    async def compact(self, presence: Presence, origin: Origin, focus: str | None = None) -> None:
+    async def compact(self, presence: StatusReporter, origin: Origin, focus: str | None = None) -> None:
         """Make room: clear old results where that is enough to be worth it, else let the model summarise.
 
         Team and tasks are told as the view of `origin` has them. `focus`: the user wants a summary, and wants it to
@@ -117,7 +117,7 @@ class Mind:
         text = summary_text(words, self._transcript.memory, self._transcript.entries, board, roster)
         await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number))
 
-    async def _summary(self, focus: str, presence: Presence, origin: Origin) -> str:
+    async def _summary(self, focus: str, presence: StatusReporter, origin: Origin) -> str:
         # Little room for the answer: what grew past the window's end with the last results still fits then.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
@@ -138,7 +138,7 @@ class Mind:
         self._taken_in = len(entries)
         passages = self._rendered.passages
         # As it was when the agent decided to ask: the texts it was told are of that moment too.
-        tools = self._kit.offered(origin.view)
+        tools = self._parts.offered(origin.view)
         return Prompt(self._system, passages, tools, await self._pictures(passages), origin=origin)
 
     async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
@@ -146,10 +146,10 @@ class Mind:
         for blob in _blobs(passages):
             # Someone deleted it: the words about it still stand there.
             with suppress(ToolError):
-                pictures[blob] = await self._kit.workspace.blob(blob)
+                pictures[blob] = await self._parts.workspace.blob(blob)
         return pictures
 
-    async def _ask(self, prompt: Prompt, presence: Presence) -> Reply:
+    async def _ask(self, prompt: Prompt, presence: StatusReporter) -> Reply:
         self._whole, self._words = "", ""
         # Of an answer that was cut, something may be left.
         self._voice.drop()
@@ -165,7 +165,7 @@ class Mind:
             raise ModelTrouble(f"{self._model.name} ended without an answer")
         return reply
 
-    async def _pass_on(self, delta: Delta, presence: Presence) -> None:
+    async def _pass_on(self, delta: Delta, presence: StatusReporter) -> None:
         self._voice.say(delta)
         match delta:
             case RetryDelta():

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from deskmate.core.agent.turn_results import last_turn
 from deskmate.core.log.names import LEAD, box
 from deskmate.core.team.handshakes import PlanVerdict
-from deskmate.core.team.members import Idle, Parked, Waiting, Working
+from deskmate.core.team.members import Idle, MemberParked, Waiting, Working
 from deskmate.core.team.tasks import in_progress_of
 from deskmate.runtime.events import Changed
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 _WORDS = 2_000
 _RESTING = ("idle", "waiting", "parked")
@@ -25,11 +25,11 @@ class _Shown:
     plan: PlanVerdict | None = None
 
 
-class Presence:
+class StatusReporter:
     """The status of one agent; one without a `name` is not on the roster."""
 
-    def __init__(self, office: Office, transcript: Transcript, name: str | None) -> None:
-        self._office, self._transcript, self._name = office, transcript, name
+    def __init__(self, team_state: TeamState, transcript: Transcript, name: str | None) -> None:
+        self._team_state, self._transcript, self._name = team_state, transcript, name
         self._shown: _Shown | None = None
 
     async def show(self, word: str, detail: str = "") -> None:
@@ -49,14 +49,14 @@ class Presence:
         self._shown = now
         # The roster first: who hears of a status on the feed finds it there.
         if self._name and before != now:
-            await self._office.roster.status(self._event(self._name, word, detail, again=again))
+            await self._team_state.roster.status(self._event(self._name, word, detail, again=again))
         if not is_told:
-            self._office.feed.tell(Changed(self._transcript.name, word, detail))
+            self._team_state.feed.tell(Changed(self._transcript.name, word, detail))
 
     def _stands(self) -> "_Shown | None":
         if self._name is None:
             return None
-        member = self._office.roster.state.members[self._name]
+        member = self._team_state.roster.state.members[self._name]
         status, heard = member.status, member.status.heard
         heard = heard if status.word in _RESTING and self._name != LEAD else 0
         return _Shown(status.word, status.detail, heard, member.verdict if status.word == "working" else None)
@@ -64,10 +64,10 @@ class Presence:
     @property
     def _heard(self) -> int:
         name = self._transcript.name
-        return self._transcript.memory.cursors.get(box(name, self._office.roster.state.away), 0)
+        return self._transcript.memory.cursors.get(box(name, self._team_state.roster.state.away), 0)
 
-    def _event(self, name: str, word: str, detail: str, *, again: bool) -> Working | Idle | Waiting | Parked:
-        at, heard = self._office.pen.clock.timestamp(), self._heard
+    def _event(self, name: str, word: str, detail: str, *, again: bool) -> Working | Idle | Waiting | MemberParked:
+        at, heard = self._team_state.writer.clock.timestamp(), self._heard
         plans = self._transcript.memory.owes_plan or None
         match word, detail:
             case "idle", _:
@@ -75,7 +75,7 @@ class Presence:
             case "waiting", ("permission" | "plan" | "retry" | "background") as on:
                 return Waiting(name=name, on=on, plans=plans, heard=heard, at=at)
             case "parked", _:
-                return Parked(name=name, reason=detail, plans=plans, heard=heard, at=at)
+                return MemberParked(name=name, reason=detail, plans=plans, heard=heard, at=at)
             case _:
                 return Working(name=name, plan=self._transcript.memory.verdict, plans=plans, at=at)
 
@@ -93,11 +93,11 @@ class Presence:
             held=True if interrupted else None,
             plans=self._transcript.memory.owes_plan or None,
             heard=self._heard,
-            at=self._office.pen.clock.timestamp(),
+            at=self._team_state.writer.clock.timestamp(),
         )
 
     def _unfinished(self, name: str) -> tuple[tuple[int, int], ...]:
-        return tuple((task.id, task.epoch) for task in in_progress_of(self._office.board.state, name))
+        return tuple((task.id, task.epoch) for task in in_progress_of(self._team_state.board.state, name))
 
 
 def _cut(words: str) -> str:

@@ -15,7 +15,7 @@ from deskmate.core.agent.decide import BATCH_SECONDS, DEADLINE_SECONDS, WORDS
 from deskmate.core.agent.open_calls import INTERRUPTED, TIME_IS_UP
 from deskmate.core.agent.view import View
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 # How long a run whose time is up waits for its teammates to record what was cut.
 LAST_SECONDS = 10.0
@@ -24,8 +24,8 @@ LAST_SECONDS = 10.0
 class StepScope:
     """What may cut the steps of one agent, and the alarms that wake it. `ring`: wakes the agent if it waits."""
 
-    def __init__(self, office: Office, transcript: Transcript, ring: Callable[[], None]) -> None:
-        self._office, self._transcript, self._ring = office, transcript, ring
+    def __init__(self, team_state: TeamState, transcript: Transcript, ring: Callable[[], None]) -> None:
+        self._team_state, self._transcript, self._ring = team_state, transcript, ring
         self._scope = anyio.CancelScope()
         self._alarms: list[anyio.CancelScope] = []
         self._mail: dict[str, int] = {}
@@ -33,7 +33,7 @@ class StepScope:
     @property
     def why(self) -> str:
         """What is told of a call that was cut just now."""
-        return TIME_IS_UP if self._office.purse.time_is_up and not self._has_mail else INTERRUPTED
+        return TIME_IS_UP if self._team_state.budget.time_is_up and not self._has_mail else INTERRUPTED
 
     @contextmanager
     def cuttable(self) -> Iterator[anyio.CancelScope]:
@@ -48,7 +48,7 @@ class StepScope:
         self._heed()
 
     def _heed(self) -> None:
-        if self._has_mail or self._office.purse.time_is_up:
+        if self._has_mail or self._team_state.budget.time_is_up:
             self._scope.cancel()
 
     @property
@@ -63,7 +63,7 @@ class StepScope:
         alarm, time_alarm = self._alarms = [anyio.CancelScope(), anyio.CancelScope()]
         due = [DEADLINE_SECONDS - view.waited[id_] for id_ in view.memory.demands]
         batch = [BATCH_SECONDS - view.waited[WORDS]] if WORDS in view.waited else []
-        left = self._office.purse.seconds_left
+        left = self._team_state.budget.seconds_left
         last = [left + LAST_SECONDS] if left <= 0 else []
         if soon := [seconds for seconds in (*due, *batch, *last) if seconds > 0]:
             tasks.start_soon(self._wake, alarm, min(soon), min(soon) in due)
@@ -72,7 +72,7 @@ class StepScope:
 
     async def _wake(self, alarm: anyio.CancelScope, seconds: float, cuts: bool) -> None:
         with alarm:
-            await self._office.pen.clock.sleep(seconds)
+            await self._team_state.writer.clock.sleep(seconds)
             self._ring()
             if cuts:
                 self._scope.cancel()
@@ -80,8 +80,8 @@ class StepScope:
     async def _keep_time(self, alarm: anyio.CancelScope) -> None:
         with alarm:
             # Again if there is time left: the user may have raised the cap meanwhile.
-            while (left := self._office.purse.seconds_left) > 0:
-                await self._office.pen.clock.sleep(left)
-                await self._office.roster.refresh()
+            while (left := self._team_state.budget.seconds_left) > 0:
+                await self._team_state.writer.clock.sleep(left)
+                await self._team_state.roster.refresh()
             self._ring()
             self._heed()

@@ -5,7 +5,7 @@ stop. Every deed may be done again after a crash: its append carries an id made 
 """
 
 from deskmate.core.agent.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
-from deskmate.core.agent.entries import Agreed, Asked, Noticed, Nudged, Reported, Said, WorkMode
+from deskmate.core.agent.entries import Agreed, Noticed, Nudged, PermissionAsked, Reported, Said, WorkMode
 from deskmate.core.agent.notices import (
     changes_text,
     comings,
@@ -24,20 +24,20 @@ from deskmate.core.policy.permissions import Mode
 from deskmate.core.team.handshakes import PlanVerdict
 from deskmate.core.team.members import Member, PolicySet
 from deskmate.core.team.messages import PermissionRequest, Plain, ShutdownResponse
-from deskmate.core.team.tasks import Status, Task
+from deskmate.core.team.tasks import Task, TaskStatus
 from deskmate.errors import BadInput, TaskRefused
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 Duty = Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take
 
 
-class Duties:
+class TeamDuties:
     """What one member owes its team."""
 
-    def __init__(self, office: Office, transcript: Transcript, mailbox: Mailbox) -> None:
-        self._office, self._transcript, self._mailbox = office, transcript, mailbox
+    def __init__(self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox) -> None:
+        self._team_state, self._transcript, self._mailbox = team_state, transcript, mailbox
 
     async def do(self, duty: Duty, me: Member) -> None:
         """Do it and record it."""
@@ -65,7 +65,7 @@ class Duties:
             case Report(task=0):
                 await self._report_no_plan(me.name)
             case Nudge(task=task):
-                found = self._office.board.state.tasks[task]
+                found = self._team_state.board.state.tasks[task]
                 await self._transcript.record(Nudged(task=task, epoch=found.epoch, text=nudge_text(found)))
             case Report(task=task):
                 await self._report(task)
@@ -83,7 +83,7 @@ class Duties:
             text = f"Denied: {reason}. The user could not be asked. {error}"
             await self._transcript.record(Result(text, ok=False).did(id_))
         else:
-            await self._transcript.record(Asked(call=id_, request_id=id_))
+            await self._transcript.record(PermissionAsked(call=id_, request_id=id_))
 
     async def _agree(self, request_id: str) -> None:
         asker = self._transcript.memory.demands[request_id]
@@ -92,20 +92,20 @@ class Duties:
         await self._transcript.record(Agreed(request_id=request_id))
 
     async def _permit(self, mode: Mode, verdict: PlanVerdict, name: str) -> None:
-        roster, at = self._office.roster, self._office.pen.clock.timestamp()
+        roster, at = self._team_state.roster, self._team_state.writer.clock.timestamp()
         # The lead stands for the team, unless it has a mode of its own.
         member = None if name == LEAD and LEAD not in roster.state.modes else name
         await roster.permit(PolicySet(by=verdict.by, member=member, mode=mode, at=at))
 
     async def _take(self, id_: int, me: Member) -> None:
         # Where others were faster there is none; the next decision is made on the board as it is now.
-        if task := await self._begun(self._office.board.state.tasks[id_], me):
-            await self._transcript.record(taken(task, self._office.board.state.number))
+        if task := await self._begun(self._team_state.board.state.tasks[id_], me):
+            await self._transcript.record(taken(task, self._team_state.board.state.number))
 
     async def _begun(self, task: Task, me: Member) -> Task | None:
         """Return a task that is now a member's own and begun: this one, or for a free one the lowest free by then."""
-        board = self._office.board
-        if task.owner == me.name and task.status is Status.IN_PROGRESS:
+        board = self._team_state.board
+        if task.owner == me.name and task.status is TaskStatus.IN_PROGRESS:
             return task
         try:
             # Not this one or none: of all who woke for it each takes another, and nobody asks in vain.
@@ -114,12 +114,12 @@ class Duties:
             return None
 
     async def _reread(self, id_: int) -> None:
-        board, memory = self._office.board.state, self._transcript.memory
+        board, memory = self._team_state.board.state, self._transcript.memory
         task = board.tasks[id_]
         await self._transcript.record(taken(task, board.number, changes_text(task, memory.name, memory)))
 
     async def _notice(self, lost: tuple[int, ...]) -> None:
-        board, roster = self._office.board.state, self._office.roster.state
+        board, roster = self._team_state.board.state, self._team_state.roster.state
         if lost:
             await self._transcript.record(Noticed(text=lost_text(board, lost), tasks=lost))
             return
@@ -129,7 +129,7 @@ class Duties:
         await self._transcript.record(Noticed(text=text, roster=roster.number, board=board.number))
 
     async def _move(self, away: str) -> None:
-        board, roster = self._office.board.state, self._office.roster.state
+        board, roster = self._team_state.board.state, self._team_state.roster.state
         text = moved_text(roster)
         await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
 
@@ -142,7 +142,7 @@ class Duties:
         await self._transcript.record(Reported(task=0, epoch=round_))
 
     async def _report(self, id_: int) -> None:
-        task = self._office.board.state.tasks[id_]
+        task = self._team_state.board.state.tasks[id_]
         # Mail is its sender's own words, and a subject is not: the number says which task it is.
         words = f"I am idle, and my task #{id_} is unfinished."
         summary = f"idle, #{id_} unfinished"

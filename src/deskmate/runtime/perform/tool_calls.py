@@ -24,19 +24,19 @@ from deskmate.core.policy.redaction import Redaction
 from deskmate.core.policy.tool_table import TOOLS, AgentType
 from deskmate.core.policy.verdicts import verdict_on
 from deskmate.core.prompt.argument_names import with_our_names
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.core.prompt.skills import Skill
 from deskmate.core.team import members
 from deskmate.core.team.members import Joined, Member
 from deskmate.errors import BadInput, Refused, StoreError, ToolError
 from deskmate.ports import Background, Desk, Tool, Workspace
-from deskmate.runtime.agent_parts import Kit, Teams
+from deskmate.runtime.agent_parts import AgentParts, LeadTeams
 from deskmate.runtime.dismissal import dismiss
 from deskmate.runtime.streams.board import Board
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.task_groups import task_group
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 RESULT_CAP = 50_000
 _PREVIEW = 2_000
@@ -71,11 +71,11 @@ class CallDesk:
     call: str
     again: bool
     fixed: tuple[str, ...]
-    printed: Printed
+    printed: LiveOutput
     me: Member
-    office: Office
+    team_state: TeamState
     mail: Mailbox
-    kit: Kit
+    parts: AgentParts
     background: Background
     transcript: Transcript
     errands: Errand
@@ -83,17 +83,17 @@ class CallDesk:
     @property
     def workspace(self) -> Workspace:
         """The folder the agent works in."""
-        return self.kit.workspace
+        return self.parts.workspace
 
     @property
     def redaction(self) -> Redaction:
         """What finds secrets: the same that replaces them in all that is recorded."""
-        return self.office.pen.redaction
+        return self.team_state.writer.redaction
 
     @property
     def skills(self) -> Mapping[str, Skill]:
         """The skills there are, by name."""
-        return self.kit.skills
+        return self.parts.skills
 
     @property
     def memory(self) -> Memory:
@@ -103,16 +103,16 @@ class CallDesk:
     @property
     def board(self) -> Board:
         """The team's board."""
-        return self.office.board
+        return self.team_state.board
 
     @property
-    def roster(self) -> members.Roster:
+    def roster(self) -> members.RosterState:
         """The team's roster as last read."""
-        return self.office.roster.state
+        return self.team_state.roster.state
 
     async def join(self, joined: Joined) -> Member:
         """Add a teammate."""
-        return await self.office.roster.join(self.kit.hires(joined), self.office.purse.caps)
+        return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
     async def found(self, name: str, description: str) -> None:
         """Found a team and work there from now on."""
@@ -120,16 +120,16 @@ class CallDesk:
 
     async def close(self) -> str:
         """Close the team: ask who is here to stop, wait for that, hear what there is to hear, and go home."""
-        await dismiss(self.office, self.mail, self.call)
+        await dismiss(self.team_state, self.mail, self.call)
         while await self.mail.hear(self.transcript):
             pass
         return await self._teams.close()
 
     @property
-    def _teams(self) -> Teams:
-        if self.kit.teams is None:
+    def _teams(self) -> LeadTeams:
+        if self.parts.teams is None:
             raise Refused("You cannot create or close a team here. Work with the team you have.")
-        return self.kit.teams
+        return self.parts.teams
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -146,29 +146,29 @@ class Calls:
 
     def __init__(
         self,
-        office: Office,
+        team_state: TeamState,
         me: Callable[[], Member],
         mail: Mailbox,
         transcript: Transcript,
-        kit: Kit,
+        parts: AgentParts,
         background: Background,
         errands: Errand,
     ) -> None:
-        self._office, self._me, self._mail, self._transcript = office, me, mail, transcript
-        self._kit, self._background, self._errands = kit, background, errands
+        self._team_state, self._me, self._mail, self._transcript = team_state, me, mail, transcript
+        self._parts, self._background, self._errands = parts, background, errands
         self._attempts: dict[str, Attempt] = {}
-        self._printed: dict[str, Printed] = {}
+        self._printed: dict[str, LiveOutput] = {}
 
     def _desk(self, call: OpenCall, fixed: tuple[str, ...] = ()) -> CallDesk:
         return CallDesk(
             call=call.id,
             again=call.began,
             fixed=fixed,
-            printed=self._printed.setdefault(call.id, Printed()),
+            printed=self._printed.setdefault(call.id, LiveOutput()),
             me=self._me(),
-            office=self._office,
+            team_state=self._team_state,
             mail=self._mail,
-            kit=self._kit,
+            parts=self._parts,
             background=self._background,
             transcript=self._transcript,
             errands=self._errands,
@@ -255,7 +255,7 @@ class Calls:
         except Exception:
             # Run, it gets this as its result, and it is logged then.
             return None
-        text = self._office.pen.redaction.text(foreseen.text) if foreseen else ""
+        text = self._team_state.writer.redaction.text(foreseen.text) if foreseen else ""
         return Settle((call.id,), text, foreseen.ok) if foreseen else None
 
     async def settle(self, ids: tuple[str, ...], text: str, *, ok: bool = False) -> None:
@@ -266,7 +266,7 @@ class Calls:
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
         """Give calls that were cut off a result: why, and what their commands had printed."""
         for id_ in ids:
-            printed = self._office.pen.redaction.text(self._printed.pop(id_, Printed()).tail())
+            printed = self._team_state.writer.redaction.text(self._printed.pop(id_, LiveOutput()).tail())
             await self.settle((id_,), f"{why}\nIt had printed:\n{printed}" if printed else why)
 
     async def _run(self, call: OpenCall) -> None:
@@ -282,7 +282,7 @@ class Calls:
         except ToolError as error:
             return Result(str(error), ok=False)
         running = tool.run(arguments, self._desk(call, self._journalled(call.id)))
-        return await outcome(call.tool, running, self._office.pen.redaction)
+        return await outcome(call.tool, running, self._team_state.writer.redaction)
 
     def _read(self, call: OpenCall) -> tuple[Tool, Any]:
         if call.flaw:
@@ -290,9 +290,9 @@ class Calls:
         arguments = self._transcript.unwritten.get(call.id, call.arguments)
         if call.redacted and arguments is call.arguments:
             raise ToolError(_CUT_UNWRITTEN if call.began else _UNWRITTEN)
-        tool = self._kit.tools.get(call.tool)
+        tool = self._parts.tools.get(call.tool)
         if tool is None:
-            raise ToolError(f"There is no tool '{call.tool:.80}'. There are {', '.join(self._kit.tools)}.")
+            raise ToolError(f"There is no tool '{call.tool:.80}'. There are {', '.join(self._parts.tools)}.")
         return tool, _arguments(tool, arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
@@ -301,7 +301,7 @@ class Calls:
             return result
         head, tail = result.text[:_PREVIEW], result.text[-_PREVIEW:]
         left_out = len(result.text) - len(head) - len(tail)
-        _, rest = await keep(self._kit.workspace, id_, result.text)
+        _, rest = await keep(self._parts.workspace, id_, result.text)
         # Cut anywhere, so no longer made of whole frames.
         return replace(result, text=f"{head}\n… {left_out:,} more characters. {rest} …\n{tail}", framed=False)
 

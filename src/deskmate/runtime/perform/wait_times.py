@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from deskmate.ports import Clock
 
 
-class Waits:
+class WaitTimes:
     """Counts from when something was first seen to be open until it no longer is."""
 
     def __init__(self, clock: Clock) -> None:

@@ -18,38 +18,38 @@ from deskmate.core.team.board_rules import refusal
 from deskmate.core.team.members import Member, recipient_refusal
 from deskmate.core.team.tasks import (
     EMPTY,
-    Accepted,
     Assigned,
     BoardEvent,
+    BoardLossAccepted,
     Claimed,
     Completed,
     Created,
     Deleted,
-    Edited,
     Receipt,
     Released,
     Task,
+    TaskEdited,
 )
 from deskmate.errors import TaskRefused
-from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.log_writer import Folded, LogWriter
 from deskmate.runtime.streams.roster import Roster
 
-_Make = Callable[[tasks.Board], BoardEvent | str | None]
+_Make = Callable[[tasks.BoardState], BoardEvent | str | None]
 
 
 class Board:
     """The shared tasks of a team, as all members of this process see them."""
 
-    def __init__(self, pen: Pen, roster: Roster) -> None:
-        self._pen, self._roster = pen, roster
-        self._folded = Folded(pen.store, BOARD, EMPTY, board_fold.fold)
+    def __init__(self, writer: LogWriter, roster: Roster) -> None:
+        self._writer, self._roster = writer, roster
+        self._folded = Folded(writer.store, BOARD, EMPTY, board_fold.fold)
 
     @property
-    def state(self) -> tasks.Board:
+    def state(self) -> tasks.BoardState:
         """The board as last read."""
         return self._folded.state
 
-    async def refresh(self) -> tasks.Board:
+    async def refresh(self) -> tasks.BoardState:
         """Read what is new and return the board."""
         return await self._folded.refresh()
 
@@ -77,9 +77,9 @@ class Board:
         Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
         blockers = frozenset(blocked_by)
-        verify = verify and self._pen.redaction.text(verify)
+        verify = verify and self._writer.redaction.text(verify)
 
-        def event(board: tasks.Board) -> Created:
+        def event(board: tasks.BoardState) -> Created:
             mine = owner == by and self._reads_only(by) and (not role or role == self._roster.state.members[by].role)
             return Created(
                 by=by,
@@ -119,7 +119,7 @@ class Board:
         Raises TaskRefused unless creator, owner, lead or user asks for it. Blocking a task counts as editing it.
         Also for a `verify` that contains a secret, because only what is recorded can be run.
         """
-        edited = Edited(
+        edited = TaskEdited(
             by=by,
             at=self._now(),
             cause=cause,
@@ -128,7 +128,7 @@ class Board:
             description=description,
             active_form=active_form,
             role=role,
-            verify=verify and self._pen.redaction.text(verify),
+            verify=verify and self._writer.redaction.text(verify),
             add_blocked_by=frozenset(add_blocked_by),
             remove_blocked_by=frozenset(remove_blocked_by),
             add_blocks=frozenset(add_blocks),
@@ -150,7 +150,7 @@ class Board:
     async def claim_next(self, member: Member) -> Task | None:
         """Take the lowest task that is free, not blocked and fits a member. Return None if there is none."""
 
-        def event(board: tasks.Board) -> Claimed | None:
+        def event(board: tasks.BoardState) -> Claimed | None:
             free = tasks.next_claimable(board, name=member.name, role=member.role, reads_only=not member.takes_any_task)
             return Claimed(by=member.name, at=self._now(), task=free.id, epoch=free.epoch) if free else None
 
@@ -160,7 +160,7 @@ class Board:
     async def assign(self, by: str, task: int, owner: str, *, cause: str | None = None) -> Task:
         """Give a task to a member of the team. Raises TaskRefused unless the lead or the user does it."""
 
-        def event(board: tasks.Board) -> Assigned:
+        def event(board: tasks.BoardState) -> Assigned:
             epoch = _found(board, task).epoch
             return Assigned(by=by, at=self._now(), cause=cause, task=task, owner=owner, epoch=epoch)
 
@@ -203,7 +203,7 @@ class Board:
 
     async def accept(self, by: str, number: int) -> None:
         """Record that a person accepts the loss of a damaged record, so that work can be taken again."""
-        await self._change(lambda _: Accepted(by=by, at=self._now(), number=number), None)
+        await self._change(lambda _: BoardLossAccepted(by=by, at=self._now(), number=number), None)
 
     # -- compare and set --------------------------------------------------------------------------
 
@@ -234,7 +234,7 @@ class Board:
         wanted: BoardEvent | str | None = None
         done: int | None = None
 
-        def body(board: tasks.Board) -> Mapping[str, Any] | None:
+        def body(board: tasks.BoardState) -> Mapping[str, Any] | None:
             nonlocal wanted, done
             if done := board.causes.get(cause) if cause else None:
                 return None
@@ -243,7 +243,7 @@ class Board:
                 wanted = refusal(board, wanted, reads_only=self._reads_only(wanted.by)) or wanted
             return None if wanted is None or isinstance(wanted, str) else wanted.body()
 
-        await self._folded.decide(self._pen, body)
+        await self._folded.decide(self._writer, body)
         if done:
             return await self._event(done)
         if isinstance(wanted, str):
@@ -257,19 +257,19 @@ class Board:
 
     async def _event(self, number: int) -> BoardEvent:
         """Return the event that stands at a number."""
-        items = await self._pen.store.read(BOARD, number - 1)
+        items = await self._writer.store.read(BOARD, number - 1)
         event = tasks.read_event(next(item.body for item in items if isinstance(item, Record)))
         assert not isinstance(event, Foreign)
         return event
 
     def _now(self) -> float:
-        return self._pen.clock.timestamp()
+        return self._writer.clock.timestamp()
 
 
 def _does_not_fit(task: Task, name: str) -> str:
     return f"Task #{task.id} is for another member or role, not for '{name}'. Choose another task."
 
 
-def _found(board: tasks.Board, task: int) -> Task:
+def _found(board: tasks.BoardState, task: int) -> Task:
     """Return a task; one that is not there is refused with the others, by the rules."""
     return board.tasks.get(task, Task(task, ""))

@@ -15,12 +15,12 @@ from deskmate.core.team import spending
 from deskmate.core.team.caps import Caps
 from deskmate.core.team.spending import EMPTY, Spending, Spent
 from deskmate.errors import ModelError
-from deskmate.runtime.streams.call_slots import Slots
-from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.call_slots import CallSlots
+from deskmate.runtime.streams.log_writer import Folded, LogWriter
 from deskmate.runtime.streams.roster import Roster
 
 
-class Purse:
+class Budget:
     """Spend and count. Shared by the agents of one process.
 
     `elsewhere`: what the lead's other teams have spent, which counts too. `seconds`: how long the run took before this.
@@ -28,12 +28,17 @@ class Purse:
     """
 
     def __init__(
-        self, pen: Pen, caps: Caps, elsewhere: Spending = EMPTY, seconds: float = 0.0, roster: Roster | None = None
+        self,
+        writer: LogWriter,
+        caps: Caps,
+        elsewhere: Spending = EMPTY,
+        seconds: float = 0.0,
+        roster: Roster | None = None,
     ) -> None:
-        self._pen, self._caps, self._elsewhere, self._roster = pen, caps, elsewhere, roster
-        self._folded = Folded(pen.store, SPEND, EMPTY, spending.fold, sync=False)
-        self._slots = Slots(pen.store, caps.calls) if caps.calls else None
-        self._began = pen.clock.monotonic() - seconds
+        self._writer, self._caps, self._elsewhere, self._roster = writer, caps, elsewhere, roster
+        self._folded = Folded(writer.store, SPEND, EMPTY, spending.fold, sync=False)
+        self._slots = CallSlots(writer.store, caps.calls) if caps.calls else None
+        self._began = writer.clock.monotonic() - seconds
 
     @property
     def caps(self) -> Caps:
@@ -59,8 +64,8 @@ class Purse:
     async def spend(self, member: str, reply: Reply) -> None:
         """Record what a reply came to: paid for, whatever becomes of it and of who asked."""
         with anyio.CancelScope(shield=True):
-            spent = Spent.of(member, reply, self._pen.clock.timestamp())
-            await self._folded.append(self._pen, spent.body(), sync=False)
+            spent = Spent.of(member, reply, self._writer.clock.timestamp())
+            await self._folded.append(self._writer, spent.body(), sync=False)
 
     def over(self, member: str, steps: int) -> str | None:
         """Return which cap is reached by a member, or a subagent, that is so many steps into its turn."""
@@ -69,7 +74,7 @@ class Purse:
     @property
     def seconds(self) -> float:
         """How long the run has taken."""
-        return self._pen.clock.monotonic() - self._began
+        return self._writer.clock.monotonic() - self._began
 
     @property
     def seconds_left(self) -> float:

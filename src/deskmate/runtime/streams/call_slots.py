@@ -1,6 +1,6 @@
 """At most so many model calls at once in all processes of a team.
 
-A slot is a seat of the store, so that a process that is killed frees its own. `purse` stands above.
+A slot is a seat of the store, so that a process that is killed frees its own. `budget` stands above.
 """
 
 import random
@@ -14,7 +14,7 @@ from deskmate.errors import Held
 from deskmate.ports import Store
 
 
-class Slots:
+class CallSlots:
     """The slots of a team, as one process takes them.
 
     Of this process only as many members as there are slots ask the store, in the order they came: a thousand in line

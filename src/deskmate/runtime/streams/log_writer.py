@@ -21,7 +21,7 @@ Make: TypeAlias = Callable[[Sequence[Item]], Mapping[str, Any] | None]
 T = TypeVar("T")
 
 
-class Pen:
+class LogWriter:
     """Appends records for one process. Every record has its stamp, and an append in doubt is tried again.
 
     No record contains a secret that `redaction` knows. What is returned is what was written.
@@ -77,9 +77,9 @@ class Pen:
             trouble = error
         return await self._again(once, trouble)
 
-    def into(self, store: Store) -> "Pen":
+    def into(self, store: Store) -> "LogWriter":
         """Return a pen like this one for another store."""
-        return Pen(store, self.clock, self.redaction)
+        return LogWriter(store, self.clock, self.redaction)
 
     def wrote(self, item: Item) -> TypeGuard[Record]:
         """Return whether this pen appended an item of a stream."""
@@ -151,12 +151,12 @@ class Folded(Generic[S]):
         items = await self._store.read(self.stream, before.number, sync=self._sync)
         return self._keep(self._fold(before, items), turn)
 
-    async def append(self, pen: Pen, body: Mapping[str, Any], *, sync: bool = True) -> None:
+    async def append(self, writer: LogWriter, body: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append without looking, and take that in where nothing came between."""
         turn = self._turn
-        self._follow(await pen.append(self.stream, body, sync=sync), turn)
+        self._follow(await writer.append(self.stream, body, sync=sync), turn)
 
-    async def decide(self, pen: Pen, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
+    async def decide(self, writer: LogWriter, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
         """Append what `make` makes of the state it is appended to, and take that in; None where it makes nothing."""
         state = before = self.state
         turn = self._turn
@@ -166,7 +166,7 @@ class Folded(Generic[S]):
             state = self._fold(before, news)
             return make(state)
 
-        record = await pen.decide(self.stream, before.number, body)
+        record = await writer.decide(self.stream, before.number, body)
         self._keep(state, turn)
         if record and not self._follow(record, turn):
             # Something stands between, as a loss that is told by its gap: live and read again must be the same.

@@ -31,7 +31,7 @@ from deskmate.core.team.messages import (
 )
 from deskmate.core.team.open_questions import answered_id
 from deskmate.errors import BadInput, Refused, StoreError, UnknownRecipient
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 
@@ -51,9 +51,9 @@ class Delivery:
 class Mailbox:
     """One member's mail. `me` is the sender of everything that it sends."""
 
-    def __init__(self, me: str, pen: Pen, roster: Roster) -> None:
+    def __init__(self, me: str, writer: LogWriter, roster: Roster) -> None:
         self.me = me
-        self._pen, self._roster = pen, roster
+        self._writer, self._roster = writer, roster
 
     # -- sending ----------------------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ class Mailbox:
             return None if first else envelope.body()
 
         # Decided and appended on the same mailbox: of two who answer at once, one is refused.
-        await self._pen.decide(mail(envelope.recipient), 0, body)
+        await self._writer.decide(mail(envelope.recipient), 0, body)
         if first and first.id != envelope.id:
             raise Refused(answered_before(first))
         await self._return_if_late(envelope)
@@ -108,7 +108,7 @@ class Mailbox:
     def _addressed(self, recipient: str, message: Message, id_: str) -> Envelope:
         if not isinstance(message, Fact):
             raise BadInput(f"a message is one of the kinds of mail, as Plain(content=…), not {type(message).__name__}")
-        return Envelope(id_, self.me, recipient, self._pen.clock.timestamp(), message)
+        return Envelope(id_, self.me, recipient, self._writer.clock.timestamp(), message)
 
     def _check(self, envelope: Envelope) -> None:
         """Raise BadInput where an envelope could not be heard, or not once it comes back: larger, and deeper."""
@@ -140,7 +140,7 @@ class Mailbox:
 
     async def _put(self, envelope: Envelope) -> None:
         """Append an envelope to its mailbox; where the owner left meanwhile and will not hear it, give it back."""
-        await self._pen.append(mail(envelope.recipient), envelope.body())
+        await self._writer.append(mail(envelope.recipient), envelope.body())
         await self._return_if_late(envelope)
 
     async def _return_if_late(self, envelope: Envelope) -> None:
@@ -170,7 +170,7 @@ class Mailbox:
     async def _news(self, memory: Memory) -> Heard | None:
         for name, stream in self.boxes.items():
             after = memory.cursors.get(name, 0)
-            if items := await self._pen.store.read(stream, after):
+            if items := await self._writer.store.read(stream, after):
                 return self._pack(name, after, items, memory)
         return None
 
@@ -214,7 +214,7 @@ class Mailbox:
         heard: set[str] = set()
         unheard: dict[str, Envelope] = {}
         damage: list[str] = []
-        for number, letter, trouble in _places(await self._pen.store.read(mail(leaver.name)), leaver.name):
+        for number, letter, trouble in _places(await self._writer.store.read(mail(leaver.name)), leaver.name):
             if number > leaver.status.heard:
                 damage += trouble
             # Sent again in doubt, it may stand on both sides of what was heard.
@@ -245,17 +245,17 @@ class Mailbox:
 
     def _returned(self, id_: str, leaver: str, reason: str, original: dict[str, Any]) -> Envelope:
         message = Undeliverable(reason=reason, original=original)
-        return Envelope(f"undeliverable/{id_}", leaver, LEAD, self._pen.clock.timestamp(), message)
+        return Envelope(f"undeliverable/{id_}", leaver, LEAD, self._writer.clock.timestamp(), message)
 
     async def _stands(self, envelope: Envelope) -> bool:
-        items = await self._pen.store.read(mail(envelope.recipient))
+        items = await self._writer.store.read(mail(envelope.recipient))
         return any(isinstance(item, Record) and item.body.get("id") == envelope.id for item in items)
 
     async def _was_heard(self, name: str, id_: str) -> bool:
         """Tell whether a member heard this before it left."""
         member = self._roster.state.members.get(name)
         heard = member.status.heard if member else 0
-        items = await self._pen.store.read(mail(name))
+        items = await self._writer.store.read(mail(name))
         return any(item.number <= heard and isinstance(item, Record) and item.body.get("id") == id_ for item in items)
 
 

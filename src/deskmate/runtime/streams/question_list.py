@@ -11,22 +11,22 @@ from deskmate.core.log.records import Item
 from deskmate.core.team import open_questions
 from deskmate.core.team.open_questions import Question
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.streams.read_positions import Bookmarks
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.streams.read_positions import ReadPositions
+from deskmate.runtime.team_state import TeamState
 
 
-class Questions:
+class QuestionList:
     """The open questions of a team, as last read."""
 
-    def __init__(self, office: Office) -> None:
-        self._office, self._marks = office, Bookmarks(office)
+    def __init__(self, team_state: TeamState) -> None:
+        self._team_state, self._marks = team_state, ReadPositions(team_state)
         self._state = open_questions.EMPTY
         self._closed: set[tuple[str, str]] = set()
 
     @property
     def open(self) -> tuple[Question, ...]:
         """What waits for a word, in the order it was asked."""
-        return tuple(one for one in self._state.open(self._office.roster.state) if one.key not in self._closed)
+        return tuple(one for one in self._state.open(self._team_state.roster.state) if one.key not in self._closed)
 
     @property
     def since(self) -> dict[str, int]:
@@ -50,7 +50,7 @@ class Questions:
             self._closed.clear()
         for owner in (USER, LEAD):
             await self._hear(owner)
-        for question in self._state.open(self._office.roster.state):
+        for question in self._state.open(self._team_state.roster.state):
             if question.member != LEAD:
                 await self._hear(question.member)
             for stream, behind in open_questions.journals(question).items():
@@ -62,7 +62,7 @@ class Questions:
     async def _hear(self, owner: str) -> None:
         # Mostly nothing is new, and of all that was known a copy would be made.
         if items := await self._marks.of(mail(owner)):
-            self._state = open_questions.read_mail(self._state, self._office.roster.state, items)
+            self._state = open_questions.read_mail(self._state, self._team_state.roster.state, items)
 
     async def _journal(self, stream: str, behind: int) -> Sequence[Item]:
         try:

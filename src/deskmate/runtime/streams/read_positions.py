@@ -6,15 +6,15 @@
 from collections.abc import Sequence
 
 from deskmate.core.log.records import Item
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 
-class Bookmarks:
+class ReadPositions:
     """How far one reader has come. The streams of another team bear the same names and are read from the beginning."""
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
-        self._turn = office.roster.turn
+    def __init__(self, team_state: TeamState) -> None:
+        self._team_state = team_state
+        self._turn = team_state.roster.turn
         self._read: dict[str, int] = {}
 
     @property
@@ -24,7 +24,7 @@ class Bookmarks:
 
     def turned(self) -> bool:
         """Tell whether another team is worked in than when this was last asked, and begin anew there."""
-        turn, self._turn = self._turn, self._office.roster.turn
+        turn, self._turn = self._turn, self._team_state.roster.turn
         if turn == self._turn:
             return False
         self._read = {}
@@ -33,9 +33,9 @@ class Bookmarks:
     async def of(self, stream: str, behind: int = 0) -> Sequence[Item]:
         """Return what is new in a stream; of one that was never read, what is behind a record."""
         # The lead may have gone to another team between two reads; whoever asks again whether it did begins anew.
-        if self._office.roster.turn != self._turn:
+        if self._team_state.roster.turn != self._turn:
             return ()
         after = self._read.get(stream, behind)
-        items = await self._office.pen.store.read(stream, after, sync=False)
+        items = await self._team_state.writer.store.read(stream, after, sync=False)
         self._read[stream] = items[-1].number if items else after
         return items

@@ -11,34 +11,34 @@ import anyio
 from anyio import to_thread
 
 from deskmate.core.log.names import BOARD, ROSTER
-from deskmate.core.team.members import Roster
-from deskmate.core.team.tasks import Board
+from deskmate.core.team.members import RosterState
+from deskmate.core.team.tasks import BoardState
 from deskmate.errors import StoreError
-from deskmate.runtime.team_state import Office
+from deskmate.runtime.team_state import TeamState
 
 # A little less than the second within which a copy is to show a change.
 PAUSE_SECONDS = 0.9
-Write: TypeAlias = Callable[[Roster, Board], None]
+Write: TypeAlias = Callable[[RosterState, BoardState], None]
 _LOG = logging.getLogger(__name__)
 
 
-class Mirror:
+class ReadableCopies:
     """Writes the copies of one team after another. `write` blocks; nothing is written while someone has the `turn`."""
 
-    def __init__(self, office: Office, write: Write) -> None:
-        self._office, self._write = office, write
+    def __init__(self, team_state: TeamState, write: Write) -> None:
+        self._team_state, self._write = team_state, write
         self._shown: tuple[int, int] | None = None
         self.turn = anyio.Lock()
 
     async def keep(self) -> NoReturn:
         """Show every change within a second, for as long as this runs, and what there is at its end."""
-        office = self._office
+        team_state = self._team_state
         try:
             while True:
                 await self.show()
-                await office.pen.clock.sleep(PAUSE_SECONDS)
+                await team_state.writer.clock.sleep(PAUSE_SECONDS)
                 roster, board = self._shown or (0, 0)
-                await office.pen.store.changed({ROSTER: roster, BOARD: board})
+                await team_state.writer.store.changed({ROSTER: roster, BOARD: board})
         finally:
             with anyio.CancelScope(shield=True):
                 await self.show()
@@ -47,7 +47,7 @@ class Mirror:
         """Show what there is now."""
         async with self.turn:
             write = self._write
-            roster, board = await self._office.roster.refresh(), await self._office.board.refresh()
+            roster, board = await self._team_state.roster.refresh(), await self._team_state.board.refresh()
             # Another team may be there by now, and it would be shown what was read of the one before.
             if self._write is write and self._shown != (roster.number, board.number):
                 self._shown = roster.number, board.number
@@ -58,7 +58,7 @@ class Mirror:
         self._write, self._shown = write, None
 
 
-def _try(write: Write, roster: Roster, board: Board) -> None:
+def _try(write: Write, roster: RosterState, board: BoardState) -> None:
     try:
         write(roster, board)
     except (OSError, StoreError) as error:

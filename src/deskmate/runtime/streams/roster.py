@@ -12,30 +12,30 @@ from deskmate.core.team.caps import Caps
 from deskmate.core.team.members import (
     EMPTY,
     Event,
-    Founded,
     Idle,
     Joined,
     Left,
     Member,
-    Parked,
+    MemberParked,
     PolicySet,
+    TeamFounded,
     Waiting,
     Working,
 )
 from deskmate.core.team.spending import crowded
 from deskmate.errors import Refused
-from deskmate.runtime.streams.log_writer import Folded, Pen
+from deskmate.runtime.streams.log_writer import Folded, LogWriter
 
 
 class Roster:
     """Who is on the team. `state` is the fold as last read."""
 
-    def __init__(self, pen: Pen) -> None:
-        self._pen = pen
-        self._folded = Folded(pen.store, ROSTER, EMPTY, roster_fold.fold)
+    def __init__(self, writer: LogWriter) -> None:
+        self._writer = writer
+        self._folded = Folded(writer.store, ROSTER, EMPTY, roster_fold.fold)
 
     @property
-    def state(self) -> members.Roster:
+    def state(self) -> members.RosterState:
         """The roster as last read."""
         return self._folded.state
 
@@ -44,17 +44,17 @@ class Roster:
         """How often this roster changed to another team, which may have the same name."""
         return self._folded.turn
 
-    async def refresh(self) -> members.Roster:
+    async def refresh(self) -> members.RosterState:
         """Read what is new and return the roster."""
         return await self._folded.refresh()
 
-    def begin_again(self, state: members.Roster) -> None:
+    def begin_again(self, state: members.RosterState) -> None:
         """Continue with the roster of another team."""
         self._folded.begin_again(state)
 
     async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
         """Found the team with its lead. Raises Refused if it was founded before."""
-        event = Founded(team=team, description=description, home=home, at=self._pen.clock.timestamp())
+        event = TeamFounded(team=team, description=description, home=home, at=self._writer.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
 
     async def join(self, joined: Joined, caps: Caps | None = None) -> Member:
@@ -69,46 +69,48 @@ class Roster:
 
     async def _refuse_leftovers(self, name: str) -> None:
         for stream, what in ((mail(name), "mail"), (log(name), "a transcript")):
-            if await self._pen.store.read(stream):
+            if await self._writer.store.read(stream):
                 raise Refused(f"There is {what} of '{name}', who never joined. Choose another name.")
 
-    async def status(self, event: Working | Idle | Waiting | Parked) -> None:
+    async def status(self, event: Working | Idle | Waiting | MemberParked) -> None:
         """Record what a member is doing. A Parked record with `only_user` is synced."""
-        await self._folded.append(self._pen, event.body(), sync=isinstance(event, Parked) and bool(event.only_user))
+        await self._folded.append(
+            self._writer, event.body(), sync=isinstance(event, MemberParked) and bool(event.only_user)
+        )
 
-    async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.Roster:
+    async def leave(self, name: str, reason: str, *, heard: int, agreed: bool = False) -> members.RosterState:
         """Record that a member left, and how much mail it had heard. Raises Refused if it had left before."""
-        at = self._pen.clock.timestamp()
+        at = self._writer.clock.timestamp()
         return await self._decide(Left(name=name, reason=reason, heard=heard, agreed=agreed, at=at))
 
-    async def permit(self, policy: PolicySet) -> members.Roster:
+    async def permit(self, policy: PolicySet) -> members.RosterState:
         """Change what is permitted. Raises Refused if the author may not."""
         return await self._decide(policy)
 
-    async def accept(self, number: int) -> members.Roster:
+    async def accept(self, number: int) -> members.RosterState:
         """Record that a person accepts the loss of a damaged record."""
-        return await self._decide(members.Accepted(number=number, at=self._pen.clock.timestamp()))
+        return await self._decide(members.RosterLossAccepted(number=number, at=self._writer.clock.timestamp()))
 
-    async def _decide(self, event: Event, caps: Caps | None = None) -> members.Roster:
+    async def _decide(self, event: Event, caps: Caps | None = None) -> members.RosterState:
         """Append an event that the rules and caps allow in the state it is appended to."""
         why: str | None = None
 
-        def body(state: members.Roster) -> Mapping[str, Any] | None:
+        def body(state: members.RosterState) -> Mapping[str, Any] | None:
             nonlocal why
             done = isinstance(event, Joined) and event.cause and event.cause in state.causes
             why = None if done else members.refusal(state, event) or _confusable(state, event) or _crowded(state, caps)
             return None if done or why else event.body()
 
-        await self._folded.decide(self._pen, body)
+        await self._folded.decide(self._writer, body)
         if why:
             raise Refused(why)
         return self.state
 
 
-def _confusable(state: members.Roster, event: Event) -> str | None:
+def _confusable(state: members.RosterState, event: Event) -> str | None:
     # Not a rule of the fold: a roster that has such names already keeps them.
     return confusion(event.name, state.members) if isinstance(event, Joined) else None
 
 
-def _crowded(state: members.Roster, caps: Caps | None) -> str | None:
+def _crowded(state: members.RosterState, caps: Caps | None) -> str | None:
     return crowded(caps, sum(member.here for member in state.teammates)) if caps else None

@@ -20,7 +20,7 @@ from deskmate.core.log.facts import Foreign, slimmed
 from deskmate.core.log.names import log
 from deskmate.core.log.records import STAMP_KEYS, Damaged, Item
 from deskmate.errors import StoreCorrupt
-from deskmate.runtime.streams.log_writer import Pen
+from deskmate.runtime.streams.log_writer import LogWriter
 
 E = TypeVar("E", bound=Entry)
 Listener = Callable[[int, Entry], None]
@@ -29,10 +29,10 @@ Listener = Callable[[int, Entry], None]
 class Transcript:
     """A member's entries, and its memory of them. Create it with `load`."""
 
-    def __init__(self, pen: Pen, name: str) -> None:
+    def __init__(self, writer: LogWriter, name: str) -> None:
         self.name = name
         self._listener: Listener | None = None
-        self._pen, self._stream = pen, log(name)
+        self._writer, self._stream = writer, log(name)
         self._last = 0
         self._in_doubt = False
         self._turn = anyio.Lock()
@@ -44,13 +44,13 @@ class Transcript:
         self.foreign: list[tuple[int, Foreign]] = []
 
     @classmethod
-    async def load(cls, pen: Pen, name: str, listener: Listener | None = None) -> "Transcript":
+    async def load(cls, writer: LogWriter, name: str, listener: Listener | None = None) -> "Transcript":
         """Return a member's transcript. Damage is listed, not skipped.
 
         The listener hears of every entry recorded from now on.
         """
-        transcript = cls(pen, name)
-        items = list(reversed(await pen.store.read(log(name))))
+        transcript = cls(writer, name)
+        items = list(reversed(await writer.store.read(log(name))))
         while items:
             # Let go one by one: as read, a record takes more memory than the entry that is kept of it.
             transcript._add(items.pop())
@@ -101,7 +101,7 @@ class Transcript:
     async def _append(self, entry: Entry) -> int:
         # However it ends but well, cancelled too: nobody knows then what stands there.
         self._in_doubt = True
-        record = await self._pen.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
+        record = await self._writer.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
         self._add(record)
         self._in_doubt = False
         return record.number
@@ -110,8 +110,8 @@ class Transcript:
         """Take in what got through of an append in doubt. What another wrote is left for the next append to meet."""
         if not self._in_doubt:
             return
-        for item in await self._pen.store.read(self._stream, self._last):
-            if not self._pen.wrote(item) and not (isinstance(item, Damaged) and item.kind == "torn"):
+        for item in await self._writer.store.read(self._stream, self._last):
+            if not self._writer.wrote(item) and not (isinstance(item, Damaged) and item.kind == "torn"):
                 return
             self._add(item)
         self._in_doubt = False
@@ -119,7 +119,7 @@ class Transcript:
     async def was_changed(self) -> bool:
         """Return whether somebody cut or replaced this transcript, or added to it, since it was loaded."""
         try:
-            return not all(map(self._pen.wrote, await self._pen.store.read(self._stream, self._last)))
+            return not all(map(self._writer.wrote, await self._writer.store.read(self._stream, self._last)))
         except StoreCorrupt:
             return True
 
@@ -136,7 +136,7 @@ class Transcript:
 
     async def make_last(self) -> None:
         """Return when every entry would survive a power loss."""
-        await self._pen.store.read(self._stream, max(0, self._last - 1))
+        await self._writer.store.read(self._stream, max(0, self._last - 1))
 
     def _add(self, item: Item) -> None:
         self._last = item.number

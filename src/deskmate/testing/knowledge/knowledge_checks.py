@@ -12,10 +12,10 @@ told and may be out of date is judged by the record it was made from, so that a 
 import re
 from collections.abc import Callable, Iterator
 
-from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentType, Kind, tools_of
+from deskmate.core.policy.tool_table import PLANNING, TOOLS, AgentKind, AgentType, tools_of
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.core.team.members import Roster, is_planning
+from deskmate.core.team.members import RosterState, is_planning
 from deskmate.core.team.tasks import in_progress_of
 from deskmate.testing.knowledge.prompt_parts import PromptParts, names, plain
 from deskmate.testing.knowledge.team_facts import members_untold, statuses_that_were_false, summaries_that_were_false
@@ -95,9 +95,9 @@ def _mode(parts: PromptParts, truth: Truth) -> Iterator[str]:
     yield from found
 
 
-def _mode_flaws(parts: PromptParts, truth: Truth, roster: Roster) -> Iterator[str]:
+def _mode_flaws(parts: PromptParts, truth: Truth, roster: RosterState) -> Iterator[str]:
     planning = is_planning(roster, truth.me.name, owes_plan=truth.memory.owes_plan)
-    delegates = truth.me.kind is Kind.LEAD and roster.delegate
+    delegates = truth.me.kind is AgentKind.LEAD and roster.delegate
     only_reads = truth.me.agent_type is not AgentType.GENERAL
     for name, is_on in zip(MODES, (planning, delegates, only_reads, roster.attended), strict=True):
         # Nobody knows what the prompt meant by default if an agent was started without a word on its environment.

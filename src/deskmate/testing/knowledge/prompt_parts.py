@@ -33,7 +33,7 @@ _FOREIGN_TOOLS = frozenset({"bash", "Skill", "TaskOutput"})
 _READING = frozenset({"read_file", "glob", "grep"})
 
 
-class Part(NamedTuple):
+class PromptPart(NamedTuple):
     """One text of a prompt. `call` is the id that pairs a call with its result; `fresh`: the model has not seen it."""
 
     source: Source
@@ -59,24 +59,24 @@ class PromptParts:
         self._starts = frozenset(_texts(entries, Started))
         self._notices = frozenset(_texts(entries, Noticed, Nudged, Took)) - self._starts
         tools = _tools(prompt)
-        self.parts = [Part("system", prompt.system)]
+        self.parts = [PromptPart("system", prompt.system)]
         for place, passage in enumerate(prompt.passages):
             fresh = place == len(prompt.passages) - 1
             blocks = passage.blocks if isinstance(passage, Told) else ()
             self.parts += [self._told(block, tools, fresh=fresh) for block in blocks]
             self.parts += list(_calls(passage)) if isinstance(passage, Spoke) else []
 
-    def _told(self, block: TextBlock | ResultBlock, tools: Mapping[str, str], *, fresh: bool) -> Part:
+    def _told(self, block: TextBlock | ResultBlock, tools: Mapping[str, str], *, fresh: bool) -> PromptPart:
         if isinstance(block, ResultBlock):
-            return Part("result", block.text, tools.get(block.id, ""), block.id, block.ok, fresh)
+            return PromptPart("result", block.text, tools.get(block.id, ""), block.id, block.ok, fresh)
         if block.text.startswith(SUMMARISED):
-            return Part("summary", block.text, fresh=fresh)
+            return PromptPart("summary", block.text, fresh=fresh)
         if block.text in self._notices:
-            return Part("notice", block.text, fresh=fresh)
+            return PromptPart("notice", block.text, fresh=fresh)
         if block.text in self._starts:
-            return Part("start", block.text, fresh=fresh)
+            return PromptPart("start", block.text, fresh=fresh)
         framed = block.text.startswith(f"<{MESSAGE} ")
-        return Part("mail" if framed else "words", block.text, fresh=fresh)
+        return PromptPart("mail" if framed else "words", block.text, fresh=fresh)
 
     @cached_property
     def sums_up(self) -> bool:
@@ -110,16 +110,16 @@ class PromptParts:
         texts = []
         for part in self.parts:
             match part:
-                case Part(source="system" | "notice", text=text):
+                case PromptPart(source="system" | "notice", text=text):
                     texts.append(text)
-                case Part(source="result", text=text, tool=tool) if tool in _TEAM_TOOLS:
+                case PromptPart(source="result", text=text, tool=tool) if tool in _TEAM_TOOLS:
                     texts.append(text)
-                case Part(source="call", text=text, tool="Task", call=call) if call in answered:
+                case PromptPart(source="call", text=text, tool="Task", call=call) if call in answered:
                     texts.append(text)
         own = [section for section in self.sections if not _FOREIGN_SECTION.search(section.title)]
         return texts + [line for section in own for line in section.lines]
 
-    def new_sentences(self) -> Iterator[tuple[Part, str]]:
+    def new_sentences(self) -> Iterator[tuple[PromptPart, str]]:
         """Yield each new text of ours, without the words of others in it."""
         for part in self.parts:
             if part.fresh and (part.source == "notice" or _is_ours(part)):
@@ -146,7 +146,7 @@ def names(text: str, name: str) -> bool:
     return name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
-def _is_ours(part: Part) -> bool:
+def _is_ours(part: PromptPart) -> bool:
     if part.source != "result" or part.tool not in TOOLS or part.tool in _FOREIGN_TOOLS:
         return False
     # What a subagent answers, and what is read, is not ours; why it could not be is.
@@ -162,13 +162,13 @@ def _tools(prompt: Prompt) -> dict[str, str]:
     return {block.id: block.tool for block in spoken if isinstance(block, CallBlock)}
 
 
-def _calls(passage: Spoke) -> Iterator[Part]:
+def _calls(passage: Spoke) -> Iterator[PromptPart]:
     for block in passage.blocks:
         match block:
             case CallBlock(id=id_, tool=tool, arguments=arguments):
-                yield Part("call", "\n".join(_strings(arguments)), tool, id_)
+                yield PromptPart("call", "\n".join(_strings(arguments)), tool, id_)
             case TextBlock(text=text):
-                yield Part("call", text)
+                yield PromptPart("call", text)
             case ThinkingBlock():
                 pass
 

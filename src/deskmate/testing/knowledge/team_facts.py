@@ -10,7 +10,7 @@ from deskmate.core.agent.entries import Noticed
 from deskmate.core.log.names import LEAD
 from deskmate.core.prompt.frames import clean
 from deskmate.core.prompt.rendering import told_texts
-from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.members import Member, RosterState
 from deskmate.testing.knowledge.prompt_parts import PromptParts, Section, names, plain
 from deskmate.testing.knowledge.told_phrases import leaves_out_news, left_out, statuses_told
 from deskmate.testing.knowledge.truth import Truth
@@ -67,11 +67,11 @@ def new_notices(parts: PromptParts, truth: Truth) -> Iterator[Noticed]:
             yield entry
 
 
-def _was(roster: Roster, name: str, word: str) -> bool:
+def _was(roster: RosterState, name: str, word: str) -> bool:
     return name in roster.members if word == "joined" else _word_of(roster, name) == word
 
 
-def _word_of(roster: Roster, name: str) -> str:
+def _word_of(roster: RosterState, name: str) -> str:
     return roster.members[name].status.word if name in roster.members else "not on the team"
 
 
@@ -90,7 +90,7 @@ def summaries_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]
     yield from _untold_since(section, roster, truth)
 
 
-def _false_lines(section: Section, roster: Roster, me: str) -> Iterator[str]:
+def _false_lines(section: Section, roster: RosterState, me: str) -> Iterator[str]:
     for line in section.lines:
         for name, word in statuses_told(line, roster.members):
             if name == me or not _was(roster, name, word):
@@ -99,7 +99,7 @@ def _false_lines(section: Section, roster: Roster, me: str) -> Iterator[str]:
                 yield f"the summary names {name} without its role: {line}"
 
 
-def _missing_lines(section: Section, roster: Roster, me: str, parts: PromptParts) -> Iterator[str]:
+def _missing_lines(section: Section, roster: RosterState, me: str, parts: PromptParts) -> Iterator[str]:
     told = {name for line in section.lines for name, _ in statuses_told(line, roster.members)}
     here = [member.name for member in roster.members.values() if member.here and member.name != me]
     missing = [name for name in here if name not in told]
@@ -107,7 +107,7 @@ def _missing_lines(section: Section, roster: Roster, me: str, parts: PromptParts
         yield from (f"{name} was on the team, and the summary has no line with its status" for name in missing)
 
 
-def _untold_since(section: Section, roster: Roster, truth: Truth) -> Iterator[str]:
+def _untold_since(section: Section, roster: RosterState, truth: Truth) -> Iterator[str]:
     """Yield who is in the summary and left since, if the asker was told of the team up to then and not of that."""
     notices = [notice.text for notice in truth.notices_of_this_team()]
     gone = {name for text in notices for name, word in statuses_told(text, truth.roster.members) if word == "left"}

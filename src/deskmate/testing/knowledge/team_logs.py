@@ -19,18 +19,18 @@ from deskmate.core.agent.memory import Memory, remember
 from deskmate.core.log.facts import Foreign
 from deskmate.core.log.names import LEAD, USER, is_call
 from deskmate.core.log.records import STAMP_KEYS, Item, Record
-from deskmate.core.policy.tool_table import AgentType, Kind
+from deskmate.core.policy.tool_table import AgentKind, AgentType
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.prompt.system_prompt import brief
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Member, Roster, Status
+from deskmate.core.team.members import Member, MemberStatus, RosterState
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Board
+from deskmate.core.team.tasks import BoardState
 from deskmate.errors import DeskmateError
 from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.line_format import Items, Position, walk
-from deskmate.testing.knowledge.truth import History, Numbered, Truth, letters_in, planners, written_to
+from deskmate.testing.knowledge.truth import Numbered, TeamHistory, Truth, letters_in, planners, written_to
 
 # A path in a system prompt; the workspace is one.
 _PATH = re.compile(r"(?<!\S)(/\S*[^\s.,;:])")
@@ -98,7 +98,7 @@ class Asker:
                 self.entries.append((item.number, entry))
                 self.memory = remember(self.memory, item.number, entry)
 
-    def joins_upto(self, roster: Roster) -> int:
+    def joins_upto(self, roster: RosterState) -> int:
         """Return the roster record up to which this agent has had the time to learn who joined."""
         if len(self.entries) > self.steps[0]:
             self.before = self.steps[1]
@@ -123,14 +123,14 @@ class Asker:
         except DeskmateError:
             return None
 
-    def member(self, roster: Roster) -> Member | None:
+    def member(self, roster: RosterState) -> Member | None:
         """Return who this is; nothing for one that has left, or serves somebody who has."""
         owner = roster.members.get(self.name.partition(":")[0])
         if owner is None or not owner.here or not is_call(self.name):
             return owner if owner and owner.here else None
         tools = self._started.made_of.get("tools", ()) if self._started else ()
         agent_type = AgentType.GENERAL if "edit_file" in tools else AgentType.EXPLORE
-        return Member(self.name, Kind.SUBAGENT, agent_type, "", "", None, Status("working"))
+        return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))
 
     def has_made(self, prompt: Prompt) -> bool:
         """Tell whether a prompt goes as far as the transcript: one of a process that was killed does not."""
@@ -151,8 +151,8 @@ class Shared:
 
     roster_log: LogFile
     board_log: LogFile
-    roster: Roster = NOBODY
-    board: Board = NO_TASKS
+    roster: RosterState = NOBODY
+    board: BoardState = NO_TASKS
 
     def look(self) -> None:
         """Take in what is new."""
@@ -192,7 +192,7 @@ class TeamLogs:
             wanted |= planners(asker.entries) & team.roster.members.keys()
         letters = {name: letters_in(self._mail(asker, name)) for name in wanted}
         upto = asker.joins_upto(team.roster)
-        history = History(team.roster_log.items, team.board_log.items)
+        history = TeamHistory(team.roster_log.items, team.board_log.items)
         before = asker.before or None
         return Truth(me, asker.memory, asker.entries, team.roster, team.board, upto, letters, history, before)
 

@@ -13,8 +13,8 @@ from deskmate.core.log.names import USER, is_call
 from deskmate.core.policy.tool_table import TOOLS, tools_of
 from deskmate.core.prompt.frames import message_text
 from deskmate.core.prompt.rendering import envelopes, told_texts
-from deskmate.core.team.tasks import Board, line
-from deskmate.testing.knowledge.prompt_parts import Part, PromptParts, names
+from deskmate.core.team.tasks import BoardState, line
+from deskmate.testing.knowledge.prompt_parts import PromptPart, PromptParts, names
 from deskmate.testing.knowledge.team_facts import new_notices
 from deskmate.testing.knowledge.told_phrases import created_told, here_told, statuses_told, tasks_told
 from deskmate.testing.knowledge.truth import Truth, call_of
@@ -45,21 +45,21 @@ def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
         yield from _missing_blobs(parts, text)
 
 
-def _missing_tools(parts: PromptParts, truth: Truth, part: Part, text: str) -> Iterator[str]:
+def _missing_tools(parts: PromptParts, truth: Truth, part: PromptPart, text: str) -> Iterator[str]:
     # Why a call of a tool failed may name that tool.
     named = set(_TOOL.findall(_REFUSAL.sub("", text))) - parts.offered - {part.tool}
     for tool in sorted(named - _had_then(parts, truth, part) if named else ()):
         yield f"a {part.source} speaks of {tool}, which is not on offer: {_shown(text)}"
 
 
-def _had_then(parts: PromptParts, truth: Truth, part: Part) -> set[str]:
+def _had_then(parts: PromptParts, truth: Truth, part: PromptPart) -> set[str]:
     """Return the tools that the agent had when a text was made, if a later text of the prompt tells of another mode."""
     later = {one.text for one in parts.parts[parts.parts.index(part) + 1 :] if one.source == "notice"}
     overtaken = (mode for mode, notice in truth.modes_before_notices() if later & set(told_texts(notice)))
     return {tool for mode in overtaken for tool in truth.tools_in(mode)}
 
 
-def _missing_names(truth: Truth, part: Part, text: str) -> Iterator[str]:
+def _missing_names(truth: Truth, part: PromptPart, text: str) -> Iterator[str]:
     for name in (found[1] for found in _ADDRESSED.finditer(text)):
         if name in truth.roster.members and not truth.roster.here(name):
             yield f"{name} has left, and the model is told to write to it: {_shown(text)}"
@@ -72,7 +72,7 @@ def _missing_names(truth: Truth, part: Part, text: str) -> Iterator[str]:
             yield f"the model is told who is on the team, and that is wrong for {wrong}: {_shown(text)}"
 
 
-def _missing_ids(parts: PromptParts, truth: Truth, part: Part, text: str) -> Iterator[str]:
+def _missing_ids(parts: PromptParts, truth: Truth, part: PromptPart, text: str) -> Iterator[str]:
     own = call_of(part.call, truth.memory.name) if part.call else None
     for id_ in _REQUEST.findall(text):
         # A result may name the id that its call got wrong.
@@ -102,7 +102,7 @@ def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
         yield from _false_tasks(notice, truth)
 
 
-def _false_result(part: Part, truth: Truth) -> Iterator[str]:
+def _false_result(part: PromptPart, truth: Truth) -> Iterator[str]:
     call = call_of(part.call, truth.memory.name)
     if part.tool in ("SendMessage", "ExitPlanMode") and call:
         yield from _unsent(part, call, truth)
@@ -111,7 +111,7 @@ def _false_result(part: Part, truth: Truth) -> Iterator[str]:
         yield from _false_task(part, truth)
 
 
-def _unsent(part: Part, call: str, truth: Truth) -> Iterator[str]:
+def _unsent(part: PromptPart, call: str, truth: Truth) -> Iterator[str]:
     """Yield a result of a call that must have sent mail, if nobody it names has it."""
     first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
     got = [name for name, letters in truth.letters.items() if {call, f"{call}/{name}"} & letters.keys()]
@@ -121,7 +121,7 @@ def _unsent(part: Part, call: str, truth: Truth) -> Iterator[str]:
         yield f"a result says {_shown(first)}, and {', '.join(sorted(missed)) or 'nobody'} has no such mail"
 
 
-def _false_task(part: Part, truth: Truth) -> Iterator[str]:
+def _false_task(part: PromptPart, truth: Truth) -> Iterator[str]:
     told = [(id_, "") for id_ in [created_told(part.text)] if id_] if part.tool == "TaskCreate" else []
     told += list(tasks_told(part.text.partition("\n")[0])) if part.tool == "TaskUpdate" else []
     if not told:
@@ -193,7 +193,7 @@ def _lines_twice(earlier: Noticed, notice: Noticed, truth: Truth) -> Iterator[st
             yield f"the model is told again, and nothing changed: {_shown(one)}"
 
 
-def _same_task(old: Board, new: Board, id_: int) -> bool:
+def _same_task(old: BoardState, new: BoardState, id_: int) -> bool:
     before, after = old.tasks.get(id_), new.tasks.get(id_)
     return before is not None and before == after and line(old, before) == line(new, before)
 

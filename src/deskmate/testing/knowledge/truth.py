@@ -15,14 +15,14 @@ from deskmate.core.agent.view import Origin
 from deskmate.core.agent.work_mode import told_at_start
 from deskmate.core.log.names import BOARD, IN_CHARGE, LEAD, ROSTER, USER, mail, same_name
 from deskmate.core.log.records import Item
-from deskmate.core.policy.tool_table import Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, tools_of
 from deskmate.core.prompt.prompts import CallBlock, Prompt, Spoke
 from deskmate.core.team import board_fold, roster_fold
 from deskmate.core.team.members import EMPTY as NOBODY
-from deskmate.core.team.members import Member, Roster
+from deskmate.core.team.members import Member, RosterState
 from deskmate.core.team.messages import Envelope, PlanResponse, envelope_in
 from deskmate.core.team.tasks import EMPTY as NO_TASKS
-from deskmate.core.team.tasks import Board
+from deskmate.core.team.tasks import BoardState
 
 Numbered = tuple[int, Entry]
 # The tools that send mail.
@@ -31,21 +31,21 @@ _WIRE_ID = re.compile(r"call_(\d+)_(\d+)")
 
 
 @dataclass(frozen=True)
-class History:
+class TeamHistory:
     """The records of roster and board, to see a team as it was at an earlier record."""
 
     roster: Sequence[Item] = ()
     board: Sequence[Item] = ()
-    _rosters: dict[int, Roster] = field(default_factory=dict)
-    _boards: dict[int, Board] = field(default_factory=dict)
+    _rosters: dict[int, RosterState] = field(default_factory=dict)
+    _boards: dict[int, BoardState] = field(default_factory=dict)
 
-    def roster_at(self, number: int) -> Roster:
+    def roster_at(self, number: int) -> RosterState:
         """Return the roster as it was at a record."""
         if number not in self._rosters:
             self._rosters[number] = roster_fold.fold(NOBODY, (item for item in self.roster if item.number <= number))
         return self._rosters[number]
 
-    def board_at(self, number: int) -> Board:
+    def board_at(self, number: int) -> BoardState:
         """Return the board as it was at a record."""
         if number not in self._boards:
             self._boards[number] = board_fold.fold(NO_TASKS, (item for item in self.board if item.number <= number))
@@ -64,17 +64,17 @@ class Truth:
     me: Member
     memory: Memory
     entries: Sequence[Numbered]
-    roster: Roster
-    board: Board
+    roster: RosterState
+    board: BoardState
     joins_upto: int
     letters: Mapping[str, Mapping[str, Envelope]] = field(default_factory=dict)
-    history: History = field(default_factory=History)
+    history: TeamHistory = field(default_factory=TeamHistory)
     asked_before: int | None = None
 
     @property
     def on_a_team(self) -> bool:
         """Whether the asker has mates: a subagent has none."""
-        return self.me.kind is not Kind.SUBAGENT
+        return self.me.kind is not AgentKind.SUBAGENT
 
     @property
     def _summed_up(self) -> int:
@@ -202,7 +202,7 @@ def planners(entries: Iterable[Numbered]) -> set[str]:
     return {str(body.get("sender")) for body in heard if body.get("type") == "plan_approval_request"}
 
 
-def written_to(prompt: Prompt, roster: Roster) -> set[str]:
+def written_to(prompt: Prompt, roster: RosterState) -> set[str]:
     """Return who may have got mail by the calls whose results are new in a prompt."""
     spoke = next((passage for passage in reversed(prompt.passages) if isinstance(passage, Spoke)), None)
     calls = [block for block in spoke.blocks if isinstance(block, CallBlock)] if spoke else []
@@ -220,11 +220,11 @@ async def truth_of(prompt: Prompt, origin: Origin) -> Truth:
     """Return the truth as the asker could see it when it decided to ask."""
     view, memory = origin.view, origin.view.memory
     wanted = written_to(prompt, view.roster)
-    if view.me.kind is Kind.LEAD:
+    if view.me.kind is AgentKind.LEAD:
         wanted |= planners(origin.entries) & view.roster.members.keys()
     letters = {name: letters_in(await origin.read(mail(name))) for name in sorted(wanted)}
     news = tells_of_team(origin.entries)
-    history = History(await origin.read(ROSTER), await origin.read(BOARD)) if news else History()
+    history = TeamHistory(await origin.read(ROSTER), await origin.read(BOARD)) if news else TeamHistory()
     told_already = memory.informed or not (memory.owed or memory.demanded)
     joins_upto = memory.noticed[0] if told_already else view.roster.number
     return Truth(view.me, memory, origin.entries, view.roster, view.board, joins_upto, letters, history)

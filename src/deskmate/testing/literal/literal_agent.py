@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from deskmate.core.prompt.prompts import Prompt
-from deskmate.testing.literal.literal_reading import GAVE_OUT, Page, Printed, Stuck, is_summary_request
-from deskmate.testing.literal.literal_requests import Deed, Request, Write, deeds_in, request_in
+from deskmate.testing.literal.literal_reading import GAVE_OUT, Page, PrintedCall, Stuck, is_summary_request
+from deskmate.testing.literal.literal_requests import Deed, UserRequest, Write, deeds_in, request_in
 from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["LiteralAgent", "Stuck"]
@@ -118,14 +118,14 @@ def _lead(page: Page) -> Say | None:
     return Say(request.report if done else "I wait for the team.")
 
 
-def _tasks(page: Page, request: Request) -> Iterator[Use]:
+def _tasks(page: Page, request: UserRequest) -> Iterator[Use]:
     for task in request.tasks:
         given = {"subject": task.subject, "description": task.text, "role": task.role, "verify": task.verify}
         arguments = {name: value for name, value in given.items() if value}
         yield _use_with(page, "TaskCreate", **arguments, **({"blockedBy": task.after} if task.after else {}))
 
 
-def _teammates(page: Page, request: Request) -> Iterator[Use]:
+def _teammates(page: Page, request: UserRequest) -> Iterator[Use]:
     for mate in request.teammates:
         more = {"plan_mode_required": True} if mate.plans else {}
         yield _use_with(page, "Task", name=mate.name, role=mate.role, prompt="Take tasks from the board.", **more)
@@ -138,11 +138,11 @@ def _rest(page: Page) -> Say | None:
 # -- calls ----------------------------------------------------------------------------------------
 
 
-def _make(page: Page, printed: Printed, **words: str) -> Say:
+def _make(page: Page, printed: PrintedCall, **words: str) -> Say:
     return Say("", [_use(page, printed, **words)])
 
 
-def _use(page: Page, printed: Printed, **words: str) -> Use:
+def _use(page: Page, printed: PrintedCall, **words: str) -> Use:
     """Return a call as it was printed, with words of the agent's own where it was printed in capitals."""
     arguments = {
         name: words.get(value, value) if isinstance(value, str) else value for name, value in printed.arguments

@@ -39,7 +39,7 @@ class Stuck(Exception):
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedCall:
     """A call as a text of ours prints it. `label`: the words before it, such as `To approve it`."""
 
     label: str
@@ -55,26 +55,26 @@ class Printed:
 class Shutdown:
     """A request to leave. `refuse`: None if it cannot be refused."""
 
-    agree: Printed
-    refuse: Printed | None
+    agree: PrintedCall
+    refuse: PrintedCall | None
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlanRead:
     """A plan of another member."""
 
     text: str
-    approve: Printed
-    refuse: Printed
+    approve: PrintedCall
+    refuse: PrintedCall
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskRead:
     """The task in progress."""
 
     number: int
     text: str
-    complete: Printed
+    complete: PrintedCall
 
 
 def is_summary_request(prompt: Prompt) -> bool:
@@ -84,12 +84,12 @@ def is_summary_request(prompt: Prompt) -> bool:
     return isinstance(last, TextBlock) and wanted in last.text
 
 
-def calls_in(text: str) -> list[Printed]:
+def calls_in(text: str) -> list[PrintedCall]:
     """Return the calls that a text prints, in its order."""
     return list(_calls(text))
 
 
-def _calls(text: str) -> Iterator[Printed]:
+def _calls(text: str) -> Iterator[PrintedCall]:
     decoder = json.JSONDecoder()
     for found in _CALL.finditer(text):
         at, arguments = found.end(), list[tuple[str, Any]]()
@@ -103,7 +103,7 @@ def _calls(text: str) -> Iterator[Printed]:
         if text.startswith(")", at):
             before = text[: found.start()].rstrip(": ")
             label = re.split(r"[.\n]\s*", before)[-1]
-            yield Printed(label.strip("- "), found[1], tuple(arguments))
+            yield PrintedCall(label.strip("- "), found[1], tuple(arguments))
 
 
 @dataclass
@@ -111,16 +111,16 @@ class _Known:
     """What was told so far. `done`: numbers of tasks that were said to be completed."""
 
     members: dict[str, None] = field(default_factory=dict)
-    task: Task | None = None
+    task: TaskRead | None = None
     done: set[int] = field(default_factory=set)
     requests: dict[str, Shutdown] = field(default_factory=dict)
-    plans: dict[str, Plan] = field(default_factory=dict)
+    plans: dict[str, PlanRead] = field(default_factory=dict)
     planning: bool = False
     plan_waits: bool = False
     refusals: list[str] = field(default_factory=list)
     asked_to_leave: set[str] = field(default_factory=set)
     began: bool = False
-    how_to_plan: Printed | None = None
+    how_to_plan: PrintedCall | None = None
     no_open_tasks: bool = False
     was_refused: bool = False
     has_mail: bool = False
@@ -135,7 +135,7 @@ class Page:
         self._texts = [prompt.system, *(tool.text for tool in prompt.tools)]
         self._known = _Known()
         self.successes: list[tuple[str, Mapping[str, Any]]] = []
-        self.advice: Printed | None = None
+        self.advice: PrintedCall | None = None
         self._failed: list[tuple[str, dict[str, Any], str]] = []
         self.request = ""
         self._read_members(_BESIDES.findall(prompt.system))
@@ -215,7 +215,7 @@ class Page:
         known, calls = self._known, calls_in(after)
         if tag == "deskmate-task":
             if found := _TAKEN.match(text):
-                known.task = Task(int(found[1]), body, _labelled(calls, "When it is done"))
+                known.task = TaskRead(int(found[1]), body, _labelled(calls, "When it is done"))
             return
         match attributes.get("type"), attributes.get("approve"):
             case "message", _:
@@ -256,7 +256,7 @@ class Page:
         for item in re.split(r"^- ", lines, flags=re.MULTILINE)[1:]:
             if calls := calls_in(item):
                 done = _labelled(calls, "When it is done")
-                self._known.task = Task(int(done.get("taskId")), item, done)
+                self._known.task = TaskRead(int(done.get("taskId")), item, done)
 
     def _read_open_requests(self, lines: str) -> None:
         known = self._known
@@ -309,7 +309,7 @@ class Page:
         return self._known.was_refused
 
     @property
-    def task(self) -> Task | None:
+    def task(self) -> TaskRead | None:
         """The task in progress."""
         return self._known.task
 
@@ -319,7 +319,7 @@ class Page:
         return next(iter(self._known.requests.values()), None)
 
     @property
-    def open_plan(self) -> Plan | None:
+    def open_plan(self) -> PlanRead | None:
         """A plan that waits for the agent's answer."""
         return next(iter(self._known.plans.values()), None)
 
@@ -339,7 +339,7 @@ class Page:
         return self._known.refusals
 
     @property
-    def how_to_plan(self) -> Printed:
+    def how_to_plan(self) -> PrintedCall:
         """The call that hands in a plan, as it was printed."""
         if self._known.how_to_plan is None:
             raise Stuck("I am in plan mode, and nothing says how to hand in a plan")
@@ -349,12 +349,12 @@ class Page:
         """Tell whether so many tasks were said to be completed, or none to be open."""
         return self._known.no_open_tasks or len(self._known.done) >= count
 
-    def how_to_dismiss(self, name: str) -> Printed:
+    def how_to_dismiss(self, name: str) -> PrintedCall:
         """Return the call that asks a teammate to leave, as the prompt or a tool prints it."""
         calls = (call for text in self._texts for call in calls_in(text))
         for call in calls:
             if call.get("type") == "shutdown_request":
-                return Printed(
+                return PrintedCall(
                     call.label, call.tool, (*(a for a in call.arguments if a[0] != "recipient"), ("recipient", name))
                 )
         raise Stuck("nothing says how to ask a teammate to leave")
@@ -374,21 +374,21 @@ class Page:
         if unknown := [name for name in arguments if name not in self._tools[tool]]:
             raise Stuck(f"I am to call {tool} with {', '.join(unknown)}, and its schema has no such argument")
 
-    def _call(self, text: str, tool: str) -> Printed | None:
+    def _call(self, text: str, tool: str) -> PrintedCall | None:
         return next((call for call in calls_in(text) if call.tool == tool), None)
 
 
-def _labelled(calls: list[Printed], label: str) -> Printed:
+def _labelled(calls: list[PrintedCall], label: str) -> PrintedCall:
     found = next((call for call in calls if call.label.endswith(label)), None)
     if found is None:
         raise Stuck(f"no call is printed after '{label}'")
     return found
 
 
-def _shutdown(calls: list[Printed]) -> Shutdown:
+def _shutdown(calls: list[PrintedCall]) -> Shutdown:
     refuse = next((call for call in calls if call.label.endswith("To stay")), None)
     return Shutdown(_labelled(calls, "To leave"), refuse)
 
 
-def _plan(text: str, calls: list[Printed]) -> Plan:
-    return Plan(text, _labelled(calls, "To approve it"), _labelled(calls, "To refuse it"))
+def _plan(text: str, calls: list[PrintedCall]) -> PlanRead:
+    return PlanRead(text, _labelled(calls, "To approve it"), _labelled(calls, "To refuse it"))

@@ -43,7 +43,7 @@ class WantedMate:
 
 
 @dataclass(frozen=True)
-class Request:
+class UserRequest:
     """What the user wants. `hurry`: teammates are asked to leave at the first mail, and again at the end."""
 
     tasks: tuple[WantedTask, ...]
@@ -82,10 +82,10 @@ class Tell:
 Deed: TypeAlias = Write | Tell
 
 
-def request_in(text: str) -> Request:
+def request_in(text: str) -> UserRequest:
     """Return what a text of the user asks for; nothing of what it does not say."""
     team, mention = _line(text, "Team"), _line(text, "Approve only plans that mention")
-    return Request(
+    return UserRequest(
         tuple(_tasks(text)),
         tuple(_mate(*found.groups()) for found in _MATE.finditer(team)),
         mention,

@@ -21,7 +21,7 @@ _MAX_HINT_CHARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedText:
     """A text after an edit: the line of the first place, counted from 1, and how many there were."""
 
     text: Concealed
@@ -29,7 +29,7 @@ class Edited:
     places: int
 
 
-def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -> Edited:
+def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -> EditedText:
     """Replace `old` if it is there exactly once, or everywhere; otherwise raise ToolError, saying where it is.
 
     Raises Unclear if `new` has a stand-in and it is not clear for which of the replaced secrets.
@@ -43,7 +43,7 @@ def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -
         raise ToolError(_not_found(path, text, plain, old))
     if len(places) > 1 and not replace_all:
         raise ToolError(_ambiguous(path, [text.line(plain, at) for at in places]))
-    return Edited(_replaced(text, plain, old, new), text.line(plain, places[0]), plain.count(old))
+    return EditedText(_replaced(text, plain, old, new), text.line(plain, places[0]), plain.count(old))
 
 
 def _places(plain: str, old: str) -> Iterator[int]:

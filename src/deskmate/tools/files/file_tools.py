@@ -36,7 +36,7 @@ from deskmate.ports import Desk, Tool, Workspace
 from deskmate.texts import text
 from deskmate.tools.clip import counted, cut, fitting, lines_of
 from deskmate.tools.files.diffs import diff
-from deskmate.tools.files.edits import Edited, edit
+from deskmate.tools.files.edits import EditedText, edit
 from deskmate.tools.files.file_kinds import BOM, picture_type, read_text
 from deskmate.tools.tool_base import Arguments, Described
 
@@ -312,7 +312,7 @@ class EditFile(ChangingTool):
         return _Prepared(written, known, Result(told, shown=change.shown, files={path: fingerprint(written)}))
 
 
-def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction) -> tuple[Edited, _Change]:
+def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction) -> tuple[EditedText, _Change]:
     """Return a text after an edit."""
     old = conceal(body, redaction)
     try:

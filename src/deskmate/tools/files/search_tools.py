@@ -29,7 +29,7 @@ class GrepArguments(Arguments):
     glob: str = Field("", description="search only files like this: *.py")
 
 
-class Glob(Described):
+class GlobTool(Described):
     """Finds files."""
 
     async def attempt(self, arguments: GlobArguments, desk: Desk) -> Attempt:
@@ -71,4 +71,4 @@ async def _is_file(path: str, workspace: Workspace) -> bool:
 
 def tools() -> Iterable[Tool]:
     """Return the tools of this family."""
-    return [Glob("glob", text("tools/glob"), GlobArguments), Grep("grep", text("tools/grep"), GrepArguments)]
+    return [GlobTool("glob", text("tools/glob"), GlobArguments), Grep("grep", text("tools/grep"), GrepArguments)]

@@ -12,7 +12,7 @@ from deskmate.core.log.names import COMMAND, blob_name
 from deskmate.core.policy.patterns import HOLE, words_of
 from deskmate.core.policy.permissions import Attempt
 from deskmate.core.policy.secret_placeholders import refusal_to_run
-from deskmate.core.prompt.live_output import Printed
+from deskmate.core.prompt.live_output import LiveOutput
 from deskmate.errors import ToolError
 from deskmate.ports import Desk, Ran, Tool, Workspace
 from deskmate.texts import text
@@ -75,7 +75,7 @@ class Bash(Described):
         if not isinstance(arguments, LeadBashArguments) or not arguments.run_in_background:
             seconds = arguments.timeout or DEFAULT_SECONDS
             return await _result(workspace, arguments.command, seconds, blob, desk.printed)
-        seconds, printed = arguments.timeout or BACKGROUND_SECONDS, Printed()
+        seconds, printed = arguments.timeout or BACKGROUND_SECONDS, LiveOutput()
         id_ = desk.background.start(
             COMMAND, lambda _: _result(workspace, arguments.command, seconds, blob, printed), printed
         )
@@ -116,7 +116,7 @@ async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
     return f"{sign} {path}"
 
 
-async def _result(workspace: Workspace, command: str, seconds: float, blob: str, printed: Printed) -> Result:
+async def _result(workspace: Workspace, command: str, seconds: float, blob: str, printed: LiveOutput) -> Result:
     ran = await workspace.run(command, timeout_seconds=seconds, blob=blob, printed=printed)
     return Result(_text(ran), ok=ran.exit == 0, lines=ran.lines)
 

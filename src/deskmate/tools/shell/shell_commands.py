@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deskmate.tools.shell.heredocs import check_heredoc
 from deskmate.tools.shell.shell_programs import is_name, is_plain_test, is_variable, told
-from deskmate.tools.shell.shell_words import Piece, Untold, Word, assembled, in_quotes, unquoted
+from deskmate.tools.shell.shell_words import Untold, Word, WordPart, assembled, in_quotes, unquoted
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -331,7 +331,7 @@ class _Reader:
     def _word(self, node: "Node") -> Word:
         return assembled(self._pieces(node))
 
-    def _pieces(self, node: "Node") -> Iterator[Piece]:
+    def _pieces(self, node: "Node") -> Iterator[WordPart]:
         match node.type:
             case "word" | "number":
                 yield from unquoted(self._text(node))
@@ -339,7 +339,7 @@ class _Reader:
                 text = self._text(node)
                 if not re.fullmatch("'[^']*'", text):
                     raise Untold
-                yield Piece(text[1:-1], quoted=True)
+                yield WordPart(text[1:-1], quoted=True)
             case "string":
                 yield from self._string(node)
             case "concatenation":
@@ -353,11 +353,11 @@ class _Reader:
         if any(left.end_byte != right.start_byte for left, right in pairwise(node.children)):
             raise Untold
 
-    def _string(self, node: "Node") -> Iterator[Piece]:
+    def _string(self, node: "Node") -> Iterator[WordPart]:
         at, end = node.start_byte + 1, node.end_byte - 1
         if self._source[node.start_byte : at] != b'"' or self._source[end : node.end_byte] != b'"':
             raise Untold
-        yield Piece(quoted=True)
+        yield WordPart(quoted=True)
         for child in node.children:
             if child.type in _EXPANSIONS:
                 # The grammar gives the blanks before an expansion to it.
@@ -367,11 +367,11 @@ class _Reader:
                 at = child.end_byte
         yield self._literal(at, end)
 
-    def _literal(self, start: int, end: int) -> Piece:
+    def _literal(self, start: int, end: int) -> WordPart:
         after = self._source[end : end + 1].decode("latin-1")
         return in_quotes(self._source[start:end].decode(), after)
 
-    def _piece(self, node: "Node", *, quoted: bool = False) -> Piece:
+    def _piece(self, node: "Node", *, quoted: bool = False) -> WordPart:
         """Read a part of a word that comes to something only when it runs."""
         text = (node.text or b"").lstrip()
         match node.type:
@@ -388,7 +388,7 @@ class _Reader:
                     raise Untold
             case _:
                 raise Untold
-        return Piece(quoted=quoted, open=True, many=not quoted or b"@" in text)
+        return WordPart(quoted=quoted, open=True, many=not quoted or b"@" in text)
 
     def _text(self, node: "Node") -> str:
         return (node.text or b"").decode()

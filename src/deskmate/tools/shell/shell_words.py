@@ -54,7 +54,7 @@ def unescaped(written: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class WordPart:
     """A part of a word. `open`: it may come to any text; `many`: and that to several words."""
 
     text: str = ""
@@ -63,15 +63,15 @@ class Piece:
     many: bool = False
 
 
-def unquoted(text: str) -> Iterable[Piece]:
+def unquoted(text: str) -> Iterable[WordPart]:
     """Yield the characters of a part without quotes; raise Untold for what a shell may read otherwise."""
     if not _UNQUOTED.fullmatch(text):
         raise Untold
     for character in re.findall(r"\\?.", text, re.DOTALL):
-        yield Piece(character[-1], quoted=len(character) > 1)
+        yield WordPart(character[-1], quoted=len(character) > 1)
 
 
-def in_quotes(text: str, after: str) -> Piece:
+def in_quotes(text: str, after: str) -> WordPart:
     """Return a part within double quotes. `after`: the character behind it."""
     whole, at, said = text + after, 0, ""
     while at < len(text):
@@ -80,10 +80,10 @@ def in_quotes(text: str, after: str) -> Piece:
             raise Untold
         said += found["escaped"] or found[0]
         at = found.end()
-    return Piece(said, quoted=True)
+    return WordPart(said, quoted=True)
 
 
-def assembled(pieces: Iterable[Piece]) -> Word:
+def assembled(pieces: Iterable[WordPart]) -> Word:
     """Return the word made of these parts."""
     parts = list(pieces)
     if parts and parts[0].text == "#" and not parts[0].quoted:
@@ -95,11 +95,11 @@ def assembled(pieces: Iterable[Piece]) -> Word:
     return Word(text, open=opens is not None, many=many)
 
 
-def _expands(part: Piece) -> bool:
+def _expands(part: WordPart) -> bool:
     return part.open or part.text in _GLOB | _BRACES | {"~"}
 
 
-def _opens(parts: list[Piece], at: int) -> bool:
+def _opens(parts: list[WordPart], at: int) -> bool:
     """Tell whether what stands there may come to something else."""
     part = parts[at]
     if part.open:
@@ -111,7 +111,7 @@ def _opens(parts: list[Piece], at: int) -> bool:
     return part.text in _GLOB or (part.text in _BRACES and not _is_empty_pair(parts))
 
 
-def _is_empty_pair(parts: list[Piece]) -> bool:
+def _is_empty_pair(parts: list[WordPart]) -> bool:
     """Tell whether the only braces of a word are `{}`, which no shell expands."""
     braces = [at for at, part in enumerate(parts) if part.text in _BRACES and not part.quoted]
     return len(braces) == 2 and braces[1] == braces[0] + 1 and parts[braces[0]].text == "{"

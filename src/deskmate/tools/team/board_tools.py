@@ -15,13 +15,13 @@ from pydantic.json_schema import SkipJsonSchema
 from deskmate.core.agent.notices import task_words
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.policy.permissions import Attempt
-from deskmate.core.policy.tool_table import Kind, tools_of
+from deskmate.core.policy.tool_table import AgentKind, tools_of
 from deskmate.core.prompt.frames import task_text, unframed
 from deskmate.core.team.tasks import (
-    Board,
+    BoardState,
     Receipt,
-    Status,
     Task,
+    TaskStatus,
     blockers,
     blocks,
     ids,
@@ -83,7 +83,7 @@ class GetArguments(BoardArguments):
 class UpdateArguments(GetArguments):
     """What to change of a task."""
 
-    status: Status | None = None
+    status: TaskStatus | None = None
     owner: str | None = None
     subject: str | None = None
     description: str | None = None
@@ -139,7 +139,7 @@ class TaskUpdate(Described):
 
     async def attempt(self, arguments: UpdateArguments, desk: Desk) -> Attempt:
         """Return a bash call where completing the task runs a command, or may by the time it is completed."""
-        if arguments.status is Status.COMPLETED:
+        if arguments.status is TaskStatus.COMPLETED:
             task = (await desk.board.refresh()).tasks.get(arguments.task_id)
             if task is None:
                 # It may come, with a command, from a call before this one.
@@ -167,7 +167,7 @@ class TaskList(Described):
         """Return a line for each task; where there are too many, those that are completed go first."""
         arguments.check_team(desk)
         board = await desk.board.refresh()
-        tasks = [task for task in board.tasks.values() if task.status is not Status.DELETED]
+        tasks = [task for task in board.tasks.values() if task.status is not TaskStatus.DELETED]
         listed = tasks if len(tasks) <= MAX_LINES else [task for task in tasks if task.is_open]
         lines = [clip([line(board, task) for task in listed], "Read any task with TaskGet")] if listed else []
         if over := len(tasks) - len(listed):
@@ -175,7 +175,7 @@ class TaskList(Described):
         return Result("\n".join(lines) or "The board is empty.")
 
 
-def _told(board: Board, task: Task) -> Iterator[str]:
+def _told(board: BoardState, task: Task) -> Iterator[str]:
     """Yield what is known of a task: first what the board knows of it, then the words of members, framed."""
     yield f"task #{task.id}"
     yield f"status: {task.status.replace('_', ' ')}"
@@ -188,7 +188,7 @@ def _told(board: Board, task: Task) -> Iterator[str]:
     yield task_text(task.id, words, task.created_by, task.editors, task.notes[-_NOTES_SHOWN:])
 
 
-def _edges(board: Board, task: Task) -> Iterator[str]:
+def _edges(board: BoardState, task: Task) -> Iterator[str]:
     if task.blocked_by:
         waits = blockers(board, task)
         yield f"blocked by: {ids(sorted(task.blocked_by))}" + (f" (still open: {ids(waits)})" if waits else "")
@@ -209,7 +209,7 @@ def _revision(receipt: Receipt) -> str:
     return f"commit {receipt.commit[:_COMMIT_SHOWN]} ({state[receipt.clean]})"
 
 
-def tools(kind: Kind) -> Iterable[Tool]:
+def tools(kind: AgentKind) -> Iterable[Tool]:
     """Return the tools of this family as an agent of that kind reads of them."""
     return [
         TaskCreate("TaskCreate", text_for("tools/TaskCreate", kind), CreateArguments),

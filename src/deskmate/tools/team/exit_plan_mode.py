@@ -7,7 +7,7 @@ from pydantic import Field
 from deskmate.core.agent.entries import Opened
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import LEAD, USER
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import is_planning
 from deskmate.core.team.messages import PlanRequest
@@ -34,7 +34,7 @@ class ExitPlanMode(Described):
             raise ToolError("You are not in plan mode, so there is nothing to approve. Do the work.")
         older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
         # Nobody approves a plan of their own.
-        asked = USER if desk.me.kind is Kind.LEAD else LEAD
+        asked = USER if desk.me.kind is AgentKind.LEAD else LEAD
         await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
         opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)
         replaced = f" It replaces your plan {older}." if older else ""

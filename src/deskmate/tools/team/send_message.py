@@ -14,7 +14,7 @@ from deskmate.core.agent.entries import Answered, Opened
 from deskmate.core.agent.situation import open_plans
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import IN_CHARGE, RESERVED, USER, local_name
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.team.handshakes import Shake
 from deskmate.core.team.members import is_planning
 from deskmate.core.team.messages import Broadcast, Plain, PlanResponse, ShutdownRequest, ShutdownResponse, summarise
@@ -100,7 +100,7 @@ def _check(arguments: MailArguments, desk: Desk) -> None:
         raise ToolError(
             f"You are on team '{desk.roster.team}', not on '{arguments.team_name[:80]}'. Leave team_name out."
         )
-    if kind in _ONLY_BY_LEAD and desk.me.kind is not Kind.LEAD:
+    if kind in _ONLY_BY_LEAD and desk.me.kind is not AgentKind.LEAD:
         raise ToolError(f"Only the lead can send a {kind}. Send a message to lead instead.")
     given = _given(arguments)
     if missing := sorted(_NEEDS[kind] - given):
@@ -192,7 +192,7 @@ def _teammate(arguments: MailArguments, desk: Desk) -> str:
     return name
 
 
-def tools(kind: Kind) -> Iterable[Tool]:
+def tools(kind: AgentKind) -> Iterable[Tool]:
     """Return the tool of this family, with the types that an agent of that kind may send."""
-    arguments = LeadMailArguments if kind is Kind.LEAD else TeammateMailArguments
+    arguments = LeadMailArguments if kind is AgentKind.LEAD else TeammateMailArguments
     return [SendMessage("SendMessage", text_for("tools/SendMessage", kind), arguments)]

@@ -41,7 +41,7 @@ class ErrandArguments(Arguments):
     )
 
 
-class Errand(Described):
+class TaskTool(Described):
     """Sends subagents and makes teammates."""
 
     async def run(self, arguments: ErrandArguments, desk: Desk) -> Result:
@@ -105,4 +105,4 @@ def _plans(arguments: ErrandArguments) -> bool:
 
 def tools() -> Iterable[Tool]:
     """Return the tool of this family."""
-    return [Errand("Task", text("tools/Task"), ErrandArguments)]
+    return [TaskTool("Task", text("tools/Task"), ErrandArguments)]

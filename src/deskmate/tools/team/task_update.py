@@ -11,12 +11,12 @@ from typing import Any, assert_never
 from deskmate.core.agent.notices import taken
 from deskmate.core.agent.tool_results import Result
 from deskmate.core.log.names import IN_CHARGE, blob_name
-from deskmate.core.policy.tool_table import Kind
+from deskmate.core.policy.tool_table import AgentKind
 from deskmate.core.prompt.frames import unframed
 from deskmate.core.prompt.rendering import told_texts
 from deskmate.core.team.board_rules import may_edit, refusal
 from deskmate.core.team.task_fit import untaken_text
-from deskmate.core.team.tasks import Board, Completed, Receipt, Revision, Status, Task, freed_by, ids, line
+from deskmate.core.team.tasks import BoardState, Completed, Receipt, Revision, Task, TaskStatus, freed_by, ids, line
 from deskmate.errors import Refused, ToolError
 from deskmate.ports import Desk, Ran
 
@@ -31,7 +31,7 @@ class Update:
     task: int
     edits: Mapping[str, Any]
     owner: str | None
-    status: Status | None
+    status: TaskStatus | None
 
 
 _Step = Callable[[Desk, Update], Awaitable[str]]
@@ -61,19 +61,19 @@ def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
     Edits come first: a task that they block is not begun. Only somebody who may not edit a task before taking it takes
     it first, and then may not block it in the same call.
     """
-    if wanted.status is Status.DELETED:
+    if wanted.status is TaskStatus.DELETED:
         # Not handed over first: to claim a task must not be a way to delete it.
         return _edit, _set_status
     if may_edit(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
         return _edit, _hand_over, _set_status
     if wanted.owner == desk.me.name:
         return _hand_over, _edit, _set_status
-    if wanted.owner is None and wanted.status is Status.IN_PROGRESS:
+    if wanted.owner is None and wanted.status is TaskStatus.IN_PROGRESS:
         return _set_status, _edit
     return _edit, _hand_over, _set_status
 
 
-def found(board: Board, id_: int) -> Task:
+def found(board: BoardState, id_: int) -> Task:
     """Return a task; raise ToolError where there is none of this number."""
     if id_ not in board.tasks:
         raise ToolError(f"There is no task #{id_}. TaskList shows all tasks.")
@@ -98,7 +98,7 @@ def untaken(desk: Desk, task: Task) -> str:
     """Return that nobody on the team takes a task by itself, and what to do then; nothing if somebody does."""
     if not (why := untaken_text(desk.roster, task)):
         return ""
-    can_spawn = desk.me.kind is Kind.LEAD
+    can_spawn = desk.me.kind is AgentKind.LEAD
     fix = "Spawn a teammate with that role, or change the task" if can_spawn else "Tell the lead, or change the task"
     return f"{why} {fix} with TaskUpdate."
 
@@ -108,7 +108,7 @@ def _task(desk: Desk, wanted: Update) -> Task:
 
 
 def _is_under_way(desk: Desk, task: Task) -> bool:
-    return task.owner == desk.me.name and task.status is Status.IN_PROGRESS
+    return task.owner == desk.me.name and task.status is TaskStatus.IN_PROGRESS
 
 
 async def _edit(desk: Desk, wanted: Update) -> str:
@@ -143,13 +143,13 @@ async def _set_status(desk: Desk, wanted: Update) -> str:
     match wanted.status:
         case None:
             return ""
-        case Status.PENDING:
+        case TaskStatus.PENDING:
             return await _release(desk, wanted, cause)
-        case Status.IN_PROGRESS:
+        case TaskStatus.IN_PROGRESS:
             return await _begin(desk, wanted, cause)
-        case Status.COMPLETED:
+        case TaskStatus.COMPLETED:
             return await _complete(desk, wanted, cause)
-        case Status.DELETED:
+        case TaskStatus.DELETED:
             freed = freed_by(desk.board.state, wanted.task)
             await desk.board.delete(desk.me.name, wanted.task, cause=cause)
             return _ended("deleted", freed)
@@ -166,7 +166,7 @@ async def _begin(desk: Desk, wanted: Update, cause: str) -> str:
 async def _release(desk: Desk, wanted: Update, cause: str) -> str:
     task = _task(desk, wanted)
     # Given to someone in this very call, it waits for them: to release it would undo that.
-    if task.status is Status.PENDING and (wanted.owner is not None or task.owner is None):
+    if task.status is TaskStatus.PENDING and (wanted.owner is not None or task.owner is None):
         return ""
     await desk.board.release(desk.me.name, task.id, _epoch(desk, wanted), cause=cause)
     return "given back"

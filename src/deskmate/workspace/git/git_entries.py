@@ -49,7 +49,7 @@ _OPENED = (
 # fmt: on
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry is that is neither a folder nor an ordinary file."""
 
     LINK = "symbolic link"
@@ -105,7 +105,7 @@ class _Scan:
 
     def add(self, prefix: str, entries: Mapping[str, Entry]) -> None:
         for name, entry in entries.items():
-            if entry.kind == Kind.LOCK:
+            if entry.kind == EntryKind.LOCK:
                 self.locks += 1
                 if self.locks > MAX_LOCKS:
                     continue
@@ -134,7 +134,7 @@ def scan(folder: str, now: int | None = None) -> Entries:
     change, and no program can. `now` is in nanoseconds.
     """
     if os.path.islink(folder):
-        return {"": Entry(Kind.LINK, os.readlink(folder))}
+        return {"": Entry(EntryKind.LINK, os.readlink(folder))}
     one = _Scan(folder, (now or time.time_ns()) - _SETTLED_NANOSECONDS, {}, Size())
     with _opened(folder) as fd:
         if fd is not None:
@@ -153,7 +153,7 @@ def glance(folder: str) -> Entries:
             mode = os.lstat(path).st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 found[name] = _entry(path, None)
-    above = {path for path, entry in found.items() if entry.kind == Kind.LINK}
+    above = {path for path, entry in found.items() if entry.kind == EntryKind.LINK}
     return {path: entry for path, entry in found.items() if not any(path.startswith(f"{one}/") for one in above)}
 
 
@@ -180,7 +180,7 @@ def _walk(fd: int, prefix: str, one: _Scan) -> None:
             one.size.entries += known.count
             one.add(below, known.entries)
         elif below.count("/") > _MAX_DEPTH:
-            one.add(prefix, {name: Entry(Kind.DEEP)})
+            one.add(prefix, {name: Entry(EntryKind.DEEP)})
         elif not one.is_passed_over(prefix, name, beside):
             with _opened(name, fd) as inside:
                 if inside is not None:
@@ -213,7 +213,7 @@ def _list(fd: int) -> tuple[Entries, tuple[str, ...], int]:
             if entry.is_file(follow_symlinks=False):
                 if name.endswith(".lock") and locks <= MAX_LOCKS:
                     locks += 1
-                    entries[name] = Entry(Kind.LOCK)
+                    entries[name] = Entry(EntryKind.LOCK)
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(name)
             elif len(entries) < MAX_ENTRIES:
@@ -226,16 +226,16 @@ def _list(fd: int) -> tuple[Entries, tuple[str, ...], int]:
 
 
 def _is_editor_lock(name: str, entry: Entry) -> bool:
-    return name.startswith(_EDITOR_LOCK) and entry.kind == Kind.LINK and "/" not in entry.target
+    return name.startswith(_EDITOR_LOCK) and entry.kind == EntryKind.LINK and "/" not in entry.target
 
 
 def _entry(name: str, fd: int | None) -> Entry:
     mode = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
-        return Entry(Kind.LINK, os.readlink(name, dir_fd=fd))
+        return Entry(EntryKind.LINK, os.readlink(name, dir_fd=fd))
     if stat.S_ISFIFO(mode):
-        return Entry(Kind.PIPE)
-    return Entry(Kind.SOCKET if stat.S_ISSOCK(mode) else Kind.DEVICE)
+        return Entry(EntryKind.PIPE)
+    return Entry(EntryKind.SOCKET if stat.S_ISSOCK(mode) else EntryKind.DEVICE)
 
 
 def _stamp(found: os.stat_result) -> tuple[int, int, int]:
@@ -306,7 +306,7 @@ def remove(folder: str, path: str, entry: Entry) -> bool:
             fd = stack.enter_context(_opened(part, fd)) if fd is not None else None
         if fd is None:
             return False
-        return _remove_tree(name, fd) if entry.kind == Kind.DEEP else _unlink(name, fd)
+        return _remove_tree(name, fd) if entry.kind == EntryKind.DEEP else _unlink(name, fd)
 
 
 def _remove_tree(name: str, fd: int) -> bool:

@@ -23,7 +23,7 @@ from deskmate.workspace.git.git_entries import (
     MAX_LOCKS,
     Entries,
     Entry,
-    Kind,
+    EntryKind,
     Size,
     glance,
     leads_out,
@@ -61,7 +61,7 @@ _ALTERNATES = "objects/info/alternates"
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
 _MAX_POINTERS, _POINTER_BYTES = 1000, 4096
 # A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
-_ENDING = frozenset({Kind.LINK, Kind.PIPE, Kind.DEVICE})
+_ENDING = frozenset({EntryKind.LINK, EntryKind.PIPE, EntryKind.DEVICE})
 # So many new folders in git's folder are told, and so many folders or entries end a command: they slow every look.
 _TOLD_FOLDERS, _ENDING_FOLDERS, _ENDING_ENTRIES = 5_000, 20_000, 1_000_000
 # Folders that git itself makes: a command that removes one of these would remove the repository.
@@ -74,13 +74,13 @@ def _planted(found: Entries, known: Entries) -> Entries:
     return {
         path: entry
         for path, entry in found.items()
-        if entry.kind != Kind.LOCK and entry != known.get(path) and not _is_branch(path, entry, known.get(path))
+        if entry.kind != EntryKind.LOCK and entry != known.get(path) and not _is_branch(path, entry, known.get(path))
     }
 
 
 def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
-    is_head = path.rpartition("/")[2] == HEAD and before is not None and before.kind == Kind.LINK
-    return is_head and entry.kind == Kind.LINK and _BRANCH.fullmatch(entry.target) is not None
+    is_head = path.rpartition("/")[2] == HEAD and before is not None and before.kind == EntryKind.LINK
+    return is_head and entry.kind == EntryKind.LINK and _BRANCH.fullmatch(entry.target) is not None
 
 
 def remove_planted(folder: str, known: Entries, found: Entries | None = None) -> list[str]:
@@ -136,7 +136,7 @@ def _sentences(gone: list[str], left: list[str]) -> list[str]:
 def refuse_outward(folder: str, found: Entries) -> Entries:
     """Return what was found in git's folder before a command; raise ToolError if a link leads out of it."""
     for path, entry in found.items():
-        if entry.kind == Kind.DEEP or (entry.kind == Kind.LINK and leads_out(folder, path)):
+        if entry.kind == EntryKind.DEEP or (entry.kind == EntryKind.LINK and leads_out(folder, path)):
             how = _removal(folder, path, entry)
             why = (
                 f"No command runs here: git's folder has {told(folder, path, entry)}, and git could write through it "
@@ -149,14 +149,14 @@ def refuse_outward(folder: str, found: Entries) -> Entries:
 
 def _removal(folder: str, path: str, entry: Entry) -> str:
     """Return the command by which a user removes something from git's folder, by its number if its name is odd."""
-    if entry.kind == Kind.DEEP:
+    if entry.kind == EntryKind.DEEP:
         path = _top_of(path)
     place = os.path.join(folder, path).rstrip("/")
     if place.isprintable() and len(place) <= _MAX_COMMAND:
         name = _quoted(place)
-        return f"chmod -R u+rwx {name} && rm -rf {name}" if entry.kind == Kind.DEEP else f"rm -r {name}"
-    how = "-exec chmod -R u+rwx {} + -exec rm -rf {} +" if entry.kind == Kind.DEEP else "-delete"
-    kind = "d" if entry.kind == Kind.DEEP else "l"
+        return f"chmod -R u+rwx {name} && rm -rf {name}" if entry.kind == EntryKind.DEEP else f"rm -r {name}"
+    how = "-exec chmod -R u+rwx {} + -exec rm -rf {} +" if entry.kind == EntryKind.DEEP else "-delete"
+    kind = "d" if entry.kind == EntryKind.DEEP else "l"
     return f"find {_quoted(shown(folder))} -type {kind} -inum {_number(place)} {how}"
 
 
@@ -195,7 +195,7 @@ class _State:
     alternates: bytes
 
 
-class Watch:
+class GitWatch:
     """Git's folder of one workspace, watched while one command runs.
 
     `known`: what was in it before. `is_last`: tells whether no other command runs there.
@@ -298,8 +298,8 @@ class Watch:
         return str(git.path) if git else None
 
     def _locks(self, folder: str, found: Entries) -> Iterator[str]:
-        locks = [path for path, entry in found.items() if entry.kind == Kind.LOCK and path not in self._known]
-        if sum(entry.kind == Kind.LOCK for entry in self._known.values()) >= MAX_LOCKS:
+        locks = [path for path, entry in found.items() if entry.kind == EntryKind.LOCK and path not in self._known]
+        if sum(entry.kind == EntryKind.LOCK for entry in self._known.values()) >= MAX_LOCKS:
             # Which of them are new cannot be told.
             return
         # Of several commands, another may be at work with it.

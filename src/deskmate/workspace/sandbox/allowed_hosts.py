@@ -26,7 +26,7 @@ _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class HostPort:
     """What a command wants to reach: a name in small letters, or an address, and a port."""
 
     host: str | Address
@@ -45,7 +45,7 @@ class Allowed:
     ports: tuple[int, ...]
     below: bool = False
 
-    def covers(self, wanted: Endpoint) -> bool:
+    def covers(self, wanted: HostPort) -> bool:
         """Tell whether this may be reached by that name, or address."""
         if wanted.port not in self.ports:
             return False
@@ -71,12 +71,12 @@ def _allowed(line: str) -> Allowed:
 _SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], with :PORT at its end if that is not 80 or 443"
 
 
-def endpoint(authority: str, port: int | None = None) -> Endpoint:
+def endpoint(authority: str, port: int | None = None) -> HostPort:
     """Return what an authority names, as it stands in a request; raise ValueError where that is not plain."""
     host, own = _parsed(authority)
     if (chosen := own if own is not None else port) is None:
         raise ValueError("no port")
-    return Endpoint(host, chosen)
+    return HostPort(host, chosen)
 
 
 def _parsed(authority: str) -> tuple[str | Address, int | None]:
@@ -105,7 +105,7 @@ def may_reach(listed: Iterable[Allowed], address: str, port: int) -> bool:
     Whoever answers for a name may have it lead into the network of the user, or to this machine.
     """
     found = _plain(ipaddress.ip_address(address.partition("%")[0]))
-    wanted = Endpoint(found, port)
+    wanted = HostPort(found, port)
     return _is_public(found) or any(one.covers(wanted) for one in listed)
 
 

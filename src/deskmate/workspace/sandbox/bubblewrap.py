@@ -22,10 +22,10 @@ from typing import TypeAlias
 
 from deskmate.errors import ToolError
 from deskmate.workspace.blob_folders import TASKS, private_folder
-from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import git_folder
 from deskmate.workspace.paths import shown
-from deskmate.workspace.processes import Toll
+from deskmate.workspace.processes import EndedProcesses
 from deskmate.workspace.sandbox.allowed_hosts import allowed
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Mount, Sandbox, Way
@@ -53,7 +53,7 @@ class NotBegun(ToolError):
 
 
 @dataclass(frozen=True, slots=True)
-class Cage:
+class CommandSandbox:
     """Where commands of one workspace are confined. `shown`: what of the team's records they may read nevertheless."""
 
     sandbox: Sandbox
@@ -61,7 +61,7 @@ class Cage:
     shown: tuple[Path, ...] = ()
 
     @contextlib.contextmanager
-    def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], Watch]]:
+    def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], GitWatch]]:
         """Yield the words that go before those of a command, and the watch on git's folder, with both in place."""
         found = self._found()
         with self.watched(found.guards) as watch:
@@ -71,13 +71,13 @@ class Cage:
             yield [*self.sandbox.words(mounts), "--chdir", str(self.root)], watch
 
     @contextlib.contextmanager
-    def watched(self, guards: Sequence[Guard] = ()) -> Iterator[Watch]:
+    def watched(self, guards: Sequence[Guard] = ()) -> Iterator[GitWatch]:
         """Watch git's folder meanwhile, with all guards in place. Raises ToolError if that is impossible."""
         git, list_ = git_folder(self.root), Placeholders(self.sandbox.state)
         path = str(git.path) if git else None
         with contextlib.ExitStack() as stack:
             known = stack.enter_context(list_.standing(guards, path)) if guards or path else {}
-            watch = Watch(self.root, git, known, lambda: path is not None and list_.is_last(path))
+            watch = GitWatch(self.root, git, known, lambda: path is not None and list_.is_last(path))
             try:
                 yield watch
             finally:
@@ -136,7 +136,7 @@ def _is_empty(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Inmate:
+class ConfinedProcess:
     """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be.
 
     `refused`: what it wanted to reach and may not, so far. `watch`: what it does in git's folder.
@@ -145,7 +145,7 @@ class Inmate:
     process: subprocess.Popen[bytes]
     first: int
     refused: Sequence[str]
-    watch: Watch
+    watch: GitWatch
     _life: int
     _status: io.FileIO
 
@@ -153,7 +153,7 @@ class Inmate:
         """Tell, once it is over, whether it ever began."""
         return b"exit-code" in self._status.readall()
 
-    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> Toll:
+    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> EndedProcesses:
         """End all that is inside: asked first, killed once its grace is over. `pause` waits a moment.
 
         Where the command has ended `by_itself`, all else goes with it.
@@ -166,7 +166,7 @@ class Inmate:
             self.process.kill()
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._life, signal.SIGKILL)
-        return Toll(0, () if self._over(_PATIENCE_SECONDS) else (self.first,))
+        return EndedProcesses(0, () if self._over(_PATIENCE_SECONDS) else (self.first,))
 
     def _asked(self) -> bool:
         """Ask the command to end; tell whether there is one, already and still."""
@@ -187,18 +187,20 @@ class Inmate:
 
 
 @contextlib.contextmanager
-def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: Start) -> Iterator[Inmate]:
+def confined_process(
+    command_sandbox: CommandSandbox, words: Sequence[str], environ: Mapping[str, str], start: Start
+) -> Iterator[ConfinedProcess]:
     """Have a command begin in a sandbox, bound to this thread: it ends with it, and never begins if that ends before.
 
     Raises NotBegun where the sandbox cannot be set up. Nothing of the command may be left at the end.
     """
     # Of what is needed to set it up, nothing stays open while it runs: many may.
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as setup:
-        before, watch = stack.enter_context(cage.around(environ))
+        before, watch = stack.enter_context(command_sandbox.around(environ))
         (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(setup), _pipe(setup)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(setup)
-        door = _Door(cage.sandbox.network, stack)
+        door = _Door(command_sandbox.sandbox.network, stack)
         # Inside, temporary files have a place of their own.
         inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
         fds = (told.fileno(), bounds.fileno(), *filters, *door.fds)
@@ -209,7 +211,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             first = _child(status)
             life = os.pidfd_open(first)
             stack.callback(os.close, life)
-            stack.enter_context(cage.sandbox.limits.binding(first))
+            stack.enter_context(command_sandbox.sandbox.limits.binding(first))
             bounded.write(b"!")
             _await_bond(first)
             door.serve()
@@ -222,7 +224,7 @@ def inmate(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: 
             if isinstance(error, OSError | ValueError):
                 raise NotBegun(str(error)) from error
             raise
-        yield Inmate(process, first, door.refused, watch, life, status)
+        yield ConfinedProcess(process, first, door.refused, watch, life, status)
 
 
 class _Door:

@@ -53,7 +53,7 @@ _SCOPES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LandlockRule:
     """A place, and what may be done there and below."""
 
     path: str
@@ -68,7 +68,7 @@ def version() -> int:
         return 0
 
 
-def restrict(rules: Iterable[Rule], calls: bytes, most: int | None = None) -> None:
+def restrict(rules: Iterable[LandlockRule], calls: bytes, most: int | None = None) -> None:
     """Take from this thread, and all it will start, whatever the rules do not grant, and all capabilities.
 
     `calls` is a program that filters its system calls; `most`: use no later landlock. A place that is not there is
@@ -92,7 +92,7 @@ def restrict(rules: Iterable[Rule], calls: bytes, most: int | None = None) -> No
     _filter(calls)
 
 
-def _add(ruleset: int, rule: Rule, handled: Right) -> None:
+def _add(ruleset: int, rule: LandlockRule, handled: Right) -> None:
     try:
         place = os.open(rule.path, _PLACE)
     except OSError:

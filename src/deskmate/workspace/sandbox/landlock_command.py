@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from deskmate.workspace.git.git_watch import Watch
+from deskmate.workspace.git.git_watch import GitWatch
 from deskmate.workspace.git.repositories import repository
-from deskmate.workspace.processes import Mark, Toll, end, mark_of, start_of
-from deskmate.workspace.sandbox.bubblewrap import Cage, NotBegun, Start
-from deskmate.workspace.sandbox.landlock import TRUNCATE_SINCE, Right, Rule, restrict, version
+from deskmate.workspace.processes import EndedProcesses, Mark, end, mark_of, start_of
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox, NotBegun, Start
+from deskmate.workspace.sandbox.landlock import TRUNCATE_SINCE, LandlockRule, Right, restrict, version
 from deskmate.workspace.sandbox.mounts import Way
 from deskmate.workspace.sandbox.seccomp import ALLOW_ALL, call_filter
 from deskmate.workspace.start_gate import GATE, OPEN
@@ -41,35 +41,37 @@ class Fenced:
 
     process: subprocess.Popen[bytes]
     mark: Mark
-    watch: Watch
+    watch: GitWatch
     refused: Sequence[str] = ()
 
     def begun(self) -> bool:
         """Tell whether it ever began: there is none where it did not."""
         return True
 
-    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> Toll:
+    def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> EndedProcesses:
         """End all that it started: asked first, killed once its grace is over. `pause` waits a moment."""
         return end(self.mark, grace_seconds, pause)
 
 
 @contextlib.contextmanager
-def fenced(cage: Cage, words: Sequence[str], environ: Mapping[str, str], start: Start) -> Iterator[Fenced]:
+def fenced(
+    command_sandbox: CommandSandbox, words: Sequence[str], environ: Mapping[str, str], start: Start
+) -> Iterator[Fenced]:
     """Have a command begin behind a fence; raise NotBegun where it cannot be put up.
 
     Nothing of the command may be left at the end.
     """
     with contextlib.ExitStack() as stack:
-        watch = stack.enter_context(cage.watched())
+        watch = stack.enter_context(command_sandbox.watched())
         scratch = stack.enter_context(_scratch())
         reading, writing = os.pipe()
         gate, opener = stack.enter_context(open(reading, "rb", 0)), stack.enter_context(open(writing, "wb", 0))
         # Landlock cannot block single sockets by path, so all Unix sockets are blocked.
-        filtered = call_filter(also=_refused(cage), unix=False) or ALLOW_ALL
-        fence = partial(restrict, [*_rules(cage, environ, scratch)], filtered)
+        filtered = call_filter(also=_refused(command_sandbox), unix=False) or ALLOW_ALL
+        fence = partial(restrict, [*_rules(command_sandbox, environ, scratch)], filtered)
         process = _behind(fence, lambda: start([*GATE, *words], {**environ, "TMPDIR": scratch}, (), gate.fileno()))
         try:
-            stack.enter_context(cage.sandbox.limits.binding(process.pid, apart=False))
+            stack.enter_context(command_sandbox.sandbox.limits.binding(process.pid, apart=False))
             opener.write(OPEN)
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
@@ -104,12 +106,12 @@ def _remove(folder: str) -> None:
     subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
-def _refused(cage: Cage) -> Iterator[str]:
+def _refused(command_sandbox: CommandSandbox) -> Iterator[str]:
     """Yield the calls that no command may make, for no rule holds what they do."""
     yield from _SHARED
     if version() < TRUNCATE_SINCE:
         yield "truncate"
-    if cage.sandbox.network is not True:
+    if command_sandbox.sandbox.network is not True:
         yield "socket"
 
 
@@ -127,20 +129,23 @@ def _behind(fence: Callable[[], None], start: "Callable[[], subprocess.Popen[byt
         return thread.submit(work).result()
 
 
-def _rules(cage: Cage, environ: Mapping[str, str], scratch: str) -> Iterator[Rule]:
+def _rules(command_sandbox: CommandSandbox, environ: Mapping[str, str], scratch: str) -> Iterator[LandlockRule]:
     """Yield what a command may do where: names it may list everywhere, for rights can be given but not taken."""
     shown = {
         mount.path: mount.way
-        for mount in cage.sandbox.machine(environ, cage.root)
+        for mount in command_sandbox.sandbox.machine(environ, command_sandbox.root)
         if not mount.path.startswith(f"{_KERNEL}/")
     }
     masked = {path for path, way in shown.items() if way not in (Way.READ, Way.WRITE)} | {"/dev"}
-    yield Rule("/", Right.LIST)
-    yield from (Rule(path, Right.READ) for path in _around("/", masked))
-    yield from (Rule(path, Right.READ) for path, way in shown.items() if way is Way.READ)
-    yield from (Rule(path, Right.WRITE) for path, way in shown.items() if way is Way.WRITE)
-    yield from (Rule(f"/dev/{name}", Right.USE_DEVICE) for name in _DEVICES)
-    yield from (Rule(str(path), Right.WRITE) for path in (cage.root, scratch, *repository(cage.root)))
+    yield LandlockRule("/", Right.LIST)
+    yield from (LandlockRule(path, Right.READ) for path in _around("/", masked))
+    yield from (LandlockRule(path, Right.READ) for path, way in shown.items() if way is Way.READ)
+    yield from (LandlockRule(path, Right.WRITE) for path, way in shown.items() if way is Way.WRITE)
+    yield from (LandlockRule(f"/dev/{name}", Right.USE_DEVICE) for name in _DEVICES)
+    yield from (
+        LandlockRule(str(path), Right.WRITE)
+        for path in (command_sandbox.root, scratch, *repository(command_sandbox.root))
+    )
 
 
 def _around(folder: str, masked: Set[str]) -> Iterator[str]:

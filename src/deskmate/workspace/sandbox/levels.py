@@ -14,12 +14,12 @@ from pathlib import Path
 
 from deskmate.errors import ToolError
 from deskmate.workspace.sandbox.allowed_hosts import allowed
-from deskmate.workspace.sandbox.bubblewrap import Cage, Inmate, inmate
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox, ConfinedProcess, confined_process
 from deskmate.workspace.sandbox.landlock import SCOPES_SINCE, version
 from deskmate.workspace.sandbox.landlock_command import Fenced, fenced, sweep_scratch
 from deskmate.workspace.sandbox.mount_placeholders import Placeholders
 from deskmate.workspace.sandbox.mounts import Level, Sandbox, named_secrets
-from deskmate.workspace.sandbox.resource_limits import Limits, counts_processes, sweep_cgroups
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits, counts_processes, sweep_cgroups
 from deskmate.workspace.sandbox.seccomp import call_filter
 from deskmate.workspace.sandbox.sockets import Sockets
 
@@ -43,7 +43,7 @@ def find_sandbox(
     network: bool | Sequence[str] = False,
     hidden: Sequence[Path] = (),
     writable: Sequence[Path] = (),
-    limits: Limits | None = None,
+    limits: ResourceLimits | None = None,
     environ: Mapping[str, str] = os.environ,
     programs: Sequence[str] = PROGRAMS,
     landlock: bool = True,
@@ -62,7 +62,7 @@ def find_sandbox(
         named=tuple(named_secrets(environ)),
         writable=tuple(writable),
         state=Path(os.path.realpath(state)),
-        limits=limits or Limits(),
+        limits=limits or ResourceLimits(),
     )
     sweep_cgroups()
     sweep_scratch()
@@ -137,11 +137,11 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
                 pass_fds=fds,
             )
 
-        begin = fenced if sandbox.level is Level.LANDLOCK else inmate
+        begin = fenced if sandbox.level is Level.LANDLOCK else confined_process
         # All that a trial needs: what else is in the environment may be a secret.
         needed = {name: environ[name] for name in ("PATH", "HOME") if name in environ}
         try:
-            with begin(Cage(sandbox, Path(os.path.realpath(folder))), _TRIAL, needed, start) as one:
+            with begin(CommandSandbox(sandbox, Path(os.path.realpath(folder))), _TRIAL, needed, start) as one:
                 status = _ended(one)
         except (ToolError, OSError) as error:
             status = str(error)
@@ -150,7 +150,7 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
     return (said[0].removeprefix("bwrap: ") if said else status) if status else ""
 
 
-def _ended(one: Inmate | Fenced) -> str:
+def _ended(one: ConfinedProcess | Fenced) -> str:
     """Wait for the trial to end; return how it did, if not well."""
     try:
         status = one.process.wait(_TRIAL_SECONDS)

@@ -26,7 +26,7 @@ from deskmate.workspace.sandbox.hidden_paths import (
     SPEAKING,
     SYSTEM_SECRETS,
 )
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from deskmate.workspace.sandbox.sockets import Sockets, is_channel, is_new
 
 _TEMPORARY = ("/tmp", "/var/tmp")
@@ -87,7 +87,7 @@ class Sandbox:
     named: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     state: Path = Path()
-    limits: Limits = field(default_factory=Limits)
+    limits: ResourceLimits = field(default_factory=ResourceLimits)
     sockets: Sockets | None = field(default=None, compare=False)
     settled: bool = False
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from deskmate.workspace.sandbox.allowed_hosts import Allowed, Endpoint, endpoint, may_reach
+from deskmate.workspace.sandbox.allowed_hosts import Allowed, HostPort, endpoint, may_reach
 
 PORT = 3128
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -123,12 +123,12 @@ class Proxy:
             _pump(caller, far)
             back.join()
 
-    def _refuse(self, wanted: Endpoint, why: str) -> None:
+    def _refuse(self, wanted: HostPort, why: str) -> None:
         if len(self.refused) < _MOST_TOLD and str(wanted) not in self.refused:
             self.refused.append(str(wanted))
         raise _Refused(403, why)
 
-    def _connected(self, wanted: Endpoint) -> socket.socket:
+    def _connected(self, wanted: HostPort) -> socket.socket:
         """Return a connection to an address that was looked at."""
         try:
             # As bytes, which nobody reads in another way on the way to the resolver.
@@ -163,7 +163,7 @@ def _head(caller: socket.socket) -> tuple[str, bytes]:
     return head.decode("latin-1"), rest
 
 
-def _request(head: str) -> tuple[Endpoint, bytes | None]:
+def _request(head: str) -> tuple[HostPort, bytes | None]:
     """Return what is wanted, and what to send there first; None where all that follows is between those two."""
     line, *fields = head.split("\r\n")
     found = _REQUEST.fullmatch(line)
@@ -179,7 +179,7 @@ def _request(head: str) -> tuple[Endpoint, bytes | None]:
     raise _Refused(400, "this proxy takes CONNECT and http:// only")
 
 
-def _passed_on(method: str, wanted: Endpoint, rest: str, fields: Sequence[str]) -> bytes:
+def _passed_on(method: str, wanted: HostPort, rest: str, fields: Sequence[str]) -> bytes:
     path = rest if rest.startswith("/") else f"/{rest}"
     kept = [one for one in fields if one.partition(":")[0].strip().lower() not in _NOT_PASSED_ON]
     lines = [f"{method} {path} HTTP/1.1", f"Host: {str(wanted).removesuffix(':80')}", "Connection: close", *kept]

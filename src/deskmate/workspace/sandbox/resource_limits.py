@@ -35,7 +35,7 @@ def _most_memory() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """How many processes (threads count) a command may have, and how large one's memory, a file, temporary files."""
 
     processes: int = 4096

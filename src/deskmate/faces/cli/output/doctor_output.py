@@ -14,9 +14,9 @@ import anyio
 import click
 
 from deskmate import Refused
-from deskmate.faces.cli.main import UNUSABLE
 from deskmate.faces.cli.output import json_output
 from deskmate.faces.common.error_log import logging_to
+from deskmate.faces.common.exit_codes import UNUSABLE
 from deskmate.faces.common.terminal_text import one_line, width
 from deskmate.faces.common.text_tables import Cell, Sheet, note, put, sheet_for
 from deskmate.queries.damage import CheckedTeam, Lost, check_teams, lost_of

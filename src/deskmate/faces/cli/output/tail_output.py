@@ -14,7 +14,7 @@ import anyio
 from deskmate import app
 from deskmate.app import Entry, Recorded
 from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.output_stream import Outlet
+from deskmate.faces.common.output_stream import OutputStream
 from deskmate.faces.common.terminal_text import clean, cut, one_line
 from deskmate.faces.common.text_tables import Sheet, note, put, sheet_for, warn
 from deskmate.queries.member_view import SeenTranscript, follow, look_at_transcript
@@ -40,15 +40,15 @@ def tail(folder: Path | None, team: str | None, name: str, *, last: int, follows
         warn(f"the transcript of '{name}' is empty")
     code = put([line for lines in told[-last:] for line in lines], seen.damage)
     if follows:
-        with logging_to(note), Outlet(sys.stdout) as outlet:
-            anyio.run(_follow, folder, seen, page, outlet)
+        with logging_to(note), OutputStream(sys.stdout) as output_stream:
+            anyio.run(_follow, folder, seen, page, output_stream)
     return code
 
 
-async def _follow(folder: Path | None, seen: SeenTranscript, page: "_Page", outlet: Outlet) -> None:
+async def _follow(folder: Path | None, seen: SeenTranscript, page: "_Page", output_stream: OutputStream) -> None:
     async for number, entry in follow(folder, seen):
-        outlet.put("".join(f"{line}\n" for line in page.lines(number, entry)))
-        if outlet.trouble is not None:
+        output_stream.put("".join(f"{line}\n" for line in page.lines(number, entry)))
+        if output_stream.trouble is not None:
             return
 
 

@@ -6,7 +6,7 @@
 import time
 from collections.abc import Callable, Iterable
 
-from deskmate.app import LEAD, USER, Changed, Entry, Happening, Recorded, RetryDelta, Streamed, TextDelta
+from deskmate.app import LEAD, USER, Changed, Entry, Recorded, RetryDelta, Streamed, TeamEvent, TextDelta
 from deskmate.app.session import Session
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.chat.chat_lines import Talk
@@ -27,19 +27,19 @@ class Teller:
         self._progress, self._words, self._streams = progress, words, streams
         self._line, self._shown = "", ""
 
-    def hear(self, happening: Happening) -> None:
+    def hear(self, event: TeamEvent) -> None:
         """Print what happened, where it is worth a line."""
-        match happening:
+        match event:
             case Streamed(member, TextDelta(text)) if member == LEAD:
                 self._stream(text)
                 # What ended with its line is not alive any more.
                 if self._line.strip():
-                    self._progress.hear(happening)
+                    self._progress.hear(event)
             case Streamed(member, delta) if member == LEAD:
                 self._flush()
                 if isinstance(delta, RetryDelta):
                     self._shown = ""
-                self._progress.hear(happening)
+                self._progress.hear(event)
             case Changed(member, word, detail):
                 if member == LEAD and word != "working":
                     # What was cut short is not said.
@@ -47,11 +47,11 @@ class Teller:
                     self._shown = ""
                 # The question itself tells of that.
                 if (word, detail) != ("waiting", "permission"):
-                    self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else happening)
+                    self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else event)
             case Recorded(member, number, entry) if member == LEAD:
                 self._record(number, entry)
             case _:
-                self._progress.hear(happening)
+                self._progress.hear(event)
 
     def put(self, lines: Iterable[CleanLine]) -> None:
         """Print lines that are the program's own."""

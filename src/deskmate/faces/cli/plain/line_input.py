@@ -20,7 +20,7 @@ from typing import Any, TextIO
 
 from deskmate import Refused
 from deskmate.app import GOAL_CAP
-from deskmate.faces.common.output_stream import PATIENCE_SECONDS, Outlet
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, width
 
 PROMPT, MORE = "> ", ". "
@@ -104,7 +104,7 @@ def first_piped() -> str:
     raise Refused('there is nothing to say: stdin is empty; pipe words in, or type them: deskmate "WORDS"')
 
 
-class Keyboard(Outlet):
+class Keyboard(OutputStream):
     """A terminal that is typed at while it is written to: what is put there, whole lines, goes above the prompt."""
 
     def __init__(self, screen: TextIO, commands: Iterable[str]) -> None:

@@ -16,20 +16,20 @@ import anyio
 from deskmate import app
 from deskmate.app import LEAD, Feed, Settings
 from deskmate.app.session import Session, attended
-from deskmate.faces.cli.main import INTERRUPTED, UNUSABLE
 from deskmate.faces.cli.plain.conversation_lines import Letters, Teller
 from deskmate.faces.cli.plain.line_input import Keyboard, Typed, first_piped, piped
 from deskmate.faces.cli.plain.turn_state import Turns
 from deskmate.faces.common.chat.chat_commands import COMMANDS
 from deskmate.faces.common.chat.chat_lines import Feedback, Talk
-from deskmate.faces.common.chat.input_history import History
+from deskmate.faces.common.chat.input_history import InputHistory
 from deskmate.faces.common.chat.question_text import asker, subject
 from deskmate.faces.common.command_start import at_terminal
-from deskmate.faces.common.conversation_start import Sitting
+from deskmate.faces.common.conversation_start import ConversationStart
 from deskmate.faces.common.error_log import logging_to
-from deskmate.faces.common.interrupt_key import TWICE_SECONDS, Reins
+from deskmate.faces.common.exit_codes import INTERRUPTED, UNUSABLE
+from deskmate.faces.common.interrupt_key import TWICE_SECONDS, InterruptKey
 from deskmate.faces.common.listings import sandbox_of
-from deskmate.faces.common.output_stream import PATIENCE_SECONDS, Outlet
+from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.progress_lines import Progress, progress_on
 from deskmate.faces.common.terminal_text import one_line
 
@@ -37,7 +37,7 @@ UNFINISHED = 1
 _ANSWERS = ("/yes", "/always", "/no")
 
 
-def carry_out(sitting: Sitting) -> int:
+def carry_out(sitting: ConversationStart) -> int:
     """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
@@ -47,7 +47,7 @@ def carry_out(sitting: Sitting) -> int:
     return _in_a_pipe(sitting, settings)
 
 
-def _at_keyboard(sitting: Sitting, settings: Settings) -> int:
+def _at_keyboard(sitting: ConversationStart, settings: Settings) -> int:
     with Keyboard(sys.stdout, COMMANDS) as keyboard:
 
         def cells() -> int:
@@ -55,25 +55,25 @@ def _at_keyboard(sitting: Sitting, settings: Settings) -> int:
 
         progress = Progress(keyboard, terminal=False, colour=settings.colour, cells=cells)
         teller = Teller(progress, progress.note, streams=True)
-        reins = Reins(progress.note, keyboard.restore)
-        conversation = _Conversation(sitting, progress, teller, reins)
+        interrupt_key = InterruptKey(progress.note, keyboard.restore)
+        conversation = _Conversation(sitting, progress, teller, interrupt_key)
         return conversation.carry_out(settings, partial(conversation.type, keyboard), cells)
 
 
-def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
-    with Outlet(sys.stderr) as stderr:
+def _in_a_pipe(sitting: ConversationStart, settings: Settings) -> int:
+    with OutputStream(sys.stderr) as stderr:
         progress = progress_on(stderr, colour=settings.colour)
         if sys.stdin.isatty():
             progress.note("type what to say, a line each; /help, and /quit to leave")
         # Nothing is begun where nothing is to be said.
         first = None if sitting.words else first_piped()
-        reins = Reins(progress.note)
-        with Outlet(sys.stdout, alarm=reins.pull) as stdout:
+        interrupt_key = InterruptKey(progress.note)
+        with OutputStream(sys.stdout, alarm=interrupt_key.pull) as stdout:
             # On a terminal both write to one place: one of them does.
             one_place = os.isatty(stdout.number) and os.isatty(stderr.number)
             words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
             teller = Teller(progress, words, streams=one_place)
-            conversation = _Conversation(sitting, progress, teller, reins)
+            conversation = _Conversation(sitting, progress, teller, interrupt_key)
             code = conversation.carry_out(settings, partial(conversation.read, first), lambda: None)
             stdout.drain(PATIENCE_SECONDS if code == INTERRUPTED else None)
             if stdout.failure:
@@ -85,8 +85,10 @@ def _in_a_pipe(sitting: Sitting, settings: Settings) -> int:
 class _Conversation:
     """One conversation, from its opening to what is said on leaving."""
 
-    def __init__(self, sitting: Sitting, progress: Progress, teller: Teller, reins: Reins) -> None:
-        self._sitting, self._progress, self._teller, self._reins = sitting, progress, teller, reins
+    def __init__(
+        self, sitting: ConversationStart, progress: Progress, teller: Teller, interrupt_key: InterruptKey
+    ) -> None:
+        self._sitting, self._progress, self._teller, self._reins = sitting, progress, teller, interrupt_key
         self._parting = ""
         self._pressed = -TWICE_SECONDS
         self._interrupting: asyncio.Task[None] | None = None
@@ -127,7 +129,7 @@ class _Conversation:
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words}; /help, /quit")
         self._watch(session, talk)
-        history = History.of_user(os.environ)
+        history = InputHistory.of_user(os.environ)
         with keyboard.open(self._past(history), partial(_here, session)) as typed:
             while (text := await typed.next()) is not None:
                 if text.strip():
@@ -137,14 +139,14 @@ class _Conversation:
                     break
         return 0
 
-    def _past(self, history: History) -> list[str]:
+    def _past(self, history: InputHistory) -> list[str]:
         try:
             return history.read()
         except OSError as error:
             self._progress.note(f"deskmate: what was typed before cannot be read: {error.strerror}")
             return []
 
-    def _keep(self, history: History, text: str) -> None:
+    def _keep(self, history: InputHistory, text: str) -> None:
         try:
             history.add(text)
         except OSError as error:

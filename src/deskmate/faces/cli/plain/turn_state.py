@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from deskmate.app import LEAD, Happening
+from deskmate.app import LEAD, TeamEvent
 from deskmate.app.session import Session
 from deskmate.faces.common.listings import sender_of
 
@@ -23,7 +23,7 @@ class Turns:
         self._session = session
         self._news = anyio.Event()
 
-    def hear(self, happening: Happening) -> None:
+    def hear(self, event: TeamEvent) -> None:
         """Let whoever waits look again: something happened."""
         self.look()
 

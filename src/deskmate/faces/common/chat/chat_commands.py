@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class ChatCommand:
     """What can be typed. `least` and `most`: how many words may follow; None where the rest is one text."""
 
     name: str
@@ -19,36 +19,38 @@ class Command:
         return self.least <= len(words) and (self.most is None or len(words) <= self.most)
 
 
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, ChatCommand] = {
     command.name: command
     for command in (
-        Command("team", "/team", "who is on the team, what each does, and what it came to"),
-        Command("tasks", "/tasks", "the board"),
-        Command("inbox", "/inbox [NAME]", "the mail of a member, of the lead if none is named", most=1),
-        Command("questions", "/questions", "what waits for your word"),
-        Command("yes", "/yes [N,…]", "allow what is asked; N where more than one asks", most=1),
-        Command("always", "/always [N,…]", "allow it, and all like it from now on; of a plan: accept edits", most=1),
-        Command("no", "/no [N,…] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
-        Command("interrupt", "/interrupt [NAME]", "cut what a member does, the lead if none is named", most=1),
-        Command("resume", "/resume NAME", "let a member go on that is parked or was interrupted", least=1, most=1),
-        Command("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
-        Command(
+        ChatCommand("team", "/team", "who is on the team, what each does, and what it came to"),
+        ChatCommand("tasks", "/tasks", "the board"),
+        ChatCommand("inbox", "/inbox [NAME]", "the mail of a member, of the lead if none is named", most=1),
+        ChatCommand("questions", "/questions", "what waits for your word"),
+        ChatCommand("yes", "/yes [N,…]", "allow what is asked; N where more than one asks", most=1),
+        ChatCommand(
+            "always", "/always [N,…]", "allow it, and all like it from now on; of a plan: accept edits", most=1
+        ),
+        ChatCommand("no", "/no [N,…] [WORDS]", "refuse what is asked, with a reason if you give one", most=None),
+        ChatCommand("interrupt", "/interrupt [NAME]", "cut what a member does, the lead if none is named", most=1),
+        ChatCommand("resume", "/resume NAME", "let a member go on that is parked or was interrupted", least=1, most=1),
+        ChatCommand("stop", "/stop NAME", "ask a teammate to leave", least=1, most=1),
+        ChatCommand(
             "mode",
             "/mode [MODE [NAME] | drop RULE]",
             "what is permitted; change it, delegate, or drop a rule",
             most=None,
         ),
-        Command("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
-        Command("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),
-        Command("cost", "/cost", "what the team has used and spent"),
-        Command("budget", "/budget [CAP NUMBER]", "the caps and what is used of them; set one", most=2),
-        Command("help", "/help", "this"),
-        Command("quit", "/quit", "leave; you can continue the team later"),
+        ChatCommand("model", "/model [PROVIDER:MODEL]", "the model that is asked; ask another", most=1),
+        ChatCommand("compact", "/compact [FOCUS]", "have the lead's conversation summarised", most=None),
+        ChatCommand("cost", "/cost", "what the team has used and spent"),
+        ChatCommand("budget", "/budget [CAP NUMBER]", "the caps and what is used of them; set one", most=2),
+        ChatCommand("help", "/help", "this"),
+        ChatCommand("quit", "/quit", "leave; you can continue the team later"),
     )
 }
 
 
-def nearest(name: str) -> Command | None:
+def nearest(name: str) -> ChatCommand | None:
     """Return the command that a mistyped name is most like, if any is."""
     near = difflib.get_close_matches(name.lower(), COMMANDS, n=1)
     return COMMANDS[near[0]] if near else None

@@ -15,7 +15,7 @@ import anyio.to_thread
 from deskmate import DeskmateError, Refused
 from deskmate.app import ALL, LEAD, USER, Mode
 from deskmate.faces.common.chat.budget_command import budget_lines, parked_line, set_cap
-from deskmate.faces.common.chat.chat_commands import COMMANDS, Command, nearest
+from deskmate.faces.common.chat.chat_commands import COMMANDS, ChatCommand, nearest
 from deskmate.faces.common.chat.question_text import (
     NUMBERS,
     answered_line,
@@ -361,7 +361,7 @@ def _damage(damage: tuple[str, ...]) -> Lines:
     return [(Cell(one_line(f"damaged: {words}")),) for words in damage]
 
 
-def _usage(command: Command) -> str:
+def _usage(command: ChatCommand) -> str:
     return f"usage: {command.usage} ({command.about})"
 
 

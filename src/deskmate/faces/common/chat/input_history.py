@@ -16,14 +16,14 @@ KEPT = 1000
 _PRIVATE = 0o600
 
 
-class History:
+class InputHistory:
     """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
 
     def __init__(self, file: Path, environ: Mapping[str, str] = os.environ) -> None:
         self._file, self._environ = file, environ
 
     @classmethod
-    def of_user(cls, environ: Mapping[str, str]) -> "History":
+    def of_user(cls, environ: Mapping[str, str]) -> "InputHistory":
         """Return the one that Deskmate keeps for the user."""
         return cls(state_folder(environ) / "history.jsonl", environ)
 

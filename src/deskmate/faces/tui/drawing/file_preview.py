@@ -14,29 +14,29 @@ _COMPARED_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FilePreview:
     """What is at a path, in words, and its text if that can be compared."""
 
     words: str
     text: str = ""
 
 
-def standing_at(workspace: Path, path: str) -> Standing:
+def standing_at(workspace: Path, path: str) -> FilePreview:
     """Return what is at a path, seen from the workspace. Nothing but a plain file is ever opened."""
     try:
         place = workspace / path
         found = place.stat()
         if not stat.S_ISREG(found.st_mode):
-            return Standing("there is something else than a file")
+            return FilePreview("there is something else than a file")
         if found.st_size > _COMPARED_BYTES:
-            return Standing(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
+            return FilePreview(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
         # An agent may have replaced it since: only an ordinary file is opened, and the call never blocks.
-        return Standing("replaces the current file", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
+        return FilePreview("replaces the current file", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
     except FileNotFoundError:
-        return Standing("a new file")
+        return FilePreview("a new file")
     except UnicodeDecodeError:
-        return Standing(f"replaces a file of {found.st_size:,} bytes that is no text")
+        return FilePreview(f"replaces a file of {found.st_size:,} bytes that is no text")
     except (OSError, ValueError) as error:
         # A path that cannot be one raises ValueError.
         why = error.strerror if isinstance(error, OSError) else str(error)
-        return Standing(f"the current file cannot be read: {why}")
+        return FilePreview(f"the current file cannot be read: {why}")

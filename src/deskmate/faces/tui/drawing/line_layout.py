@@ -10,21 +10,21 @@ from itertools import accumulate
 
 from rich.text import Text
 
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
 
-_SMALL = (Kind.CALL, Kind.TOLD, Kind.THOUGHT)
+_SMALL = (PieceKind.CALL, PieceKind.TOLD, PieceKind.THOUGHT)
 
 
-def _is_small(piece: Piece) -> bool:
+def _is_small(piece: TranscriptPiece) -> bool:
     """Tell whether a piece needs no space between itself and another such one."""
-    return piece.kind in _SMALL or (piece.kind is Kind.MAIL and not piece.body)
+    return piece.kind in _SMALL or (piece.kind is PieceKind.MAIL and not piece.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
     """A piece as it was laid out."""
 
-    piece: Piece
+    piece: TranscriptPiece
     folded: bool
     spaced: bool
     lines: list[Text]
@@ -33,13 +33,13 @@ class Laid:
 class Layout:
     """Pieces below one another. `paint`: makes the lines of a piece, folded or not."""
 
-    def __init__(self, paint: Callable[[Piece, bool], list[Text]]) -> None:
+    def __init__(self, paint: Callable[[TranscriptPiece, bool], list[Text]]) -> None:
         self._paint = paint
         self._laid: list[Laid] = []
         self._starts: list[int] = []
         self.height = 0
 
-    def lay(self, pieces: Sequence[Piece], is_folded: Callable[[Piece], bool]) -> None:
+    def lay(self, pieces: Sequence[TranscriptPiece], is_folded: Callable[[TranscriptPiece], bool]) -> None:
         """Lay pieces out; those that are as they were keep their lines."""
         before = {one.piece.key: one for one in self._laid}
         laid: list[Laid] = []
@@ -55,7 +55,7 @@ class Layout:
         """Lay all out anew the next time: the width or a colour is another."""
         self._laid = []
 
-    def _kept(self, before: Laid | None, piece: Piece, folded: bool, spaced: bool) -> Laid:
+    def _kept(self, before: Laid | None, piece: TranscriptPiece, folded: bool, spaced: bool) -> Laid:
         if before and before.piece == piece and (before.folded, before.spaced) == (folded, spaced):
             return before
         lines = self._paint(piece, folded)
@@ -80,6 +80,6 @@ class Layout:
         return None
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[TranscriptPiece]:
         """What is laid out."""
         return [one.piece for one in self._laid]

@@ -2,7 +2,7 @@
 
 from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, ThinkingDelta
 from deskmate.faces.common.progress_lines import retry_line
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece, words_piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece, words_piece
 
 # A thought is shown by its end while it comes.
 _THOUGHT_CHARS = 400
@@ -45,16 +45,16 @@ class Live:
             self._begin()
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[TranscriptPiece]:
         """What is to be seen of it."""
         found = [words_piece(f"live/{number}", words) for number, words in self._recorded if words.strip()]
         if self._thought and not self._words and not self._tools:
-            found.append(Piece("live/thought", Kind.THOUGHT, "thinks", self._thought))
+            found.append(TranscriptPiece("live/thought", PieceKind.THOUGHT, "thinks", self._thought))
         if self._words.strip():
             found.append(words_piece("live/words", f"{self._words.strip()}▍"))
-        found += [Piece(f"live/{i}", Kind.CALL, tool) for i, tool in enumerate(self._tools)]
+        found += [TranscriptPiece(f"live/{i}", PieceKind.CALL, tool) for i, tool in enumerate(self._tools)]
         if self._retry:
-            found.append(Piece("live/retry", Kind.TOLD, self._retry))
+            found.append(TranscriptPiece("live/retry", PieceKind.TOLD, self._retry))
         return found
 
     def _begin(self) -> None:

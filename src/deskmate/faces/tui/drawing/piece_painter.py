@@ -14,7 +14,7 @@ from deskmate.faces.common.call_summaries import reason
 from deskmate.faces.common.terminal_text import TAB_CELLS, cut
 from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.styled_lines import paragraphs, words
-from deskmate.faces.tui.drawing.transcript_pieces import LINE_CHARS, Kind, Piece, State
+from deskmate.faces.tui.drawing.transcript_pieces import LINE_CHARS, PieceKind, State, TranscriptPiece
 
 _MOST_LINES = 400
 _SHORT_CELLS = 60
@@ -32,7 +32,7 @@ _DIFF = {"+": "green", "-": "red", "@": "dim cyan"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UnwrappedLine:
     """A line before it is wrapped, and what stands before it: once, and before each line that it goes on in."""
 
     text: Text
@@ -45,12 +45,14 @@ def style_of(member: str, colours: Mapping[str, str]) -> str:
     return "bold" if member == "user" else colours.get(member) or "bold white"
 
 
-def lines_of(piece: Piece, *, folded: bool, width: int, colours: Mapping[str, str], console: Console) -> list[Text]:
+def lines_of(
+    piece: TranscriptPiece, *, folded: bool, width: int, colours: Mapping[str, str], console: Console
+) -> list[Text]:
     """Return a piece as lines that are no wider than `width`."""
     return [line for row in _rows(piece, folded, colours) for line in _wrapped(row, width, console)]
 
 
-def _wrapped(row: Row, width: int, console: Console) -> Iterator[Text]:
+def _wrapped(row: UnwrappedLine, width: int, console: Console) -> Iterator[Text]:
     room = max(2, width - row.first.cell_len)
     for index, line in enumerate(row.text.wrap(console, room, overflow="fold", tab_size=TAB_CELLS)):
         line.rstrip()
@@ -58,36 +60,40 @@ def _wrapped(row: Row, width: int, console: Console) -> Iterator[Text]:
         yield joined.append_text(row.rest if index else row.first).append_text(line)
 
 
-def _rows(piece: Piece, folded: bool, colours: Mapping[str, str]) -> Iterator[Row]:
+def _rows(piece: TranscriptPiece, folded: bool, colours: Mapping[str, str]) -> Iterator[UnwrappedLine]:
     match piece.kind:
-        case Kind.WORDS:
+        case PieceKind.WORDS:
             yield from _indented(piece.body, "", "", short=folded)
-        case Kind.MAIL:
+        case PieceKind.MAIL:
             yield from _mail_rows(piece, folded, style_of(piece.sender, colours))
-        case Kind.NOTE:
+        case PieceKind.NOTE:
             yield from (_note_row(line) for line in piece.lines)
-        case Kind.CALL:
+        case PieceKind.CALL:
             yield from _call_rows(piece, folded)
-        case Kind.TOLD | Kind.THOUGHT:
+        case PieceKind.TOLD | PieceKind.THOUGHT:
             yield from _folding_rows(piece, folded)
 
 
-def _note_row(line: CleanLine) -> Row:
+def _note_row(line: CleanLine) -> UnwrappedLine:
     edge = Text("│ ", "blue")
     text = Text()
     for cell in line:
         text.append(cell.text, cell.colour or "")
-    return Row(text, edge, edge)
+    return UnwrappedLine(text, edge, edge)
 
 
-def _indented(text: str, margin: str, style: str, *, margin_style: str = "dim", short: bool = False) -> Iterator[Row]:
+def _indented(
+    text: str, margin: str, style: str, *, margin_style: str = "dim", short: bool = False
+) -> Iterator[UnwrappedLine]:
     """Yield the lines of a text behind a margin, the last of a long one left out. `short`: of long lines, the begin."""
     lines = paragraphs(text)
     edge = Text(margin, margin_style)
     for line in lines[:_MOST_LINES]:
-        yield Row(Text(_short(line) if short else line, style), edge, edge)
+        yield UnwrappedLine(Text(_short(line) if short else line, style), edge, edge)
     if len(lines) > _MOST_LINES:
-        yield Row(Text(f"… {len(lines) - _MOST_LINES:,} lines more: deskmate tail --json has all", "dim"), edge, edge)
+        yield UnwrappedLine(
+            Text(f"… {len(lines) - _MOST_LINES:,} lines more: deskmate tail --json has all", "dim"), edge, edge
+        )
 
 
 def _short(line: str) -> str:
@@ -95,56 +101,56 @@ def _short(line: str) -> str:
     return line if more <= 0 else f"{line[:LINE_CHARS]} … {more:,} characters more: F6, Enter"
 
 
-def _mail_rows(piece: Piece, folded: bool, style: str) -> Iterator[Row]:
+def _mail_rows(piece: TranscriptPiece, folded: bool, style: str) -> Iterator[UnwrappedLine]:
     bar = Text("▌ ", style)
     name, _, kind = words(piece.head).partition(" ")
     head = Text().append("you" if name == "user" else name, style)
     head.append(f" {kind}" if kind else "", "dim")
     if piece.folded:
         _append_fold(head, piece, folded)
-    yield Row(head, bar, bar)
+    yield UnwrappedLine(head, bar, bar)
     if not folded:
         yield from _indented(piece.body, "▌ ", "", margin_style=style)
 
 
-def _call_rows(piece: Piece, folded: bool) -> Iterator[Row]:
+def _call_rows(piece: TranscriptPiece, folded: bool) -> Iterator[UnwrappedLine]:
     mark, style = _MARKS[piece.state]
     tool, _, about = words(piece.head).partition(" ")
     head = Text().append(tool, "bold")
     head.append(f" {cut(about, _HEAD_CELLS)}")
     _append_fold(head, piece, folded)
-    yield Row(head, Text(mark, style), Text("  "))
+    yield UnwrappedLine(head, Text(mark, style), Text("  "))
     if folded:
         if piece.state is State.FAILED:
-            yield Row(Text(cut(words(reason(piece.body)), _HEAD_CELLS), "red"), Text("  "), Text("  "))
+            yield UnwrappedLine(Text(cut(words(reason(piece.body)), _HEAD_CELLS), "red"), Text("  "), Text("  "))
         return
     yield from _indented(piece.more, "  │ ", "dim")
     yield from _diff_rows(piece.body) if piece.is_diff else _indented(piece.body, "  │ ", "")
 
 
-def _diff_rows(diff: str) -> Iterator[Row]:
+def _diff_rows(diff: str) -> Iterator[UnwrappedLine]:
     for row in _indented(diff, "  │ ", ""):
         row.text.stylize(_DIFF.get(row.text.plain[:1], "dim"))
         yield row
 
 
-def _folding_rows(piece: Piece, folded: bool) -> Iterator[Row]:
+def _folding_rows(piece: TranscriptPiece, folded: bool) -> Iterator[UnwrappedLine]:
     style = "bold red" if piece.state is State.FAILED else "dim"
     head = Text().append(cut(words(piece.head), _TOLD_CELLS), style)
     _append_fold(head, piece, folded)
-    yield Row(head, Text("· ", "dim"), Text("  "))
+    yield UnwrappedLine(head, Text("· ", "dim"), Text("  "))
     if not folded:
-        yield from _indented(piece.body, "  │ ", "dim italic" if piece.kind is Kind.THOUGHT else "dim")
+        yield from _indented(piece.body, "  │ ", "dim italic" if piece.kind is PieceKind.THOUGHT else "dim")
 
 
-def _append_fold(head: Text, piece: Piece, folded: bool) -> None:
+def _append_fold(head: Text, piece: TranscriptPiece, folded: bool) -> None:
     """Add how much there is to unfold; one short line is as well shown at once."""
     if piece.foldable:
         size = _size(piece, folded)
         head.append(f"  {'▸' if folded else '▾'} {size}".rstrip(), "dim")
 
 
-def _size(piece: Piece, folded: bool) -> str:
+def _size(piece: TranscriptPiece, folded: bool) -> str:
     lines = paragraphs(piece.body.strip("\n")) if piece.body.strip() else []
     if piece.is_diff:
         changed = [line[:1] for line in lines]

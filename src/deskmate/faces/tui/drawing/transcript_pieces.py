@@ -21,7 +21,7 @@ LINE_CHARS = 2000
 _TOLD_CHARS = 400
 
 
-class Kind(StrEnum):
+class PieceKind(StrEnum):
     """What a piece is."""
 
     WORDS = "words"
@@ -43,7 +43,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TranscriptPiece:
     """Something to be seen. `folded`: whether only its head is shown at first, of words the beginning of each line.
 
     `more`: what is shown of a call besides its result. `ends`: its head once it succeeded, and once it failed, if that
@@ -52,7 +52,7 @@ class Piece:
     """
 
     key: str
-    kind: Kind
+    kind: PieceKind
     head: str = ""
     body: str = ""
     more: str = ""
@@ -67,10 +67,10 @@ class Piece:
     @property
     def foldable(self) -> bool:
         """Whether there is something that may be hidden."""
-        if self.kind is Kind.WORDS:
+        if self.kind is PieceKind.WORDS:
             return self.folded
         below = bool(self.body.strip() or self.more.strip())
-        return bool(self.head) and below and (self.kind is not Kind.MAIL or self.folded)
+        return bool(self.head) and below and (self.kind is not PieceKind.MAIL or self.folded)
 
     @property
     def text(self) -> str:
@@ -86,10 +86,10 @@ class Pieces:
         self.member = member
         self.last = 0
         self.heard: set[object] = set()
-        self._pieces: dict[str, Piece] = {}
+        self._pieces: dict[str, TranscriptPiece] = {}
 
     @property
-    def all(self) -> list[Piece]:
+    def all(self) -> list[TranscriptPiece]:
         """Every piece, the oldest first."""
         return list(self._pieces.values())
 
@@ -113,9 +113,9 @@ class Pieces:
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
         """Add words of the program behind what there is."""
-        self._put(Piece(f"note/{len(self._pieces)}", Kind.NOTE, lines=lines))
+        self._put(TranscriptPiece(f"note/{len(self._pieces)}", PieceKind.NOTE, lines=lines))
 
-    def _put(self, *pieces: Piece) -> None:
+    def _put(self, *pieces: TranscriptPiece) -> None:
         self._pieces.update({piece.key: piece for piece in pieces})
 
     def _change(self, key: str, **fields: Any) -> None:
@@ -135,14 +135,14 @@ class Pieces:
             self._change(call, state=state, body=shown or text, is_diff=False, folded=True)
 
 
-def waiting_piece(number: int, text: str) -> Piece:
+def waiting_piece(number: int, text: str) -> TranscriptPiece:
     """Return something the user wrote that was not heard yet."""
-    return Piece(f"unheard/{number}", Kind.MAIL, "user not heard yet", text, sender="user")
+    return TranscriptPiece(f"unheard/{number}", PieceKind.MAIL, "user not heard yet", text, sender="user")
 
 
-def words_piece(key: str, text: str) -> Piece:
+def words_piece(key: str, text: str) -> TranscriptPiece:
     """Return words of a member."""
-    return Piece(key, Kind.WORDS, body=text, folded=_has_long_line(text))
+    return TranscriptPiece(key, PieceKind.WORDS, body=text, folded=_has_long_line(text))
 
 
 def _is_long(text: str) -> bool:
@@ -155,7 +155,7 @@ def _has_long_line(text: str) -> bool:
 
 def _said(
     member: str, number: int, text: str, calls: tuple[Any, ...], blocks: tuple[dict[str, Any], ...]
-) -> Iterator[Piece]:
+) -> Iterator[TranscriptPiece]:
     """Yield words, thoughts and calls in the order in which they were said."""
     told = [_call(f"{member}:{number}.{index}", call.tool, call.arguments) for index, call in enumerate(calls)]
     spoken = blocks or ({"type": "text", "text": text}, *({"type": "call", "index": i} for i in range(len(told))))
@@ -165,17 +165,17 @@ def _said(
             case {"type": "text", "text": str(words)} if words.strip():
                 yield words_piece(key, words.strip("\n"))
             case {"type": "thinking", "text": str(words)} if words.strip():
-                yield Piece(key, Kind.THOUGHT, "thought", words.strip("\n"), folded=True)
+                yield TranscriptPiece(key, PieceKind.THOUGHT, "thought", words.strip("\n"), folded=True)
             case {"type": "call", "index": int(place)} if 0 <= place < len(told):
                 yield told[place]
 
 
-def _call(key: str, tool: str, arguments: Mapping[str, Any]) -> Piece:
+def _call(key: str, tool: str, arguments: Mapping[str, Any]) -> TranscriptPiece:
     diff = _diff_in(tool, arguments)
     more = "" if diff else "\n".join(f"{name}: {_value(value)}" for name, value in arguments.items())
-    return Piece(
+    return TranscriptPiece(
         key,
-        Kind.CALL,
+        PieceKind.CALL,
         begun(tool, arguments),
         diff,
         more,
@@ -200,7 +200,7 @@ def _diff_in(tool: str, arguments: Mapping[str, Any]) -> str:
     return ""
 
 
-def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
+def _of_others(number: int, entry: Entry) -> Iterator[TranscriptPiece]:
     """Yield what an entry tells that is not about words and calls of the member's own."""
     key = str(number)
     if entry.type == "started":
@@ -228,17 +228,19 @@ def _of_others(number: int, entry: Entry) -> Iterator[Piece]:
         yield _told(key, "made room: old results are cleared")
 
 
-def _told(key: str, head: str, text: str = "") -> Piece:
+def _told(key: str, head: str, text: str = "") -> TranscriptPiece:
     text = text.strip()
     if text and "\n" not in text and len(text) <= _TOLD_CHARS:
-        return Piece(key, Kind.TOLD, f"{head}: {text}")
-    return Piece(key, Kind.TOLD, head, text, folded=True)
+        return TranscriptPiece(key, PieceKind.TOLD, f"{head}: {text}")
+    return TranscriptPiece(key, PieceKind.TOLD, head, text, folded=True)
 
 
-def _mail(key: str, body: Mapping[str, Any]) -> Piece:
+def _mail(key: str, body: Mapping[str, Any]) -> TranscriptPiece:
     kind = str(body.get("type", "")).removesuffix("_approval_request").replace("_", " ")
     words = str(body.get("content") or body.get("reason") or "")
     answer = "" if "approve" not in body else ": yes" if body["approve"] else ": no"
     head = "" if kind == "message" else "to all" if kind == "broadcast" else f"{kind}{answer}"
     sender = str(body.get("sender", ""))
-    return Piece(key, Kind.MAIL, f"{sender} {head}".rstrip(), words, sender=sender, folded=_is_long(words))
+    return TranscriptPiece(
+        key, PieceKind.MAIL, f"{sender} {head}".rstrip(), words, sender=sender, folded=_is_long(words)
+    )

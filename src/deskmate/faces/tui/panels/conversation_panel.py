@@ -20,7 +20,7 @@ from deskmate.faces.tui.drawing.line_layout import Layout
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.piece_painter import lines_of
 from deskmate.faces.tui.drawing.styled_lines import words
-from deskmate.faces.tui.drawing.transcript_pieces import Kind, Piece
+from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
 
 # So many pieces are laid out at least, and as many more each time the top is reached.
 PAGE_PIECES = 150
@@ -48,7 +48,7 @@ class Conversation(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._member = ""
-        self._pieces: Sequence[Piece] = ()
+        self._pieces: Sequence[TranscriptPiece] = ()
         self._colours: Mapping[str, str] = {}
         self._turned: set[str] = set()
         self._all_open = False
@@ -67,7 +67,7 @@ class Conversation(ScrollView, can_focus=True):
         # The end of what is there next is laid out.
         self._pieces, self._first = (), 0
 
-    def show(self, name: str, pieces: Sequence[Piece], colours: Mapping[str, str]) -> None:
+    def show(self, name: str, pieces: Sequence[TranscriptPiece], colours: Mapping[str, str]) -> None:
         """Show the pieces of a member, in the colours of who wrote them."""
         if (name, pieces, colours) == (self._member, self._pieces, self._colours):
             return
@@ -81,7 +81,9 @@ class Conversation(ScrollView, can_focus=True):
             self._first = len(self._pieces) - PAGE_PIECES
         pieces = list(self._pieces[self._first :])
         if self._first:
-            pieces.insert(0, Piece("earlier", Kind.TOLD, f"{self._first:,} earlier; scroll up to see them"))
+            pieces.insert(
+                0, TranscriptPiece("earlier", PieceKind.TOLD, f"{self._first:,} earlier; scroll up to see them")
+            )
         self._layout.lay(pieces, self._is_folded)
         self.virtual_size = Size(self.room, self._layout.height)
         self._keep_end()
@@ -99,7 +101,7 @@ class Conversation(ScrollView, can_focus=True):
         more = "" if self._follows or below <= 0 else f"  {below:,} line{'' if below == 1 else 's'} below: G"
         entitle(self, f"{words(self._member)}{more}")
 
-    def _paint(self, piece: Piece, folded: bool) -> list[Text]:
+    def _paint(self, piece: TranscriptPiece, folded: bool) -> list[Text]:
         return lines_of(piece, folded=folded, width=self.room, colours=self._colours, console=self.app.console)
 
     @property
@@ -108,7 +110,7 @@ class Conversation(ScrollView, can_focus=True):
         # One cell stays free for the scroll bar, so that nothing wraps anew when it comes.
         return max(10, self.size.width - 2 * _MARGIN - self.styles.scrollbar_size_vertical)
 
-    def _is_folded(self, piece: Piece) -> bool:
+    def _is_folded(self, piece: TranscriptPiece) -> bool:
         folded = piece.folded and not self._all_open
         return piece.foldable and (folded != (piece.key in self._turned))
 

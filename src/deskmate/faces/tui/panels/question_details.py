@@ -15,7 +15,7 @@ from deskmate.faces.common.call_summaries import TELLING
 from deskmate.faces.common.chat.question_text import content_of, value_text
 from deskmate.faces.common.listings import colours_of, role_of, sender_of
 from deskmate.faces.common.text_tables import ago
-from deskmate.faces.tui.drawing.file_preview import Standing
+from deskmate.faces.tui.drawing.file_preview import FilePreview
 from deskmate.faces.tui.drawing.member_labels import called
 from deskmate.faces.tui.drawing.piece_painter import style_of
 from deskmate.faces.tui.drawing.styled_lines import (
@@ -126,7 +126,7 @@ def _visible(value: Any) -> str:
 # -- exactly what ---------------------------------------------------------------------------------
 
 
-def body(question: Question, cells: int, standing: Standing | None = None) -> list[Line]:
+def body(question: Question, cells: int, standing: FilePreview | None = None) -> list[Line]:
     """Return all that is asked for: the plan, or every argument whole, and the reason.
 
     `standing`: what stands where a file is to be written, once that is known.
@@ -147,7 +147,7 @@ def _without_gaps(lines: Sequence[Line]) -> Iterator[Line]:
         yield from gap if empty and len(found) > _EMPTY_LINES else found
 
 
-def _arguments(question: Question, standing: Standing | None) -> Iterator[Line]:
+def _arguments(question: Question, standing: FilePreview | None) -> Iterator[Line]:
     arguments = dict(question.arguments)
     change: Iterator[Line] = iter(())
     match question.tool, arguments:

@@ -22,7 +22,7 @@ from deskmate.app import LEAD, Question
 from deskmate.app.session import Answer, Session
 from deskmate.faces.common.chat.question_text import content_of
 from deskmate.faces.common.listings import sender_of
-from deskmate.faces.tui.drawing.file_preview import Standing, standing_at
+from deskmate.faces.tui.drawing.file_preview import FilePreview, standing_at
 from deskmate.faces.tui.drawing.member_labels import called
 from deskmate.faces.tui.drawing.panel_titles import entitle
 from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
@@ -92,8 +92,8 @@ class QuestionsPanel(Widget, can_focus=True):
         self._is_read = False
         self._spoken_to: Question | None = None
         self._workspace = Path()
-        self._standing: tuple[Question | None, Standing | None] = (None, None)
-        self._body: tuple[tuple[tuple[str, str] | None, int, Standing | None], list[Line]] = ((None, 0, None), [])
+        self._standing: tuple[Question | None, FilePreview | None] = (None, None)
+        self._body: tuple[tuple[tuple[str, str] | None, int, FilePreview | None], list[Line]] = ((None, 0, None), [])
         self._sheet = QuestionSheet()
         self._chosen = LEAD
         self._asked_height = 0
