@@ -348,7 +348,7 @@ def test_the_model_follows_from_what_is_set(home: dict[str, str], variables: dic
         ),
         (
             {**BOTH, "DESKMATE_MODEL": "llama3:8b"},
-            "The provider of the model 'llama3:8b' is not known. Write anth",
+            "The provider of the model 'llama3:8b' is not known; write anth",
         ),
         ({**BOTH, "DESKMATE_MODEL": "ollama"}, "The provider of the model 'ollama' is not known"),
         (

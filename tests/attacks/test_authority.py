@@ -144,7 +144,7 @@ def test_no_call_that_runs_a_command_is_allowed_to_an_agent_without_bash(view: V
 
 def test_nothing_but_an_action_of_decide_has_a_tool_run() -> None:
     calls = list[tuple[str, str]]()
-    for path in Path(deskmate.__file__).parent.glob("runtime/*.py"):
+    for path in Path(deskmate.__file__).parent.glob("runtime/**/*.py"):
         tree = ast.parse(path.read_text())
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef)):
             text = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}

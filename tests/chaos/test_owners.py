@@ -150,7 +150,7 @@ def test_no_task_that_fits_someone_starves() -> None:
     assert left_over > RUNS
 
 
-def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> board_fold.Board:
+def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> board_fold.BoardState:
     board = NO_TASKS
     for id_ in range(1, rng.randint(2, 14)):
         blockers = frozenset(other for other in range(1, id_) if rng.random() < 0.2)
@@ -158,7 +158,7 @@ def _random_board(rng: random.Random, roles: tuple[str | None, ...]) -> board_fo
     return board
 
 
-def _post(board: board_fold.Board, event: board_fold.BoardEvent) -> board_fold.Board:
+def _post(board: board_fold.BoardState, event: board_fold.BoardEvent) -> board_fold.BoardState:
     after = board_fold.fold(board, [Record(board.number + 1, event.body())])
     assert not after.skipped
     return after

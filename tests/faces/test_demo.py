@@ -40,7 +40,7 @@ from deskmate.demo.paced_model import Paced
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import RehearsedModel, Speak
 from deskmate.testing import FakeClock
-from deskmate.testing import RehearsedModel as CheckedModel
+from deskmate.testing import ScriptedModel as CheckedModel
 from deskmate.testing.knowledge.knowledge_checks import take_found
 from tests.faces import Ended, environment
 

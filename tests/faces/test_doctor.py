@@ -144,7 +144,7 @@ def test_the_model_that_would_be_asked_is_told_and_no_key(tmp_path: Path, env: E
             "{file} holds a key and others may read it",
             "run: chmod 600 {file}",
         ),
-        ("model = 'x'", "model", "bad", "which provider has the model 'x' cannot be told", "write anthropic:x"),
+        ("model = 'x'", "model", "bad", "The provider of the model 'x' is not known", "write anthropic:x"),
         ("fallback_model = 'gpt-5'", "fallback", "bad", "openai:gpt-5 needs a key", "set OPENAI_API_KEY"),
     ],
 )

@@ -159,7 +159,9 @@ ODD = {
     ),
     "an unknown tool": Odd(Say("Hm.", [Use(*LOOK)]), Step("Hm.", (LOOK,), (False,))),
     "a tool of no possible name": Odd(Say(calls=[Use("read file?")]), Step("", (("read file?", {}),), (False,))),
-    "cut in the middle of a call": Odd(Say("Hm.", [Use("bash", raw='{"command": "rm -')], end="length"), Step("Hm.")),
+    "cut in the middle of a call": Odd(
+        Say("Hm.", [Use("bash", raw='{"command": "rm -')], end="length"), Step("Hm.\n\n")
+    ),
     "cut before anything whole": Odd(Say(calls=[Use("bash", raw='{"comm')], end="length"), Step("")),
     "cut in the middle of words": Odd(Say("I would say th", end="length"), Step("I would say th")),
 }
@@ -174,7 +176,7 @@ async def test_the_model_is_told_of_its_odd_answer_and_goes_on_with_the_story(
     async with FakeProvider(with_one(odd.say, at)) as provider:
         outcome = await room.run(provider, format_)
     # Words that were cut are continued by the next ones.
-    words = f"{odd.say.text}{WORDS}" if odd.say.end == "length" and at == CALLS[-1] else WORDS
+    words = f"{odd.step.text}{WORDS}" if odd.say.end == "length" and at == CALLS[-1] else WORDS
     assert (outcome.end, outcome.text, room.files) == ("answered", words, FILES)
     assert (await room.steps(), provider.complaints) == ([*TOLD[:at], odd.step, *TOLD[at:]], [])
 

@@ -12,7 +12,7 @@ from tests.texts.golden import FOLDER as GOLDEN
 
 SOURCE = Path(deskmate.__file__).parent
 # What reaches models is written in these; of faces, only people read.
-LAYERS = ("core", "runtime", "tools", "workspaces")
+LAYERS = ("core", "runtime", "tools", "workspace")
 
 DIALECT = re.compile(
     r"\b(?:whoever|anew|mend(?:s|ed|ing)?|how-manieth|nowhere in the|be let be|at what you are at|what you are at"

@@ -55,7 +55,7 @@ except ToolError as error:
 # As an ordinary user: root may read everything.
 UNREADABLE = """
 import os, sys
-from deskmate.workspace.sandbox.bubblewrap import Cage
+from deskmate.workspace.sandbox.bubblewrap import CommandSandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox
 from pathlib import Path
 
@@ -64,7 +64,7 @@ if os.getuid() == 0:
     os.setresuid(65534, 65534, 65534)
 (top / 'ws/.deskmate').mkdir(parents=True)
 (top / 'ws/.deskmate').chmod(0o300)
-with Cage(Sandbox(Level.BUBBLEWRAP, state=top / 'state'), top / 'ws').around({}) as (words, _):
+with CommandSandbox(Sandbox(Level.BUBBLEWRAP, state=top / 'state'), top / 'ws').around({}) as (words, _):
     at = words.index(str(top / 'ws/.deskmate'))
     print(words[at - 1])
 """

@@ -123,9 +123,9 @@ async def test_a_command_cannot_take_its_own_limits_away(bounded: LocalWorkspace
 
 BOUND = """
 import subprocess, sys
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 
-with Limits().binding(int(sys.argv[1])):
+with ResourceLimits().binding(int(sys.argv[1])):
     print('bound', flush=True)
     sys.stdin.read()
 """

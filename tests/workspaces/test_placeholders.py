@@ -36,7 +36,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from deskmate.workspace.sandbox.levels import find_sandbox
-from deskmate.workspace.sandbox.resource_limits import Limits
+from deskmate.workspace.sandbox.resource_limits import ResourceLimits
 from deskmate.workspace.local_workspace import LocalWorkspace
 
 armed = False
@@ -45,7 +45,7 @@ def die(event, args):
     if armed and event == 'open' and str(args[0]).endswith('/status') == (sys.argv[4] == 'between'):
         os.kill(os.getpid(), signal.SIGKILL)
 
-class Fatal(Limits):
+class Fatal(ResourceLimits):
     @contextmanager
     def binding(self, pid):
         global armed

@@ -38,6 +38,8 @@ def _is_reserved(signing: Signing, team: str) -> bool:
 async def _give_up(signing: Signing, team: str) -> None:
     workspace = signing.workspace
     with closing(JsonlStore.open(workspace, team)) as store:
+        if roster_fold.fold(members.EMPTY, await store.read(ROSTER)).teammates:
+            return
         async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
             roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
             # Again, now that nobody else can play it: something may have been said meanwhile.

@@ -40,7 +40,7 @@ def _asked(model: str, settings: Settings) -> str:
         raise BadSettings(f"'{model}' names no model; write it behind the colon, as in {DEFAULT_MODELS[provider]}")
     if name is None:
         raise BadSettings(
-            f"The provider of the model '{model}' is not known. Write anthropic:{model} or openai:{model}. "
+            f"The provider of the model '{model}' is not known; write anthropic:{model} or openai:{model}. "
             "Write openai: also for any other server with an API like OpenAI's"
         )
     if not settings.provider_of(name).reachable:
