@@ -33,7 +33,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person to allow a call. `rule`: what would allow all like it, where a rule could."""
+    """Ask a person to allow a call. `rule`: the rule that would allow all calls like it, if there is one."""
 
     call: str
     reason: str
@@ -49,7 +49,7 @@ class Agree:
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Stop going on by oneself, visibly."""
+    """Stop working until somebody helps, and show why."""
 
     reason: str
 
@@ -66,7 +66,7 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Take in news: these tasks are no longer mine, I may work otherwise than before, or else the team's news.
+    """Record news: tasks that are no longer mine, a changed work mode, or else the team's news.
 
     `closed`: plans of mine that nobody has to answer any more. `away`: I work in this team now, or (empty) at home.
     """
@@ -79,7 +79,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Work in this mode from now on, by this answer to my plan."""
+    """Work in this mode from now on, because of this answer to my plan."""
 
     mode: Mode
     verdict: PlanVerdict
@@ -87,28 +87,28 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Make this task mine, or take it in if it is mine already."""
+    """Make this task mine, or record it if it is mine already."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """Take in what somebody else changed in the task I work on."""
+    """Record what somebody else changed in the task I work on."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class Nudge:
-    """Remind me of a task in progress, or (0) of the plan that I am to hand in."""
+    """Remind me of a task in progress, or (0) to hand in my plan."""
 
     task: int
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Tell the lead that I rest on a task in progress, or (0) who approves my plan that I handed in none."""
+    """Tell the lead that I rest on a task in progress, or (0) tell the approver that I handed in no plan."""
 
     task: int
 

@@ -1,13 +1,10 @@
 """The answer of a turn, taken from the transcript.
 
-A turn ends with words and no call. Its answer is those words, the pieces of a long answer put together. If a turn ends
-without a word, the words that came with its last calls are the answer. Words between other calls are progress.
+A turn ends with words and no call. Its answer is those words, with the pieces of a long answer put together. If a turn
+ends without a word, the words that came with its last calls are the answer. Words between other calls are progress.
 
-The answer of a run has the words of all its turns, also if a turn only says that the agent waits. A transcript does not
-tell such words from a report after which one more message came, and a lost report is worse than a line too many.
-
-The app above prints the answer of a run, `runtime.presence` puts that of a turn on the roster, and a subagent's answer
-is the result of its call.
+The answer of a run has the words of all its turns, even if a turn only says that the agent waits. A transcript cannot
+tell such words from a report that was followed by one more message, and losing a report is worse than an extra line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +21,7 @@ def answer(entries: Sequence[Numbered], after: int = 0) -> str:
     """Return the answers of all turns after record `after`, in order, each once. The last turn may still go on."""
     said = [entry for number, entry in entries if number > after and isinstance(entry, Said)]
     answers = [words for turn in _turns(said) if (words := _answer(turn).strip())]
-    # Of words that are said again the last place counts: a report that is repeated at the end stays at the end.
+    # Of repeated words the last place counts: a report that is repeated at the end stays at the end.
     return "\n\n".join(reversed(dict.fromkeys(reversed(answers))))
 
 
@@ -40,7 +37,7 @@ def last_answer(entries: Sequence[Numbered]) -> str:
 
 
 def asked_at(entries: Sequence[Numbered]) -> int:
-    """Return the number of the entry with the user's last words; 0 if there are none."""
+    """Return the number of the entry with the user's last message; 0 if there is none."""
     return next((number for number, entry in reversed(entries) if _is_from_user(entry)), 0)
 
 

@@ -1,8 +1,8 @@
 """What an agent does next, as an ordered table of rules.
 
-Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here,
-not code in a loop. Each rule looks at the view and returns an action or passes; **the order of RULES is the policy**.
-The runtime above carries out what comes back, records it, and asks again.
+Idle, waiting for a person, waiting for a plan, being asked to stop and coming back after a crash are rules here, not
+code in a loop. Each rule looks at the view and returns an action or None. **The order of RULES is the policy.** The
+runtime carries out the action, records it, and asks again.
 """
 
 from collections.abc import Callable
@@ -38,13 +38,13 @@ from deskmate.core.team.tasks import Task, TaskStatus, in_progress_of
 DEADLINE_SECONDS = 30.0
 BATCH_SECONDS = 2.0
 WORDS = "words"
-# At most this many calls of one agent run at once.
+# The most calls of one agent that run at once.
 TOGETHER = 16
 _SURPLUS = f"Not run: only the first {CALLS_CAP} calls of an answer run. Ask for this one again."
 
 
 def decide(view: View) -> Action:
-    """Return the one next thing to do."""
+    """Return the next action."""
     return next(action for rule in RULES if (action := rule(view)) is not None)
 
 
@@ -59,20 +59,20 @@ def _gone(view: View) -> Action | None:
 
 
 def _moved(view: View) -> Action | None:
-    """Let a lead know at once that it works in another team: what it knows of board and roster is of the old one."""
+    """Tell a lead at once that it works in another team: it knows the board and roster of the old team only."""
     away = view.roster.away
     return Notice(away=away) if view.me.kind is AgentKind.LEAD and away != view.memory.away else None
 
 
 def _approved(view: View) -> Action | None:
-    """Leave plan mode once a plan is approved, before anything else is done."""
+    """Leave plan mode as soon as a plan is approved, before doing anything else."""
     approval = view.memory.approval
     mode = mode_approved(view.roster, view.me.name, approval) if approval else None
     return Permit(mode, approval) if mode and approval else None
 
 
 def _out_of_time(view: View) -> Action | None:
-    """Settle all open calls once the time of the run is up, those that wait for a person's word too."""
+    """Settle all open calls when the time of the run is up, including those that wait for a person's answer."""
     if not view.time_is_up or not view.memory.calls:
         return None
     began = tuple(call.id for call in view.memory.calls.values() if call.began)
@@ -80,7 +80,7 @@ def _out_of_time(view: View) -> Action | None:
 
 
 def _run_again(view: View) -> Action | None:
-    """Run again what may be repeated, if it is still allowed: rules and mode may have changed since it began."""
+    """Run a repeatable call again if it is still allowed: rules and mode may have changed since it began."""
     cut = (call for call in view.memory.calls.values() if call.began and _repeatable(call))
     return next((Act((call.id,)) for call in cut if verdict_on(view, call).effect is Effect.ALLOW), None)
 
@@ -107,9 +107,10 @@ def _agree(view: View) -> Action | None:
 
 
 def _skip(view: View) -> Action | None:
-    """Skip what has not begun and waits for nobody if something more urgent came.
+    """Skip calls that have not begun and wait for nobody if something more urgent arrived.
 
-    The user's words wait for the open questions, and never take back what the user was asked about.
+    A message from the user waits until the open questions are answered. It never cancels a call the user was asked
+    about.
     """
     memory = view.memory
     waiting = [call.id for call in memory.calls.values() if _waits(view, call)]
@@ -124,7 +125,7 @@ def _skip(view: View) -> Action | None:
 
 
 def _waits(view: View, call: OpenCall) -> bool:
-    """Tell whether a call waits for a person's word: not where none will come, or what is permitted now settles it."""
+    """Tell whether a call waits for a person's answer: not if none will come, or if current permissions decide it."""
     asked = call.request is not None and call.allowed is None
     return asked and verdict_on(view, call).effect is Effect.ASK
 
@@ -135,10 +136,10 @@ def _surplus(view: View) -> Action | None:
 
 
 def _call(view: View) -> Action | None:
-    """Run, refuse or ask about the next open call; those safe to overlap run together.
+    """Run, refuse or ask about the next open call. Calls that may overlap run together.
 
-    A call begins only once every call before it is settled, except those that both may overlap. Of a step that has
-    come to a question all questions are asked, so that a person can answer them together.
+    A call begins only when every call before it has a result, unless both may overlap. As soon as one call of a step
+    needs a question, all its questions are asked, so that a person can answer them together.
     """
     run: list[str] = []
     waiting = held = False
@@ -164,9 +165,9 @@ def _call(view: View) -> Action | None:
 
 
 def _question(view: View, call: OpenCall, verdict: Verdict, *, first: bool) -> Action | None:
-    """Ask about a call, unless it would change nothing: then that is its result.
+    """Ask about a call, unless it would change nothing: then return its result instead.
 
-    A call before it that waits may still change that: it is asked about in its turn.
+    A call before it that still waits may change that. The question is then asked when this call is next.
     """
     foreseen = view.foreseen.get(call.id)
     if foreseen is None:
@@ -203,7 +204,7 @@ def _make_room(view: View) -> Action | None:
 
 
 def _stay(view: View) -> Action | None:
-    """Stay parked until user or lead writes or the caps change; stay interrupted until one of them writes."""
+    """Stay parked until the user or lead writes or the caps change; stay interrupted until one of them writes."""
     parked = view.memory.parked
     if parked and parked.caps == view.caps:
         return Rest("parked", parked.reason)
@@ -211,12 +212,12 @@ def _stay(view: View) -> Action | None:
 
 
 def _park(view: View) -> Action | None:
-    """Park who has something to answer and must not; who has nothing to do is not in the way of any cap."""
+    """Park an agent that has something to answer although a cap is reached. An idle agent is never parked."""
     return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
 
 
 def _plan_is_answer(view: View) -> Action | None:
-    """Let a lead that nobody attends rest on the plan that it handed in just now: only the user can answer it."""
+    """Let the lead of an unattended run rest on the plan that it just handed in: only the user can answer it."""
     alone = view.me.kind is AgentKind.LEAD and not view.roster.attended and view.memory.steps
     return _await_answer(view) if alone else None
 
@@ -226,7 +227,7 @@ def _await_answer(view: View) -> Action | None:
 
 
 def _think(view: View) -> Action | None:
-    """Answer what is owed; where it no longer fits, make room first, once."""
+    """Answer what is owed. If the context is full, compact it first, once."""
     if not view.memory.owed and not view.memory.demanded:
         return None
     if not view.full:
@@ -235,7 +236,7 @@ def _think(view: View) -> Action | None:
 
 
 def _inform(view: View) -> Action | None:
-    """Let what is new on the team stand in front of what is answered next; nobody is woken for it."""
+    """Put the team's news before what is answered next. News alone wakes nobody."""
     if not (view.memory.owed or view.memory.demanded):
         return None
     if differs(view.memory.work_mode, view.work_mode):
@@ -246,29 +247,30 @@ def _inform(view: View) -> Action | None:
 
 
 def _change(view: View) -> Notice:
-    """Return the notice that one may work otherwise; whoever no longer plans waits for no answer to a plan."""
+    """Return the notice of a changed work mode. An agent that no longer plans waits for no answer to a plan."""
     now = view.work_mode
     return Notice(work_mode=now, closed=() if now.planning else plans_among(view.memory.requests.values()))
 
 
 def _plan_over(view: View) -> Action | None:
-    """Wake who waits for an answer to its plan and is no longer in plan mode."""
+    """Wake an agent that waits for an answer to its plan but is no longer in plan mode."""
     return _change(view) if _await_answer(view) and not view.work_mode.planning else None
 
 
 def _has_news(view: View) -> bool:
-    """Tell whether something happened on the team that is worth a line: to the lead at the start of a turn only."""
+    """Tell whether the team has news worth a line. The lead gets news only at the start of a turn."""
     since = view.memory.noticed
     if view.me.kind is AgentKind.LEAD:
         return not view.memory.steps and is_news_for_lead(view.roster, view.board, since)
-    # An agent whose transcript does not say what it began with is told of nobody: all would be new.
+    # If the transcript does not say which members the agent started with, everyone would count as new. So it is told of
+    # nobody.
     return bool(since[0]) and bool(comings(view.roster, view.board, since[0], view.me.name))
 
 
 def _recall(view: View) -> Action | None:
-    """Let the words of a task in progress stand in front of what is answered next, if the agent was not told them.
+    """Put the text of a task in progress before what is answered next, if the agent has not read it.
 
-    It claimed the task by a call, whose result names only the subject, or crashed before it could note the task.
+    Either the agent claimed it by a call, whose result has only the subject, or it crashed before recording the task.
     """
     if not (view.memory.owed or view.memory.demanded):
         return None
@@ -291,7 +293,7 @@ def _lost(view: View) -> Action | None:
 
 
 def _reworded(view: View) -> Action | None:
-    """Let an agent read its task again before it goes on, if somebody else changed it."""
+    """Let an agent read its task again before it continues, if somebody else changed it."""
     mine = (view.board.tasks.get(id_) for id_ in view.memory.tasks)
     changed = (task for task in mine if task and task.is_open and changes_text(task, view.me.name, view.memory))
     return next((Reread(task.id) for task in changed), None)
@@ -312,14 +314,14 @@ def _digest(view: View) -> Action | None:
 
 
 def _notable(view: View) -> list[int]:
-    """Return the roster records that are worth a turn of the lead."""
+    """Return the numbers of roster records that are worth a turn of the lead."""
     asked = [request.asked for request in view.memory.requests.values() if request.shake is Shake.SHUTDOWN]
     asking = any(view.roster.here(name) for name in (*asked, *view.memory.leaving))
     heard_out = view.waited.get(WORDS, 0.0) >= BATCH_SECONDS
     numbers = [member.status.number for member in view.roster.teammates if _worth_a_turn(member, asking)]
     if heard_out:
         numbers += [number for member in view.roster.teammates for number, _ in member.reports]
-    # An interrupt is the user's own doing: it alone is no reason to wake a lead, who might undo it.
+    # The user made the interrupt. It alone does not wake the lead, who might undo it.
     rests = [member.status.number for member in view.roster.teammates if not member.interrupted]
     return [*numbers, *rests] if quiet(view) else numbers
 
@@ -340,7 +342,7 @@ def _take(view: View) -> Action | None:
     task = next_task(view, view.me)
     if task is None:
         return None
-    # Who must not begin says so: else all would wait for it to.
+    # An agent that may not begin must say so, or everyone would wait for it.
     return Park(view.over) if view.over else Take(task.id)
 
 

@@ -1,6 +1,6 @@
 """The records of a transcript.
 
-`memory` folds them into what the agent knows; nothing an agent must remember is kept anywhere else.
+`memory` folds them into what the agent knows. Nothing an agent must remember is kept anywhere else.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from deskmate.core.team.handshakes import Shake
 class Call(BaseModel):
     """A tool use the model asked for. Its id is `<member>:<number of its Said>.<index>`, so it is not stored.
 
-    `flaw`: why its arguments could not be read; they are empty then. `redacted`: they held a secret and are not all
-    here; only the process that heard them can run it.
+    `flaw`: why its arguments could not be read; they are empty then. `redacted`: the arguments contained a secret and
+    are incomplete here; only the process that heard them can run the call.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -29,7 +29,7 @@ class Call(BaseModel):
 
 
 class Opened(BaseModel):
-    """The request that a call made of someone."""
+    """The request that a call sent to someone."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -48,10 +48,10 @@ class Answered(BaseModel):
 
 
 class WorkMode(BaseModel):
-    """How an agent may work: what its model is told of that, and what decides which tools it is offered.
+    """How an agent may work: what its model is told, and what decides which tools it is offered.
 
-    `attended`: a person is there to answer. `barred`: tools of which the permission mode or a rule denies every call.
-    None for either: not known.
+    `attended`: a person is there to answer. `barred`: tools whose every call is denied by the permission mode or a
+    rule. None for either: not known.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -82,8 +82,8 @@ class Started(Fact):
 class Heard(Fact):
     """Mail that entered the context: heard means recorded here.
 
-    It began behind record `after` of the mailbox and reaches up to record `upto`. `mail` holds the envelopes as they
-    stand on disk; repeats among them were left out. `damage`: what could not be read.
+    It starts after record `after` of the mailbox and ends with record `upto`. `mail` has the envelopes as they are on
+    disk, without repeats. `damage`: what could not be read.
     """
 
     type: Literal["heard"] = "heard"
@@ -95,9 +95,9 @@ class Heard(Fact):
 
 
 class Said(Fact):
-    """What the model answered. `unfinished`: it was cut and should go on: it ran out of room, or `stopped`, of time.
+    """What the model answered. `unfinished`: it was cut and should go on. It ran out of room or, if `stopped`, of time.
 
-    `blocks`: text, thinking and calls in their order, where that is more than the text followed by the calls.
+    `blocks`: text, thinking and calls in their order, if that is more than the text followed by the calls.
     """
 
     type: Literal["said"] = "said"
@@ -112,7 +112,7 @@ class Said(Fact):
 class Began(Fact):
     """These calls are about to run.
 
-    `fixed`: what must be the same if one is run again, such as whom a broadcast reaches.
+    `fixed`: what must stay the same if a call runs again, such as the recipients of a broadcast.
     """
 
     type: Literal["began"] = "began"
@@ -124,10 +124,10 @@ class Did(Fact):
     """A call's one result: what the model reads, and what it changed that the agent must remember.
 
     `shown`: what a screen shows instead of the text. `images`: pictures kept in blobs. `files`: files as this agent now
-    knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch, or knows it
-    finished or gave up (none); `board` is the record of the board up to which it knows their words. `framed`: the text
-    holds frames that our own tool made, all else in it escaped. `lines`: how many lines a command printed, if the text
-    has not all of them. `roster`: the record of the roster by which the text says who is on the team.
+    knows them, path and fingerprint. `tasks`: tasks this agent now knows as its own, with their epoch; none for a task
+    it finished or gave up. `board`: the board record up to which it knows their text. `framed`: the text has frames
+    that our own tool made, with everything else escaped. `lines`: how many lines a command printed, if the text is not
+    complete. `roster`: the roster record on which the text's list of members is based.
     """
 
     type: Literal["did"] = "did"
@@ -158,9 +158,9 @@ class PermissionAsked(Fact):
 class Took(Fact):
     """A task entered the context: claimed, assigned, found again after a restart, or changed by somebody else.
 
-    `text`: its words as of record `board`, told in a frame that names their authors. Without `created_by` it is an
-    entry of version 0.1, whose text is told as it is. `notes`: what members said when they gave the task back, each
-    with `by` and `text`. `changes`: a sentence on what somebody else changed in a task that its owner works on.
+    `text`: its text as of record `board`, in a frame that names its authors. Without `created_by` it is an entry of
+    version 0.1, whose text is shown as it is. `notes`: what members said when they gave the task back, each with `by`
+    and `text`. `changes`: a sentence on what somebody else changed while its owner works on the task.
     """
 
     type: Literal["took"] = "took"
@@ -175,25 +175,25 @@ class Took(Fact):
 
     @property
     def shown(self) -> str:
-        """What a person sees of it."""
+        """The text that people see for this entry."""
         if self.changes:
             return f"{self.changes} {self.text}"
         return self.text if self.created_by is None else f"Task #{self.task} is yours now: {self.text}"
 
     @property
     def authors(self) -> str:
-        """Who wrote the task: `by ann, edited by bob`; nothing if that is not known."""
+        """The authors of the task: `by ann, edited by bob`; empty if unknown."""
         edited = f", edited by {', '.join(self.edited_by)}" if self.edited_by else ""
         return f"by {self.created_by}{edited}" if self.created_by else ""
 
 
 class Noticed(Fact):
-    """News that is no mail entered the context: the lead's fingerprint, or tasks that are no longer this agent's.
+    """News other than mail entered the context: the lead's digest, or tasks that are no longer this agent's.
 
-    `away`: the named team that a lead works in from here on, empty for its home. In a run that nobody attends a lead
-    is reminded that its team is `quiet` and of commands that are still `running`, and told who was `dismissed`.
-    `work_mode`: how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests of this
-    agent that nobody has to answer now.
+    `away`: the named team that a lead works in from here on; empty for its home. In an unattended run a lead is
+    reminded that its team is `quiet` and which commands are still `running`, and told who was `dismissed`. `work_mode`:
+    how the agent may work from here on; version 0.1 has `delegate` instead. `closed`: requests of this agent that
+    nobody has to answer now.
     """
 
     type: Literal["noticed"] = "noticed"
@@ -222,7 +222,7 @@ class Nudged(Fact):
 class Reported(Fact):
     """The lead was told that this agent rests on an unfinished task, or (task 0) that it hands in no plan.
 
-    What the lead itself hands in late is told to the user.
+    If the agent is the lead itself, the user is told.
     """
 
     type: Literal["reported"] = "reported"
@@ -231,19 +231,19 @@ class Reported(Fact):
 
     @property
     def shown(self) -> str:
-        """It in words for people."""
+        """The text that people see for this entry."""
         return f"rests on task #{self.task}; the lead was told" if self.task else "handed in no plan"
 
 
 class Agreed(Fact):
-    """The runtime agreed to a shutdown in this agent's name: it was free."""
+    """The runtime agreed to a shutdown for this agent, because it was free."""
 
     type: Literal["agreed"] = "agreed"
     request_id: str
 
 
 class AgentParked(Fact):
-    """The agent can not go on by itself. `caps`: the limits in force then; others may let it go on."""
+    """The agent cannot go on by itself. `caps`: the limits at that time; other limits may let it go on."""
 
     type: Literal["parked"] = "parked"
     reason: str
@@ -251,7 +251,7 @@ class AgentParked(Fact):
 
 
 class Ended(Fact):
-    """Something in the background came to its end."""
+    """A background command or subagent ended."""
 
     type: Literal["ended"] = "ended"
     background: str
@@ -261,7 +261,7 @@ class Ended(Fact):
 
 
 class Compacted(Fact):
-    """All up to a record is from now on rendered as this summary. `roster`: its record that the summary tells of."""
+    """Everything up to a record is rendered as this summary. `roster`: the roster record it is based on."""
 
     type: Literal["compacted"] = "compacted"
     upto: int
@@ -270,7 +270,7 @@ class Compacted(Fact):
 
 
 class Cleared(Fact):
-    """Results up to a record are from now on rendered as cleared."""
+    """Results up to a record are rendered as cleared."""
 
     type: Literal["cleared"] = "cleared"
     upto: int
@@ -314,9 +314,9 @@ read_entry: Callable[[Json], Entry | Foreign] = reader(*KINDS)
 
 
 def synced(entry: Entry) -> bool:
-    """Tell whether an entry must outlive a power loss before anything follows from it.
+    """Tell whether an entry must be on disk before anything follows from it.
 
-    What the outside will see, or what must never run twice, does; the rest is covered by the next such entry, or
-    within a second.
+    True for what the outside will see and what must never run twice. Other entries are synced with the next such entry,
+    or within a second.
     """
     return isinstance(entry, Began | Took | PermissionAsked)

@@ -1,7 +1,7 @@
 """What an agent knows, folded from its transcript.
 
-It holds only what `decide` needs; what the model reads is rendered from the entries themselves. The mail cursor and
-the ids already heard are derived here, so there is no acknowledgement to lose.
+It has only what `decide` needs. What the model reads is rendered from the entries themselves. The mail cursor and the
+ids already heard are derived here, so there is no acknowledgement to lose.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,19 +55,19 @@ V = TypeVar("V")
 class Memory:
     """What an agent knows. `owed`: something waits for the model's answer. `informed`: it has news the model will read.
 
-    `early`: answers heard before the entry that opens their request, by request id. An agent that died between asking
-    and noting it hears its mail first when it comes back. `leaving`: who agreed to leave; the roster shows it later.
-    `words_known`: of each task in `tasks`, the record of the board up to which this agent knows its words, if that was
-    recorded. `forced`: demands that cannot be refused. `plans`: the latest plan of each planner that this agent was
-    shown and did not answer, by planner; `situation.open_plans` says which of them are still open. `verdict`: the
-    answer that its own latest plan got. `away`: the named team that a lead works in. `pressed`: something came that the
-    model must read before it goes on. `halted`: that was an interrupt or a shutdown request.
+    `early`: answers heard before the entry that opens their request, by request id. If an agent dies after asking and
+    before recording it, it hears the answer first when it comes back. `leaving`: members that agreed to leave; the
+    roster shows it later. `words_known`: for each task in `tasks`, the board record up to which this agent knows its
+    text, if that was recorded. `forced`: shutdown requests that cannot be refused. `plans`: the latest plan of each
+    planner that this agent was shown and did not answer, by planner; `situation.open_plans` tells which are still open.
+    `verdict`: the answer to its own latest plan. `away`: the named team that a lead works in. `pressed`: something
+    arrived that the model must read before it continues. `halted`: that was an interrupt or a shutdown request.
     `reminded`: the roster record at which a lead was last reminded that its team is quiet. `reminded_of`: background
-    commands it was reminded of. `dismissed`: teammates that were dismissed since the user last wrote.
-    `read`: the tasks of its own whose words it was told.
-    `owes_plan`: it was spawned to plan first, and no plan of it is approved. `approval`: that of its plan, until its
-    model is told. `work_mode`: how it may work, as its model was told. `plan_round`: how often it began to plan or
-    handed in a plan; `planless`: turns since then without plan or message; `wrote`: it sent a message in this turn.
+    commands it was reminded of. `dismissed`: teammates dismissed since the user last wrote. `read`: its own tasks whose
+    text it was told. `owes_plan`: it was spawned to plan first, and none of its plans is approved yet. `approval`: the
+    approval of its plan, until its model is told. `work_mode`: how it may work, as its model was told. `plan_round`:
+    how often it began to plan or handed in a plan. `planless`: turns since then without plan or message. `wrote`: it
+    sent a message in this turn.
     """
 
     name: str = ""
@@ -113,7 +113,7 @@ class Memory:
 
     @property
     def done(self) -> bool:
-        """Whether it agreed to leave and nothing is open any more: leaving is all that is left to do."""
+        """Whether it agreed to leave and no call is open: only leaving is left to do."""
         return self.stopping is not None and not self.calls
 
 
@@ -174,17 +174,17 @@ def _notice(memory: Memory, entry: Noticed) -> Memory:
         case Noticed(dismissed=tuple(names)):
             return replace(memory, dismissed=memory.dismissed | {*names}, owed=True)
         case Noticed(quiet=True, roster=roster):
-            # It tells no news of the team, so it must not count as having told it.
+            # This reminder contains no news of the team, so the news still counts as untold.
             return replace(memory, reminded=roster, owed=True)
         case Noticed(tasks=lost, roster=roster, board=board):
             tasks = {task: epoch for task, epoch in memory.tasks.items() if task not in lost}
             seen = max(memory.noticed[0], roster), max(memory.noticed[1], board)
-            # Only what tells the team's news counts as that: other words must not keep it back.
+            # Only an entry with the team's news counts as news. Other entries must not delay it.
             return replace(memory, tasks=tasks, noticed=seen, informed=memory.informed or bool(roster), owed=True)
 
 
 def _enter(memory: Memory, work_mode: WorkMode, closed: tuple[str, ...]) -> Memory:
-    """Work in another way from now on."""
+    """Switch to another work mode."""
     if work_mode.planning and not memory.work_mode.planning:
         memory = replace(memory, plan_round=memory.plan_round + 1, planless=0)
     requests = {id_: request for id_, request in memory.requests.items() if id_ not in closed}
@@ -192,13 +192,13 @@ def _enter(memory: Memory, work_mode: WorkMode, closed: tuple[str, ...]) -> Memo
 
 
 def _move(memory: Memory, away: str, noticed: tuple[int, int]) -> Memory:
-    """Go on in another team: what was said of the members and tasks of the old one is not true of this one's."""
+    """Continue in another team: what was said of the old team's members and tasks does not apply there."""
     boxes = (mail(LEAD), box(LEAD, away))
     return replace(
         memory,
         away=away,
         noticed=noticed,
-        # Who bears the same name there begins to count anew.
+        # Members with the same names there count their ids from the start.
         ids=Seen(),
         cursors={kept: number for kept, number in memory.cursors.items() if kept in boxes},
         requests={id_: request for id_, request in memory.requests.items() if request.asked == USER},
@@ -262,7 +262,7 @@ def _do(memory: Memory, entry: Did) -> Memory:
 
 
 def _answered_plan(entry: Did, call: OpenCall | None) -> str:
-    """Return the plan that a call answered. Version 0.1 did not record that; the call itself says it."""
+    """Return the plan that a call answered. Version 0.1 did not record it, so the call itself is read."""
     if entry.answered:
         return entry.answered.request_id
     if call and call.tool == "SendMessage" and entry.ok and call.arguments.get("type") == "plan_approval_response":
@@ -272,7 +272,7 @@ def _answered_plan(entry: Did, call: OpenCall | None) -> str:
 
 def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
     asked = memory.calls.get(entry.call)
-    # Asked about once: a second record of it must not open the way for a second answer.
+    # It was asked about already. A second record must not allow a second answer.
     if asked and asked.request:
         return memory
     waiting = _each(memory.calls, (entry.call,), lambda call: replace(call, request=entry.request_id))
@@ -281,7 +281,8 @@ def _ask(memory: Memory, entry: PermissionAsked) -> Memory:
 
 def _hear(memory: Memory, number: int, entry: Heard) -> Memory:
     cursor = memory.cursors.get(entry.box, 0)
-    # Where the entry before it was lost, the mail between is in none: the cursor stays, so that it is heard again.
+    # If the entry before this one was lost, no entry has the mail between them. The cursor stays, so that it is heard
+    # again.
     reached = max(entry.upto, cursor) if entry.after <= cursor else cursor
     memory = replace(memory, cursors={**memory.cursors, entry.box: reached}, owed=memory.owed or bool(entry.damage))
     for body in entry.mail:
@@ -316,7 +317,7 @@ def _take_in(memory: Memory, envelope: Envelope) -> Memory:
 
 
 def _open(memory: Memory, request: OpenRequest) -> Memory:
-    """Open a request, and let what was heard before have its say."""
+    """Open a request, and apply answers that were heard before it."""
     early = memory.early.get(request.id, ())
     others = memory.requests
     if request.shake is Shake.PLAN:
@@ -331,7 +332,7 @@ def _open(memory: Memory, request: OpenRequest) -> Memory:
 def _answer(
     memory: Memory, envelope: Envelope, message: PlanResponse | ShutdownResponse | PermissionResponse
 ) -> Memory:
-    """Let a response have its effect if it is the one that counts; ignore it otherwise."""
+    """Apply a response if it is the one that counts; ignore it otherwise."""
     request = memory.requests.get(message.request_id)
     if request is None and _comes_early(memory, message.request_id):
         early = (*memory.early.get(message.request_id, ()), envelope)
@@ -358,7 +359,7 @@ def _answer(
 
 
 def _comes_early(memory: Memory, request_id: str) -> bool:
-    """Tell whether an answer may be to a request that is made but not recorded yet: it has the id of its call."""
+    """Tell whether an answer may be to a request not recorded yet: it has the id of the call that asks."""
     call = memory.calls.get(request_id)
     return call is not None and (call.began or not call.request)
 

@@ -1,6 +1,6 @@
 """What an agent is told about its tasks and its team.
 
-`runtime.duties` records them in the transcript; nothing here decides whether they are told.
+`runtime.perform.team_duties` records these texts in the transcript. Nothing here decides whether they are told.
 """
 
 from deskmate.core.agent.entries import Took
@@ -21,7 +21,7 @@ _FIELDS = {"active_form": "activeForm", "blocked_by": "what it waits for"}
 
 
 def taken(task: Task, board: int | None = None, changes: str = "") -> Took:
-    """Return the entry by which its owner reads a task, as of a record of the board, new or changed."""
+    """Return the entry by which the owner reads a task, new or changed, as of a board record."""
     verify = _cut(task.verify or "", _WORDS)
     return Took(
         task=task.id,
@@ -36,7 +36,7 @@ def taken(task: Task, board: int | None = None, changes: str = "") -> Took:
 
 
 def changes_text(task: Task, owner: str, memory: Memory) -> str:
-    """Return what others changed in a task since its owner read it, in a sentence; nothing if they did not."""
+    """Return a sentence on what others changed in a task since its owner read it; empty if nothing."""
     known = memory.words_known.get(task.id)
     if known is None:
         return ""
@@ -47,7 +47,7 @@ def changes_text(task: Task, owner: str, memory: Memory) -> str:
 
 
 def task_words(subject: str, role: str | None, active_form: str, verify: str, description: str) -> str:
-    """Return what members wrote in a task, to be framed. The description is last, since it may look like anything."""
+    """Return what members wrote in a task, ready for a frame. The description is last: it may look like anything."""
     parts = [
         subject,
         f"only for: {one_line(role)}" if role else "",
@@ -81,7 +81,7 @@ def plan_nudge_text(name: str) -> str:
 
 
 def no_plan_text(name: str, words: list[str]) -> str:
-    """Return what who approves plans is told of a planner that handed in none, with what it wrote instead."""
+    """Return the message to the approver of a planner that handed in no plan, with what the planner wrote instead."""
     if name == LEAD:
         return (
             "I am in plan mode and ended two turns without handing in a plan for you to approve. "
@@ -97,7 +97,7 @@ def _cut_words(text: str) -> str:
 
 
 def lost_text(board: BoardState, lost: tuple[int, ...]) -> str:
-    """Return what became of tasks that are no longer an agent's own."""
+    """Return what happened to tasks that are no longer an agent's own."""
     return "\n".join(_lost(board.tasks.get(id_), id_) for id_ in lost)
 
 
@@ -131,9 +131,9 @@ def moved_text(roster: RosterState) -> str:
 
 
 def comings(roster: RosterState, board: BoardState, since: int, me: str) -> str:
-    """Return who joined and who left since a record, for a teammate, and which of its tasks nobody takes any more.
+    """Return who joined and left since a record, for a teammate, and which of its tasks nobody can take any more.
 
-    Each fact is on a line of its own.
+    Each fact is on its own line.
     """
     others = [member for member in roster.teammates if member.name != me]
     joined = [member for member in others if member.here and member.since > since]
@@ -162,7 +162,7 @@ def _unchanged(count: int) -> str:
 
 
 def is_news_for_lead(roster: RosterState, board: BoardState, since: tuple[int, int]) -> bool:
-    """Tell whether something happened since these records that is worth a line. That somebody began a turn is not."""
+    """Tell whether anything since these records is worth a line. The start of a turn is not."""
     if any(member.status.word != "working" and member.status.number > since[0] for member in roster.teammates):
         return True
     if any(_user_verdict(member, since[0]) for member in roster.teammates):
@@ -192,7 +192,7 @@ def _short_status(member: Member) -> str:
 
 
 def _user_verdict(member: Member, since: int) -> str:
-    """Return that the user answered a member's plan since a record; of its own answers a lead knows."""
+    """Return that the user answered a member's plan since a record. A lead knows its own answers already."""
     verdict = member.verdict
     if verdict is None or verdict.by != USER or member.verdict_in <= since:
         return ""
@@ -221,7 +221,7 @@ def _is_by_others(task: Task, since: int) -> bool:
 
 
 def _is_task_news(board: BoardState, task: Task, since: int) -> bool:
-    """Tell whether the line of an open task says something new to the lead: others changed it, or what it waits for."""
+    """Tell whether an open task is news to the lead: others changed it, or what it waits for."""
     if not task.is_open:
         return False
     return _is_by_others(task, since) or any(_is_by_others(board.tasks[id_], since) for id_ in task.blocked_by)
@@ -241,7 +241,7 @@ def _first(lines: list[str], rest: str) -> list[str]:
 
 
 def _reports(member: Member, since: int) -> list[str]:
-    """Return what a member said since a record in turns that came to nothing else, but for what its status tells."""
+    """Return what a member said since a record in turns with no other result, without what its status tells."""
     told = member.status.number if member.status.word == "idle" else 0
     return [words for number, words in member.reports if number > since and number != told]
 
@@ -252,7 +252,7 @@ def _quoted(words: str) -> str:
 
 
 def _unquoted(words: str) -> str:
-    """Return words that stand without quotes, in one line that cannot end or begin a quotation."""
+    """Return words on one line that cannot start or end a quotation, to be used without quotes."""
     return one_line(words).replace('"', "'")
 
 
@@ -271,7 +271,7 @@ def _status(member: Member) -> str:
 
 
 def _peer_line(peer: str) -> str:
-    """Return a line about mail as the lead reads it: what a member sent, or what came back to it."""
+    """Return a line about mail for the lead: what a member sent, or what came back to it."""
     line = _unquoted(peer)
     return f"It wrote {line}" if line.startswith("to ") else line
 
@@ -286,5 +286,5 @@ def _way_on(member: Member) -> str:
 
 
 def unnoticed_words(roster: RosterState, seen: int) -> bool:
-    """Tell whether someone ended a turn of words alone that the lead, having noticed up to a record, has not."""
+    """Tell whether a member ended a turn with only words after the last record the lead has noticed."""
     return any(number > seen for member in roster.teammates for number, _ in member.reports)

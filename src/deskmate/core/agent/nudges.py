@@ -7,7 +7,7 @@ from deskmate.core.team.tasks import in_progress_of
 
 
 def nudge(view: View) -> Action | None:
-    """Remind once, then tell the lead, unless the agent waits for someone or something."""
+    """Remind an agent once, then tell the lead, unless the agent waits for someone or something."""
     if view.memory.requests or view.memory.background or view.over:
         return None
     if view.work_mode.planning:
@@ -24,7 +24,7 @@ def nudge(view: View) -> Action | None:
 
 
 def _nudge_planner(view: View) -> Action | None:
-    """Remind who ended a turn without handing in a plan; after the next such turn, tell who would approve one."""
+    """Remind a planner that ended a turn without a plan. After the next such turn, tell its approver."""
     memory, due = view.memory, (0, view.memory.plan_round)
     if view.me.kind is AgentKind.SUBAGENT or not memory.planless or due in memory.reported:
         return None

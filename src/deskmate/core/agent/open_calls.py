@@ -7,7 +7,7 @@ from deskmate.core.agent.entries import Call, Said
 from deskmate.core.log.names import call_id
 from deskmate.core.prompt.argument_names import with_our_names
 
-# At most this many calls of one answer run.
+# The most calls of one answer that run.
 CALLS_CAP = 128
 
 # What a model is told of a call that began and did not end.
@@ -19,7 +19,7 @@ NOT_BEGUN_IN_TIME = "Not run: the time limit of this run was reached before this
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call without a result yet. `allowed`: a person's word on it, once there is one. `redacted`: as in `Call`.
+    """A call without a result yet. `allowed`: a person's answer, once there is one. `redacted`: as in `Call`.
 
     `surplus`: CALLS_CAP calls come before it in the same answer.
     """

@@ -1,6 +1,6 @@
 """What an agent must know of its team at any moment.
 
-A summary of its conversation ends with this, so that no summary can lose it; tools ask here what is still open.
+A summary of its conversation ends with this, so that no summary can lose it. Tools ask here what is still open.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _LINES = 100
 
 
 def open_plans(memory: Memory, roster: RosterState) -> tuple[ShownPlan, ...]:
-    """Return the plans that an agent may still answer: of members that are here, and nobody answered them."""
+    """Return the plans an agent may still answer: unanswered, and from members that are here."""
     return tuple(plan for plan in memory.plans.values() if _is_open(plan, roster.members.get(plan.planner)))
 
 
@@ -30,7 +30,7 @@ def _is_open(plan: ShownPlan, planner: Member | None) -> bool:
 
 
 def team_lines(name: str, roster: RosterState) -> list[str]:
-    """Return a line for each other agent on the team: name, role, status. Nothing for one that is not a member."""
+    """Return a line for each other agent on the team: name, role, status. Empty if this agent is not a member."""
     if name not in roster.members:
         return []
     lines = [_member_line(member) for member in roster.members.values() if member.here and member.name != name]
@@ -45,9 +45,9 @@ def _member_line(member: Member) -> str:
 
 
 def task_lines(name: str, board: BoardState) -> list[str]:
-    """Return a line for each open task, and under the one an agent has in progress all its words."""
+    """Return a line for each open task, and the full text of the agent's task in progress below its line."""
     open_tasks = [task for task in board.tasks.values() if task.is_open]
-    # Its own come first, so that no cap can take them away.
+    # Its own tasks come first, so that no cap cuts them.
     ordered = sorted(open_tasks, key=lambda task: (task.owner != name, task.id))
     return _first([_task_line(board, task, name) for task in ordered], "more open tasks. TaskList shows all tasks.")
 
@@ -60,14 +60,14 @@ def _task_line(board: BoardState, task: Task, name: str) -> str:
 
 
 def mode_lines(memory: Memory) -> list[str]:
-    """Return how an agent may work, as it was told last."""
+    """Return how an agent may work, as it was last told."""
     return mode_text(memory.name, memory.work_mode).splitlines()
 
 
 def request_lines(memory: Memory, roster: RosterState, reasons: Mapping[str, str], cap: int) -> list[str]:
     """Return a line for each open request: those this agent made, and those it may still answer.
 
-    Below it are the words of the asker, `cap` characters at most. `reasons`: why the agent was asked to leave, by id.
+    Below each line are the asker's words, at most `cap` characters. `reasons`: why the agent was asked to leave, by id.
     """
     yours = [
         f"{request.shake} request {request.id} to {request.asked}, waiting for an answer"
@@ -91,7 +91,7 @@ def _below(title: str, words: str, cap: int) -> str:
 
 
 def _indented(words: str) -> str:
-    """Return what others wrote so that no line of it can pass for a line of ours."""
+    """Return what others wrote, indented so that no line of it looks like one of ours."""
     return "\n".join(f"    {line}" for line in words.splitlines())
 
 

@@ -9,10 +9,10 @@ from deskmate.core.prompt.prompts import Image
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the model reads of a call, what a screen shows instead where that differs, and what the agent remembers.
+    """What the model reads of a call, what a screen shows if that differs, and what the agent remembers.
 
-    `shown`: a diff, say; empty where the text itself is fit to be shown. `files`: files as the agent now knows them,
-    path and fingerprint. The rest is as in `Did`.
+    `shown`: for example a diff; empty if the text itself is fit to be shown. `files`: files as the agent now knows
+    them, path and fingerprint. The rest is as in `Did`.
     """
 
     text: str

@@ -16,7 +16,7 @@ _LINES = 10
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a turn came to. `only_words`: nothing was completed, nothing sent; its last words are all there is."""
+    """The result of a turn. `only_words`: it completed and sent nothing; its last words are the only result."""
 
     peers: tuple[str, ...] = ()
     only_words: bool = False
@@ -31,7 +31,7 @@ class OpenPlan:
 
 
 def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan | None:
-    """Return the plan that an agent handed in and nobody has answered."""
+    """Return the plan that an agent handed in and nobody has answered, if any."""
     asked = plans_among(memory.requests.values())
     said = [(number, entry) for number, entry in entries if isinstance(entry, Said)]
     for number, entry in reversed(said) if asked else ():
@@ -42,7 +42,7 @@ def open_plan(memory: Memory, entries: Sequence[tuple[int, Entry]]) -> OpenPlan 
 
 
 def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
-    """Return what came of the turn that ended last, or of what there is of it.
+    """Return the result of the last turn, even if it has not ended yet.
 
     It has a line for each message that was sent, and for each that came back.
     """
@@ -56,7 +56,7 @@ def last_turn(name: str, entries: Sequence[tuple[int, Entry]]) -> Turn:
                 break
             case Said():
                 words = True
-                # Read backwards: what was said first goes in front.
+                # Entries are read backwards: earlier calls go to the front.
                 calls = {call_id(name, number, index): call for index, call in enumerate(entry.calls)} | calls
             case Did(call=call, ok=True):
                 done.add(call)
@@ -83,7 +83,7 @@ def _bounced(name: str, entry: Heard) -> list[str]:
 
 
 def background_calls(name: str, entries: Sequence[tuple[int, Entry]], ids: Collection[str]) -> dict[str, str]:
-    """Return of things in the background what each was started with: a command, or the prompt of a subagent."""
+    """Return what each background command or subagent was started with: its command or its prompt."""
     made = {entry.call: entry.background for _, entry in entries if isinstance(entry, Did) and entry.background in ids}
     found: dict[str, str] = {}
     for number, entry in entries:
@@ -95,7 +95,7 @@ def background_calls(name: str, entries: Sequence[tuple[int, Entry]], ids: Colle
 
 def _line(call: Call) -> str:
     kind, to = str(call.arguments.get("type", "message")), str(call.arguments.get("recipient", ""))
-    # A broadcast has everyone for its recipient, an answer whoever asked.
+    # A broadcast goes to everyone. An answer goes to the agent that asked.
     whom = "to all" if kind == "broadcast" else f"to {to:.80}" if to else ""
     what = whom if kind in ("message", "broadcast") else f"{kind:.40} {whom}".rstrip()
     words = summarise(str(call.arguments.get("content", "")), str(call.arguments.get("summary", "")))

@@ -1,7 +1,7 @@
 """Everything an agent sees when it decides.
 
-The runtime makes one for each decision; `decide`, `verdicts` and `quiet` read it. `Origin` goes with the prompt that
-follows from it, for whoever checks what a model is told.
+The runtime makes one `View` for each decision. `Origin` accompanies the prompt that results, for checks of what a model
+is told.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,14 +21,14 @@ from deskmate.core.team.tasks import BoardState
 class View:
     """All that `decide` may see.
 
-    `attempts`: the open calls as the permission rules see them, by id; of one that is not there nothing could be told.
-    `foreseen`: what calls that a person would be asked about come to as things are, if they would change nothing.
-    `waited`: monotonic seconds this process has seen each open request last, by request id, and WORDS for the oldest
-    words the lead has not noticed. `over`: the cap that is reached. `time_is_up`: the cap on time is reached, which
-    also ends what runs. `unheard`: teammates whose mailbox holds something that they will act upon and have not heard.
-    `starting`: teammates that are being started and have not shown a status since. `makes_room`: the user wants the
-    conversation summarised. `own_tools`: the tools of the program that runs this, which stand in no table. `rules`: the
-    user's own, which hold beside the team's. `work_mode`: how this agent may work now.
+    `attempts`: the open calls as the permission rules see them, by id; nothing could be determined about a missing one.
+    `foreseen`: the results of calls that need a person's permission but would change nothing now. `waited`: monotonic
+    seconds this process has seen each open request last, by request id; WORDS is the key for the oldest words the lead
+    has not noticed. `over`: the cap that is reached. `time_is_up`: the cap on time is reached, which also ends running
+    calls. `unheard`: teammates with unread mail that they will act on. `starting`: teammates that are starting and have
+    not shown a status yet. `makes_room`: the user wants the conversation summarised. `own_tools`: tools of the
+    embedding program, which are not in the tool table. `rules`: the user's own rules, which apply besides the team's.
+    `work_mode`: how this agent may work now.
     """
 
     me: Member
@@ -62,7 +62,7 @@ class View:
 class Origin:
     """What a prompt was made from: the view that led to it, the transcript so far, and a way to read other streams.
 
-    Nothing of it reaches a provider. Read `entries` before the next entry is recorded: the list grows.
+    A provider receives none of it. Read `entries` before the next entry is recorded: the list grows.
     """
 
     view: View

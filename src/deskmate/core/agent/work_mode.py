@@ -1,7 +1,7 @@
 """Plan mode, delegate mode, attended or not, and the tools each mode leaves.
 
-One answer for all: `verdicts` refuses by it, the runtime offers tools by it, and the first message, notices and
-summaries state it in the same words. `members` and `policy` below have the parts.
+All parts use this one answer: `verdicts` refuses calls by it, the runtime offers tools by it, and the first message,
+notices and summaries state it in the same words.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ UNATTENDED = "Nobody attends this run now: decide by yourself and ask no questio
 def work_mode_of(
     me: Member, roster: RosterState, *, owes_plan: bool, rules: Iterable[PermissionRule] = (), confined: bool = False
 ) -> WorkMode:
-    """Return how an agent may work now. `rules`: the user's own, which hold beside the team's."""
+    """Return how an agent may work now. `rules`: the user's own rules, which apply besides the team's."""
     planning = is_planning(roster, me.name, owes_plan=owes_plan)
     delegating = me.kind is AgentKind.LEAD and roster.delegate
     mode = Mode.PLAN if planning else roster.mode_of(me.name)
@@ -36,7 +36,7 @@ def work_mode_of(
     return _work_mode(me.kind, me.agent_type, mode, delegating, roster.attended, all_rules, confined)
 
 
-# An agent asks before each thing it does, and the answer is mostly the one of before.
+# An agent asks before each action, and the answer is usually the same as before.
 @lru_cache(maxsize=256)
 def _work_mode(
     kind: AgentKind,
@@ -54,7 +54,7 @@ def _work_mode(
 
 
 def told_at_start(started: Started) -> WorkMode:
-    """Return how an agent may work, as its system prompt and its first message say."""
+    """Return how an agent may work according to its system prompt and first message."""
     environment = started.made_of.get("environment")
     if not isinstance(environment, dict):
         return WorkMode(planning=started.planning)
@@ -63,20 +63,20 @@ def told_at_start(started: Started) -> WorkMode:
 
 
 def has_tool(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str] = ()) -> bool:
-    """Tell whether an agent has a tool, whatever its permissions. `own_tools`: those of the program that runs this."""
+    """Tell whether an agent has a tool, whatever its permissions. `own_tools`: tools of the embedding program."""
     if tool in own_tools:
-        # Nobody knows whether one of these only reads.
+        # It is not known whether one of these only reads.
         return me.agent_type is AgentType.GENERAL and not work_mode.planning and not work_mode.delegating
     return tool in tools_of(me.kind, me.agent_type, planning=work_mode.planning, delegate=work_mode.delegating)
 
 
 def is_offered(work_mode: WorkMode, me: Member, tool: str, own_tools: Iterable[str] = ()) -> bool:
-    """Tell whether an agent's model is shown a tool: not one of which every call would be denied."""
+    """Tell whether an agent's model is shown a tool. A tool whose every call would be denied is not shown."""
     return has_tool(work_mode, me, tool, own_tools) and tool not in (work_mode.barred or ())
 
 
 def differs(told: WorkMode, now: WorkMode) -> bool:
-    """Tell whether an agent's model must be told of its work_mode: what was never known is not compared."""
+    """Tell whether a model must be told of its changed work mode. Unknown values are not compared."""
     return (
         (told.planning, told.delegating) != (now.planning, now.delegating)
         or told.attended not in (None, now.attended)
@@ -88,7 +88,7 @@ def differs(told: WorkMode, now: WorkMode) -> bool:
 
 
 def mode_text(name: str, work_mode: WorkMode) -> str:
-    """Return how an agent may work, in words for its model; nothing if there is nothing to say."""
+    """Return how an agent may work, in words for its model; empty if there is nothing to say."""
     parts = [_attendance(work_mode), *_limits(name, work_mode)]
     return "\n".join(part for part in parts if part)
 
@@ -105,7 +105,7 @@ def _changes(name: str, told: WorkMode, now: WorkMode) -> Iterator[str]:
         yield planning_text(name, attended=bool(now.attended)) if now.planning else _over(PLANNING_OVER, told, now)
     if told.delegating != now.delegating:
         yield DELEGATING if now.delegating else _over(DELEGATING_OVER, told, now)
-    # In plan mode other tools are gone anyway.
+    # In plan mode the other tools are gone anyway.
     if told.barred is not None and told.barred != now.barred and not now.planning:
         if freed := [tool for tool in told.barred if tool not in (now.barred or ())]:
             yield f"You can use {_listed(freed)} now."
@@ -114,7 +114,7 @@ def _changes(name: str, told: WorkMode, now: WorkMode) -> Iterator[str]:
 
 
 def _over(words: str, told: WorkMode, now: WorkMode) -> str:
-    """Return that a mode is over, and what that leaves: its tools are back unless something else takes them."""
+    """Return that a mode is over, and what follows: its tools are back unless something else removes them."""
     if now.planning:
         return f"{words} You are in plan mode as before." if told.planning else words
     if now.delegating:
@@ -155,7 +155,7 @@ def planning_text(name: str, *, attended: bool) -> str:
 
 
 def barred_text(tools: Iterable[str], *, attended: bool) -> str:
-    """Return what an agent is told of tools of which every call would be denied."""
+    """Return what an agent is told of tools whose every call would be denied."""
     start_again = "" if attended else " The user can allow more by starting again with another --permission-mode."
     return (
         f"You cannot use {_listed(list(tools))} now: the permission mode or a rule of the user denies every such call. "
