@@ -26,9 +26,9 @@ __all__ = ["spec", "tools_for"]
 
 
 def tools_for(kind: AgentKind, names: Iterable[str]) -> tuple[Tool, ...]:
-    """Return the tools of these names as an agent of that kind has them, in the order of the names.
+    """Return the named tools for this kind of agent, in the order of the names.
 
-    Names of tools that are made elsewhere are passed over.
+    Names of tools that are built elsewhere are skipped.
     """
     made = {tool.name: tool for tool in _every(kind)}
     return tuple(made[name] for name in names if name in made)

@@ -13,13 +13,13 @@ from deskmate.tools.tool_base import Arguments, Described
 
 
 class StopArguments(Arguments):
-    """What is meant, by its id."""
+    """The id of what runs in the background."""
 
     task_id: str = Field(description="the id you got when you started it")
 
 
 class OutputArguments(StopArguments):
-    """What to look at, and how long to wait for it."""
+    """What to read, and how long to wait for it."""
 
     block: bool = Field(False, description="wait until it ends")
     timeout: Annotated[float, BeforeValidator(read_seconds(0))] = Field(
@@ -28,19 +28,19 @@ class OutputArguments(StopArguments):
 
 
 class TaskOutput(Described):
-    """Looks at what runs in the background."""
+    """Shows the output of a background command or subagent."""
 
     async def run(self, arguments: OutputArguments, desk: Desk) -> Result:
-        """Return what it has come to so far, or at its end."""
+        """Return the output so far, or all of it if it has ended."""
         seconds = arguments.timeout
         return await desk.background.output(arguments.task_id, block=arguments.block, timeout_seconds=seconds)
 
 
 class TaskStop(Described):
-    """Ends what runs in the background."""
+    """Stops a background command or subagent."""
 
     async def run(self, arguments: StopArguments, desk: Desk) -> Result:
-        """End it."""
+        """Stop it and return what `background.stop` reports."""
         return await desk.background.stop(arguments.task_id)
 
 

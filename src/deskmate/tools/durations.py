@@ -6,7 +6,7 @@ MOST_SECONDS = 600
 
 
 def read_seconds(least: int) -> Callable[[object], object]:
-    """Return what reads a time as seconds, from `least` on: one above the cap was meant in milliseconds."""
+    """Return a validator that reads seconds, at least `least`. A number above the cap is taken as milliseconds."""
 
     def read(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):

@@ -26,7 +26,7 @@ class ReadSkill(Described):
     """Reads skills."""
 
     async def run(self, arguments: SkillArguments, desk: Desk) -> Result:
-        """Return the body of the skill and the folder in which the files it speaks of stand."""
+        """Return the body of the skill and the folder of its files. Raises ToolError if there is no such skill."""
         found = desk.skills.get(arguments.skill)
         if found is None:
             raise ToolError(_unknown(arguments.skill, desk.skills))

@@ -1,6 +1,6 @@
 """What all tools share: name, description, arguments.
 
-The families above derive theirs from `Described`. The texts are files in `deskmate.texts`.
+Each tool derives from `Described`. The descriptions are files in `deskmate.texts`.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from deskmate.ports import Desk, Tool
 
 
 class Arguments(BaseModel):
-    """What a model hands to a tool; unknown ones are refused, and text that no file or command can hold."""
+    """Arguments that a model passes to a tool. Unknown names and text that cannot be encoded are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A tool but for what it does. As it stands it touches nothing that a rule could name."""
+    """Base class of all tools, without `run`. By default a call touches nothing that a permission rule could name."""
 
     name: str
     text: str
@@ -43,21 +43,21 @@ class Described:
         return Attempt(self.name, (), inside=True)
 
     def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
-        """Return nothing: a call of this kind is the same whenever it runs."""
+        """Return nothing: a call of this tool does the same whenever it runs."""
         return ()
 
 
 def spec(tool: Tool) -> ToolSpec:
-    """Return a tool as a model is shown it, with a schema that says what it must and no more."""
+    """Return a tool as a model sees it, with the smallest schema that is sufficient."""
     return ToolSpec(tool.name, tool.text, _schema(tool.arguments))
 
 
 _NOISE = frozenset({"title", "$defs", "$ref", "anyOf"})
-# Bounds that we check. A model reads of them in the description, or in the refusal when it goes beyond.
+# Pydantic checks these bounds. The model learns of them from the description, or from the error if it exceeds one.
 _BOUNDS = frozenset({"additionalProperties", "minLength", "maxLength", "minimum", "maximum"})
 
 
-# Making one takes longer than sending it, and every agent of a process has the same.
+# Building a schema takes longer than sending it, and all agents of a process share it.
 @cache
 def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
     schema = arguments.model_json_schema()
@@ -66,7 +66,7 @@ def _schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
 
 
 def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without references, titles, nulls and defaults that only say `not given`."""
+    """Return a schema without references, titles, nulls and defaults that only mean `not given`."""
     merged = {**_stands_for(node, definitions), **node}
     schema = {key: value for key, value in merged.items() if key not in _NOISE | _BOUNDS}
     if not schema.get("default", True):
@@ -77,7 +77,7 @@ def _compact(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 
 def _stands_for(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a reference, or the choice between something and null, comes down to."""
+    """Return the schema that a reference, or a choice between one type and null, resolves to."""
     if "$ref" in node:
         found: Mapping[str, Any] = definitions[node["$ref"].rpartition("/")[2]]
         return {key: value for key, value in found.items() if key != "description"}

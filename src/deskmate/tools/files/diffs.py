@@ -1,7 +1,4 @@
-"""What changed, for a screen.
-
-`files` above hands the text before and after; the model is not shown them.
-"""
+"""What changed, for a screen. The model does not see these diffs."""
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
@@ -18,19 +15,19 @@ Opcode: TypeAlias = tuple[str, int, int, int, int]
 
 
 def diff(path: str, old: str, new: str) -> str:
-    """Return the unified diff of two texts, empty where their lines are the same."""
+    """Return the unified diff of two texts, empty if their lines are the same."""
     before, after = lines_of(old), lines_of(new)
     lines = [cut(line, _MAX_LINE_CHARS) for group in _groups(before, after) for line in _hunk(group, before, after)]
     return clip([f"--- {path}", f"+++ {path}", *lines], "See the file itself") if lines else ""
 
 
 def _groups(before: Sequence[str], after: Sequence[str]) -> Iterator[list[Opcode]]:
-    """Yield the changes, near ones together, with the lines around them."""
+    """Yield the changes with the lines around them. Changes that are close together form one group."""
     if before == after:
         return
     head = _same(before, after)
     tail = _same(before[head:][::-1], after[head:][::-1])
-    # Only what lies between is compared, with the lines around it.
+    # Compare only the part between the common beginning and end, with a few lines around it.
     start, end = max(head - _AROUND, 0), max(tail - _AROUND, 0)
     old, new = before[start : len(before) - end], after[start : len(after) - end]
     for group in _compared(old, new, head - start, tail - end):
@@ -41,14 +38,14 @@ def _compared(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> I
     if len(old) + len(new) <= _MAX_COMPARED and sum(map(len, [*old, *new])) <= _MAX_COMPARED_CHARS:
         yield from SequenceMatcher(None, old, new).get_grouped_opcodes(_AROUND)
         return
-    # Looking for what long texts have in common takes longer than anyone waits: show them as replaced.
+    # Finding common lines in long texts takes too long, so show the whole part as replaced.
     old_end, new_end = len(old) - tail, len(new) - tail
     middle = [("equal", 0, head, 0, head), ("replace", head, old_end, head, new_end)]
     yield [*middle, ("equal", old_end, len(old), new_end, len(new))]
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many lines two texts have in common from their beginning on."""
+    """Return how many lines two texts have in common at their beginning."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -65,5 +62,5 @@ def _hunk(group: list[Opcode], before: Sequence[str], after: Sequence[str]) -> I
 
 
 def _range(start: int, stop: int) -> str:
-    # The format counts from 1, and names the line before where there is none.
+    # The format counts from 1. An empty range names the line before it.
     return f"{start + (stop > start)},{stop - start}"

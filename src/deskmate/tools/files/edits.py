@@ -1,8 +1,8 @@
 """Replacing exactly one place in a text.
 
-`files` above reads and writes; here texts go in and come out. A model reads lines without their ends, so what it wants
-replaced is matched with either ending, and what it puts there gets the ending that was there. It reads secrets as
-stand-ins, so a stand-in matches its secret, and the secret is put back where the new text has the stand-in.
+A model reads lines without their line ends. So `old` matches either line ending, and the new text gets the ending that
+was there. A model reads a placeholder for each secret. So a placeholder matches its secret, and if the new text has
+the placeholder, the secret is put back.
 """
 
 import re
@@ -22,7 +22,7 @@ _MAX_HINT_CHARS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class EditedText:
-    """A text after an edit: the line of the first place, counted from 1, and how many there were."""
+    """A text after an edit. `line`: where the first replaced place is, from 1. `places`: how many there were."""
 
     text: Concealed
     line: int
@@ -30,9 +30,10 @@ class EditedText:
 
 
 def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -> EditedText:
-    """Replace `old` if it is there exactly once, or everywhere; otherwise raise ToolError, saying where it is.
+    """Replace `old` if it occurs exactly once, or every occurrence with `replace_all`.
 
-    Raises Unclear if `new` has a stand-in and it is not clear for which of the replaced secrets.
+    Raises ToolError, saying where `old` is, if it cannot. Raises Unclear if `new` has a placeholder and it is not
+    clear which of the replaced secrets it stands for.
     """
     old, new = (text.mark(one.replace("\r\n", "\n")) for one in (old, new))
     if old == new:
@@ -47,7 +48,7 @@ def edit(path: str, text: Concealed, old: str, new: str, *, replace_all: bool) -
 
 
 def _places(plain: str, old: str) -> Iterator[int]:
-    """Yield where a text is found, also where two finds overlap: either could be meant."""
+    """Yield every position of `old`, also overlapping ones: either could be meant."""
     at = plain.find(old)
     while at >= 0:
         yield at
@@ -55,7 +56,7 @@ def _places(plain: str, old: str) -> Iterator[int]:
 
 
 def _replaced(text: Concealed, plain: str, old: str, new: str) -> Concealed:
-    """Return a text with the new text in every place where its `plain` form has the old one."""
+    """Return the text with `new` in every place where its `plain` form has `old`."""
     if not text.hidden and len(plain) == len(text.body):
         return Concealed(plain.replace(old, new))
     parts = list(_parts(text, plain, old, new))
@@ -63,7 +64,7 @@ def _replaced(text: Concealed, plain: str, old: str, new: str) -> Concealed:
 
 
 def _parts(text: Concealed, plain: str, old: str, new: str) -> Iterator[Concealed]:
-    # A place in the plain text is as much further on in the body as there are longer line ends before it.
+    # An offset in the plain text is smaller than in the body, by one for each CRLF before it.
     longer = list(accumulate(len(part) + 1 for part in text.body.split("\r\n")[:-1]))
     usual = "\r\n" if len(longer) * 2 > plain.count("\n") else "\n"
     kept = at = 0
@@ -109,7 +110,7 @@ def _not_found(path: str, text: Concealed, plain: str, old: str) -> str:
 
 
 def _close(text: Concealed, plain: str, old: str) -> int | None:
-    """Return the line where a text is except for its whitespace, None for nowhere."""
+    """Return the line where `old` occurs if whitespace is ignored, or None."""
     words, wanted = " ".join(plain.split()), " ".join(old.split())
     at = words.find(wanted) if wanted else -1
     if at < 0:

@@ -1,7 +1,4 @@
-"""Text, picture or other, decided by the bytes.
-
-The file tools above read and write; here nothing is touched.
-"""
+"""Text, picture or other, decided by the bytes."""
 
 from dataclasses import dataclass
 
@@ -23,7 +20,7 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file as text. `faithful`: writing it back gives the same bytes; otherwise it was not UTF-8."""
+    """A file as text. `faithful`: writing it back gives the same bytes. If not, the file was not UTF-8."""
 
     body: str
     bom: str
@@ -31,14 +28,14 @@ class Text:
 
 
 def picture_type(data: bytes) -> str | None:
-    """Return the media type of a picture that models can see, None for anything else."""
+    """Return the media type of a picture that models can see, or None."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for magic, media_type in _PICTURES if data.startswith(magic)), None)
 
 
 def read_text(path: str, data: bytes) -> Text:
-    """Return the text that bytes hold; raise ToolError, naming what they are, where they hold none."""
+    """Return the bytes as text. Raises ToolError, naming the kind of file, if they are not text."""
     kind = next(
         (kind for magic, kind in _OTHERS if data.startswith(magic)), "a binary file" if b"\x00" in data else None
     )

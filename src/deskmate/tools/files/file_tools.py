@@ -1,10 +1,10 @@
 """Read_file, write_file, edit_file.
 
-What an agent has not read, or what changed since, it may not replace: teammates share files. The workspace below
-checks the same once more at the very moment of writing.
+Teammates share files. So an agent may not replace a file that it has not read, or that changed since it read it. The
+workspace checks this again at the moment of writing.
 
-A model reads `[redacted: NAME]` for each secret and writes the same back. What is written has the secret again; if it
-is not clear which one, nothing is written.
+A model reads `[redacted: NAME]` for each secret and writes the same back. The written file has the secret again. If it
+is not clear which secret is meant, nothing is written.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ from deskmate.tools.tool_base import Arguments, Described
 MAX_READ_LINES = 2000
 MAX_READ_CHARS = 40_000
 MAX_LINE_CHARS = 2000
-# Providers take 5 MB for a picture and count it as base64, which is a third more.
+# Providers accept pictures of 5 MB, counted as base64, which is a third larger than the file.
 MAX_PICTURE_BYTES = 5 * 1024 * 1024 * 3 // 4
 
 
@@ -77,13 +77,13 @@ Words = Annotated[str, AfterValidator(_encodable)]
 
 
 class WriteArguments(PathArguments):
-    """What a file shall hold."""
+    """The file to write, and all of its new content."""
 
     content: Words = Field(description="all of the new content")
 
 
 class EditArguments(PathArguments):
-    """What to put in the place of what."""
+    """Which text to replace, and with what."""
 
     old_text: Words = Field(min_length=1)
     new_text: Words
@@ -91,10 +91,10 @@ class EditArguments(PathArguments):
 
 
 class FileTool(Described):
-    """A tool that is about one file."""
+    """A tool that works on one file."""
 
     async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
-        """Return the file a call is about."""
+        """Return the file that a call works on."""
         path, inside = await desk.workspace.locate(arguments.path)
         return Attempt(self.name, (path,), inside)
 
@@ -103,7 +103,7 @@ class EditingTool(FileTool):
     """A tool that changes one file."""
 
     async def attempt(self, arguments: PathArguments, desk: Desk) -> Attempt:
-        """Return the file a call would change."""
+        """Return the file that a call would change, and whether it names commands that run without asking."""
         autorun = await desk.workspace.is_autorun(arguments.path)
         return replace(await super().attempt(arguments, desk), autorun=autorun)
 
@@ -112,7 +112,7 @@ class ReadFile(FileTool):
     """Reads a file, or a part of it."""
 
     async def run(self, arguments: ReadArguments, desk: Desk) -> Result:
-        """Return the lines asked for, or the picture; the agent then knows the whole file, whatever was shown."""
+        """Return the lines asked for, or the picture. The agent then counts as having read the whole file."""
         path, _ = await desk.workspace.locate(arguments.path)
         data = await desk.workspace.read(arguments.path)
         known = {path: fingerprint(data)}
@@ -140,9 +140,9 @@ async def _keep_picture(path: str, data: bytes, media_type: str, desk: Desk) -> 
 
 
 def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) -> list[str]:
-    """Return the lines asked for, numbered, and below them what else there is and how to read it.
+    """Return the requested lines, numbered, followed by notes on what else there is and how to read it.
 
-    Secrets are looked for in the whole file: a part of one would not be known as one.
+    The whole file is searched for secrets, because a part of a secret would not be recognized.
     """
     total, first = len(lines_of(body)), arguments.offset
     if not total:
@@ -156,7 +156,7 @@ def _view(path: str, body: str, arguments: ReadArguments, redaction: Redaction) 
 
 
 class _Line(NamedTuple):
-    """A line as it is shown, and its number in the file. A secret of many lines is on one: `last` is its last."""
+    """A line as shown, with its number in the file. `last`: its last number, if a secret spans several lines."""
 
     number: int
     last: int
@@ -184,7 +184,7 @@ def _notes(shown: list[_Line], first: int, total: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """What is to be written where, and what to tell of it. `known`: the fingerprint of what is there now."""
+    """What to write, and the result to report. `known`: the fingerprint of the file as it is now."""
 
     data: bytes
     known: str | None
@@ -192,16 +192,16 @@ class _Prepared:
 
 
 class ChangingTool(EditingTool):
-    """A tool that makes a file's new content first, then writes it."""
+    """A tool that first prepares the new content of a file, then writes it."""
 
     async def foresee(self, arguments: PathArguments, desk: Desk) -> Result | None:
-        """Return what a call comes to that would change nothing; raise ToolError if it cannot be made."""
+        """Return the result if the call would change nothing, else None. Raises ToolError if it cannot succeed."""
         prepared = await self._prepare(arguments, desk)
         return prepared if isinstance(prepared, Result) else None
 
     async def run(self, arguments: PathArguments, desk: Desk) -> Result:
-        """Write the file; refused if it is not as this agent has read it."""
-        # Before it is written: from then on nothing may be cut, or the outcome is not told.
+        """Write the file. Raises ToolError if it is not as this agent has read it."""
+        # Do all work before writing: after the write, nothing may interrupt the report of the outcome.
         prepared = await self._prepare(arguments, desk)
         if isinstance(prepared, Result):
             return prepared
@@ -209,7 +209,7 @@ class ChangingTool(EditingTool):
         return prepared.result
 
     async def _prepare(self, arguments: Any, desk: Desk) -> _Prepared | Result:
-        """Return what to write, or the result if that is nothing."""
+        """Return what to write, or the result if there is nothing to write."""
         raise NotImplementedError
 
 
@@ -231,16 +231,16 @@ class WriteFile(ChangingTool):
 
 
 async def _standing(workspace: Workspace, path: str) -> bytes | None:
-    """Return what stands at a path, None for nothing that can be read."""
+    """Return the current content of a file, or None if it cannot be read."""
     try:
         return await workspace.read(path)
     except ToolError:
-        # Not only for want of a file; but writing as if nothing stood there is refused wherever something does.
+        # There may be a file that cannot be read. Then the write is refused, because it expects that there is none.
         return None
 
 
 def _known(path: str, data: bytes, desk: Desk) -> str:
-    """Return the fingerprint of what stands at a path; raise ToolError unless this agent knows the file by it."""
+    """Return the fingerprint of `data`. Raises ToolError unless it is the one this agent last read."""
     known = desk.files.get(path)
     if known is None:
         raise ToolError(f"{path} exists and you have not read it. Read it with read_file first.")
@@ -250,7 +250,7 @@ def _known(path: str, data: bytes, desk: Desk) -> str:
 
 
 class _Change(NamedTuple):
-    """A file's text `after` a change; a diff for the screen; and a note on secrets that were removed."""
+    """A file's text `after` a change, a diff for the screen, and a note on secrets that were removed."""
 
     after: str
     shown: str
@@ -258,7 +258,7 @@ class _Change(NamedTuple):
 
 
 def _overwritten(path: str, before: str, content: str, redaction: Redaction) -> _Change:
-    """Return a text replaced by another one, secrets put back."""
+    """Return the change that replaces a whole text, with secrets put back."""
     old = conceal(before, redaction)
     body = old.mark(content)
     try:
@@ -268,7 +268,7 @@ def _overwritten(path: str, before: str, content: str, redaction: Redaction) -> 
 
 
 def _checked(path: str, old: Concealed, new: Concealed, redaction: Redaction) -> _Change:
-    """Return a change; raise ToolError if it would write a strange stand-in, or damage or expose a secret."""
+    """Return a change. Raises ToolError if it would write an unknown placeholder, or damage or expose a secret."""
     if strange := Counter(stand_ins(new.body, redaction)) - Counter(stand_ins(old.body, redaction)):
         raise ToolError(
             f"Nothing was written: {min(strange)} is not a secret of {path} and would be written literally. "
@@ -313,7 +313,7 @@ class EditFile(ChangingTool):
 
 
 def _edited(path: str, body: str, arguments: EditArguments, redaction: Redaction) -> tuple[EditedText, _Change]:
-    """Return a text after an edit."""
+    """Return the text after an edit, and the change to report."""
     old = conceal(body, redaction)
     try:
         edited = edit(path, old, arguments.old_text, arguments.new_text, replace_all=arguments.replace_all)

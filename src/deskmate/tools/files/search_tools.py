@@ -33,11 +33,11 @@ class GlobTool(Described):
     """Finds files."""
 
     async def attempt(self, arguments: GlobArguments, desk: Desk) -> Attempt:
-        """Return that only looking tells what a pattern matches."""
+        """Return an attempt with unknown files: which ones match is known only after searching."""
         return Attempt(self.name, None, inside=True)
 
     async def run(self, arguments: GlobArguments, desk: Desk) -> Result:
-        """Return the paths that match, the latest changed first."""
+        """Return the paths that match, most recently changed first."""
         found = await desk.workspace.find(arguments.pattern)
         none = f"No file matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         return Result(clip(found, "Narrow the pattern") if found else none)
@@ -47,17 +47,17 @@ class Grep(Described):
     """Finds lines."""
 
     async def attempt(self, arguments: GrepArguments, desk: Desk) -> Attempt:
-        """Return the file a call is about; in a folder, only looking tells which are read."""
+        """Return the file that is searched. For a folder, the files are known only after searching."""
         path, inside = await desk.workspace.locate(arguments.path)
         return Attempt(self.name, (path,) if await _is_file(arguments.path, desk.workspace) else None, inside)
 
     async def run(self, arguments: GrepArguments, desk: Desk) -> Result:
-        """Return the lines that match, each with its file and number."""
+        """Return the matching lines, each with its file and line number."""
         ran = await desk.workspace.search(arguments.pattern, arguments.path, arguments.glob)
         lines = [cut(line, _MAX_LINE_CHARS) for line in lines_of(ran.output)]
         none = "Found nothing so far." if ran.ended else f"No line matches {cut(arguments.pattern, _MAX_LINE_CHARS)}"
         found = clip(lines, "Narrow the pattern, the path or the glob") if lines else none
-        # Stopped half-way it has still found something; without that, it cannot be told whether there is anything.
+        # A search that was stopped is a success if it found something. If not, nobody knows whether there is a match.
         return Result(f"{found}\n{ran.ended}" if ran.ended else found, ok=bool(lines) or not ran.ended)
 
 

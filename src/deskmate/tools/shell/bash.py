@@ -23,7 +23,7 @@ from deskmate.tools.shell.shell_words import Word, unescaped
 from deskmate.tools.tool_base import Arguments, Described
 
 DEFAULT_SECONDS = 120.0
-# Nobody waits for it and TaskStop ends it sooner; but nothing runs for ever.
+# Nobody waits for a background command, and TaskStop can end it sooner. But nothing may run forever.
 BACKGROUND_SECONDS = 24 * 3600.0
 _MOVING = frozenset({"cd", "pushd", "popd"})
 _IN_EACH_FOLDER = frozenset({"-execdir", "-okdir"})
@@ -35,26 +35,26 @@ _ADVICE = (
 
 
 class BashArguments(Arguments):
-    """What every agent may ask of bash."""
+    """What every agent may set in a bash call."""
 
     command: str = Field(min_length=1)
     timeout: Annotated[float | None, BeforeValidator(read_seconds(1))] = Field(
         None, ge=1, le=MOST_SECONDS, description="seconds until it is stopped: 120 if not given, 600 at most"
     )
-    # Models write one, whatever the schema says. People read it beside the command.
+    # Models send a description even if the schema has none. Users see it beside the command.
     description: SkipJsonSchema[str] = ""
 
     @field_validator("command")
     @classmethod
     def _has_no_stand_in(cls, command: str) -> str:
-        # Here, so that nobody is asked for permission first.
+        # Checked here so that the user is not asked for permission first.
         if why := refusal_to_run(command):
             raise ValueError(f"{why}. {_ADVICE}")
         return command
 
 
 class LeadBashArguments(BashArguments):
-    """What the lead may ask of bash."""
+    """What the lead may set in a bash call."""
 
     run_in_background: bool = Field(False, description="return at once with an id. You are notified when it ends")
 
@@ -67,7 +67,7 @@ class Bash(Described):
         return await attempt_to_run(arguments.command, desk.workspace)
 
     async def run(self, arguments: BashArguments, desk: Desk) -> Result:
-        """Run the command to its end, or start it and return its id."""
+        """Run the command to its end, or start it in the background and return its id."""
         # The names of the user's own secrets are known only here.
         if why := refusal_to_run(arguments.command, desk.redaction):
             raise ToolError(f"The command was not run: {why}. {_ADVICE}")
@@ -88,7 +88,7 @@ class Bash(Described):
 async def attempt_to_run(command: str, workspace: Workspace) -> Attempt:
     """Return a bash call as the permission rules see it, whichever tool makes it.
 
-    Files that the shell itself opens are resolved as those of file tools are: no link and no `..` leads past a rule.
+    Paths in redirections are resolved like those of file tools, so that no symlink or `..` bypasses a rule.
     """
     told = commands_of(command)
     if told is None:
@@ -99,13 +99,13 @@ async def attempt_to_run(command: str, workspace: Workspace) -> Attempt:
 
 
 def _moves(command: str) -> bool:
-    """Tell whether a command changes the folder that later ones, or those that it runs, begin in."""
+    """Tell whether a command changes the folder in which later commands, or those it runs, start."""
     name, *rest = words_of(command)
     return name in _MOVING or not _IN_EACH_FOLDER.isdisjoint(rest)
 
 
 async def _resolved(told: str, workspace: Workspace, *, moves: bool) -> str:
-    """Return a file that a shell opens as its real path, HOLE if that is unknown; anything else unchanged."""
+    """Return a redirection with its real path, or HOLE if that is unknown. Return other commands unchanged."""
     sign, _, target = told.partition(" ")
     if sign not in ("<", ">") or HOLE in target:
         return told
@@ -122,7 +122,7 @@ async def _result(workspace: Workspace, command: str, seconds: float, blob: str,
 
 
 def _text(ran: Ran) -> str:
-    """Return what was printed and, below it, what is not plain from that."""
+    """Return the output, followed by what it does not show: blob, exit status, why it ended."""
     lines = [ran.output.rstrip("\n") or "(no output)"]
     if ran.blob and ran.blob not in ran.output:
         lines.append(f"The whole output is in {ran.blob}.")
@@ -132,6 +132,6 @@ def _text(ran: Ran) -> str:
 
 
 def tools(*, may_background: bool) -> Iterable[Tool]:
-    """Return the tool of this family, with `run_in_background` only for who may use it."""
+    """Return the tool of this family. `run_in_background` is offered only if the agent may use it."""
     arguments = LeadBashArguments if may_background else BashArguments
     return [Bash("bash", text("tools/bash"), arguments)]

@@ -1,7 +1,7 @@
 """Commands that are plain to see if not all can be told.
 
-No rule allows by them. They let a rule that denies `git push *` refuse `X=1 git push` instead of asking about it. So
-they may be wrong and need not be complete: `shell_commands` beside this is the one that must be right.
+No rule allows a command because of a hint. Hints let a rule that denies `git push *` refuse `X=1 git push` instead of
+asking about it. So they may be wrong or incomplete. Only `shell_commands` must be right.
 """
 
 import re
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH = 3
 _MAX_HINTS = 200
-# How far into a command that runs others the one that it runs is looked for.
+# How many words of a command are searched for the command that it runs.
 _MAX_WORDS = 30
 _QUOTING = re.compile(r"\\(.)|['\"]", re.DOTALL)
 _OPENING = re.compile(r"[$`*?{~]")
-# An option that a command is written to without a blank.
+# An option with its command attached, without a space.
 _OPTION = re.compile(r"^(?:--[\w-]+=|-\w*x(?=\S))")
 _OTHERS = frozenset({"variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect", "comment"})
 
@@ -48,14 +48,14 @@ def _hints(text: str, depth: int) -> Iterator[str]:
 
 
 def _word(node: "Node") -> Word:
-    """Return a word without its quotes, up to what is known only when it runs."""
+    """Return a word without its quotes, up to the first part that is known only at run time."""
     text = (node.text or b"").decode(errors="replace").replace(HOLE, "")
     opens = None if text.startswith("'") else _OPENING.search(text)
     return Word(_QUOTING.sub(r"\1", text[: opens.start()] if opens else text), open=opens is not None)
 
 
 def _of_words(words: Sequence[Word], depth: int) -> Iterator[str]:
-    """Yield a command and, if it runs others, all that these may be: what follows each of its words."""
+    """Yield a command. If it runs others, also yield everything these could be: what follows each of its words."""
     yield " ".join(map(str, words))
     if not words or not runs_others(words):
         return

@@ -1,7 +1,7 @@
 """Here-documents.
 
-A grammar that ends one at another line than the shell would take text for commands, or commands for text. So the line
-is looked for here once more, and nothing on the way may be read in two ways. `shell_commands` above reads the rest.
+If the grammar ended a here-document at another line than the shell, it would take text for commands, or commands for
+text. So the end is searched again here, and anything ambiguous raises Untold.
 """
 
 import re
@@ -18,7 +18,7 @@ _EXPANSIONS = ("simple_expansion", "expansion", "command_substitution")
 
 
 def check_heredoc(node: "Node", source: bytes) -> list["Node"]:
-    """Return what else is to be read of a here-document: the rest of its first line, and expansions in its body."""
+    """Return what remains to be read of a here-document: the rest of its first line, and expansions in its body."""
     sign, start, *others, end = node.children
     found = _START.fullmatch(start.text or b"")
     if sign.type not in ("<<", "<<-") or start.type != "heredoc_start" or not found or end.type != "heredoc_end":
@@ -40,7 +40,7 @@ def check_heredoc(node: "Node", source: bytes) -> list["Node"]:
 
 
 def _end(source: bytes, at: int, word: bytes, *, tabs: bool) -> int:
-    """Return where the word stands that ends a body: alone on its line."""
+    """Return the offset of the word that ends a body. It must be alone on its line."""
     for line in source[at:].split(b"\n"):
         bare = line.lstrip(b"\t") if tabs else line
         if bare == word:
@@ -50,7 +50,7 @@ def _end(source: bytes, at: int, word: bytes, *, tabs: bool) -> int:
 
 
 def _check_body(source: bytes, at: int, ends: int, expansions: list["Node"]) -> None:
-    """See that a body holds nothing that a shell would expand but these."""
+    """Raise Untold if a shell would expand anything in a body except these expansions."""
     for part in expansions:
         start = part.end_byte - len((part.text or b"").lstrip())
         if start < at or part.end_byte > ends or re.search(rb"[$`\\]", source[at:start]):

@@ -1,7 +1,7 @@
 """Every command a shell text would run, or that it cannot be told.
 
-Above stand the tools whose permission rules are about these. The grammar is tree-sitter's. What it and a shell could
-read in two ways is not told: only kinds of nodes that are named here pass, and between them nothing but blanks.
+Permission rules are matched against these commands. The grammar is tree-sitter's. Anything that it and a shell could
+read differently is refused: only the node kinds listed here are accepted, with nothing but blanks between them.
 """
 
 import re
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 10_000
 _MAX_DEPTH = 40
-# More than any test that is told has.
+# More than any accepted test has.
 _MAX_TEST_DEPTH = 8
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _PARAMETER = re.compile(rb"\$(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]|\{(?:[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-])\})")
@@ -28,7 +28,7 @@ _PLAIN_FILE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./-]*")
 _RANGE = re.compile(rb"\{-?[0-9]+\.\.-?[0-9]+\}")
 _PATTERN = re.compile(rb"[A-Za-z0-9_./*?-]+")
 
-# Statements that only hold others; between these lines may end.
+# Statements that only contain other statements. Line ends are allowed between these.
 _BLOCK_KINDS = (
     "program list pipeline subshell compound_statement do_group if_statement elif_clause else_clause while_statement "
     "command_substitution process_substitution"
@@ -50,10 +50,10 @@ _LOOKS = frozenset(f"-{letter}" for letter in "defhLnrswxz")
 
 
 def commands_of(text: str) -> tuple[str, ...] | None:
-    """Return every command that a shell text would run, and every file that it opens itself; None if not to be told.
+    """Return every command that a shell text would run and every file that it opens, or None if that is unclear.
 
-    Words are parted by one space; a blank, a quote or a backslash within one has a backslash before it. HOLE stands for
-    what is known only when it runs. A file is told as `< path` or `> path`, as it is written.
+    Words are separated by one space. A blank, a quote or a backslash in a word has a backslash before it. HOLE marks
+    what is known only at run time. A file is returned as `< path` or `> path`, as written in the text.
     """
     try:
         return tuple(dict.fromkeys(_commands(text, 0)))
@@ -66,7 +66,7 @@ def _commands(text: str, depth: int) -> list[str]:
         raise Untold
     source = text.encode()
     root = parsed(source)
-    # A sign that is said to be more than itself has swallowed a word.
+    # An operator token whose text is longer than the operator has swallowed a word.
     if root.has_error or any(node.type != (node.text or b"").decode().lstrip() for node in _signs(root)):
         raise Untold
     reader = _Reader(source, depth)
@@ -75,7 +75,7 @@ def _commands(text: str, depth: int) -> list[str]:
 
 
 def _signs(root: "Node") -> Iterator["Node"]:
-    """Yield the signs and keywords of a tree."""
+    """Yield the operators and keywords of a tree."""
     nodes = [root]
     while nodes:
         node = nodes.pop()
@@ -85,13 +85,13 @@ def _signs(root: "Node") -> Iterator["Node"]:
 
 
 def parsed(source: bytes) -> "Node":
-    """Return the syntax tree of a shell text, also of one with errors in it."""
+    """Return the syntax tree of a shell text, even if it has errors."""
     return _parser().parse(source).root_node
 
 
 @cache
 def _parser() -> "Parser":
-    # Only who has a command judged pays for these.
+    # Imported here because only processes that check a command need them.
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -99,7 +99,7 @@ def _parser() -> "Parser":
 
 
 class _Reader:
-    """Reads a syntax tree; `found` is what it would run."""
+    """Reads a syntax tree. `found`: the commands that the text would run."""
 
     def __init__(self, source: bytes, depth: int) -> None:
         self.found: list[str] = []
@@ -151,7 +151,7 @@ class _Reader:
                 raise Untold
 
     def _parts(self, node: "Node", *, lines: bool = False) -> list["Node"]:
-        """Return the children of a node, comments left out, having seen that only blanks stand between them."""
+        """Return the children of a node without comments. Raises Untold unless only blanks are between them."""
         if not node.children:
             raise Untold
         edges = [node.start_byte, *(at for child in node.children for at in child.byte_range), node.end_byte]
@@ -168,7 +168,7 @@ class _Reader:
             raise Untold
         if bare or (not gap and {left.type, right.type} & _OPERATORS):
             return
-        # A digit or a brace right in front of a redirection belongs to that.
+        # A digit or a brace directly before a redirection belongs to the redirection.
         before = self._source[left.end_byte - 1 : left.end_byte]
         if gap or right.type not in _REDIRECTS or right.children[0].is_named or before.isdigit() or before == b"}":
             raise Untold
@@ -232,7 +232,7 @@ class _Reader:
                 self._block(bodies)
 
     def _redirect(self, node: "Node") -> list[Word]:
-        """Read a redirection; return what the grammar takes for a part of it and the shell for words of the command."""
+        """Read a redirection. Return the words that the grammar puts in it but the shell gives to the command."""
         if node.type == "heredoc_redirect":
             self._heredoc(node)
             return []
@@ -254,12 +254,12 @@ class _Reader:
     def _open(self, sign: str, target: Word) -> None:
         if sign in (">&", "<&") and _DIGIT.fullmatch(target.text) and not target.open:
             return
-        # Behind these a number or a `-` is no part of a file's name, and what was quoted is read once more.
+        # After these, a number or `-` is not a file name, and the shell reads quoted text again.
         if target.open or sign == "<&" or (sign == ">&" and not _PLAIN_FILE.fullmatch(target.text)):
             raise Untold
         if target.text in _NOWHERE:
             return
-        # Some files there are no files: a shell makes connections of them.
+        # Some of these are not files: a shell opens network connections for them.
         if target.text.startswith("/dev/"):
             raise Untold
         self.found.append(f"{'>' if sign in _WRITES else '<'} {target}")
@@ -303,9 +303,9 @@ class _Reader:
             raise Untold
 
     def _condition(self, node: "Node", depth: int = 0) -> None:
-        """Read a condition in `[[`, where only some operators look and evaluate nothing.
+        """Read a condition in `[[`. Only operators that evaluate nothing are accepted.
 
-        Not those with `&&` or `||`: a plain sh, which has no `[[`, takes what follows for a command.
+        `&&` and `||` are not: a plain sh has no `[[` and takes what follows for a command.
         """
         if depth > _MAX_TEST_DEPTH:
             raise Untold
@@ -360,7 +360,7 @@ class _Reader:
         yield WordPart(quoted=True)
         for child in node.children:
             if child.type in _EXPANSIONS:
-                # The grammar gives the blanks before an expansion to it.
+                # The grammar includes the blanks before an expansion in it.
                 start = child.end_byte - len((child.text or b"").lstrip())
                 yield self._literal(at, start)
                 yield self._piece(child, quoted=True)
@@ -372,14 +372,14 @@ class _Reader:
         return in_quotes(self._source[start:end].decode(), after)
 
     def _piece(self, node: "Node", *, quoted: bool = False) -> WordPart:
-        """Read a part of a word that comes to something only when it runs."""
+        """Read a part of a word whose value is known only at run time."""
         text = (node.text or b"").lstrip()
         match node.type:
             case "simple_expansion" | "expansion":
                 if not _PARAMETER.fullmatch(text):
                     raise Untold
             case "command_substitution" | "process_substitution":
-                # Between backquotes a backslash or a quote means something else than the grammar says.
+                # Between backquotes, a backslash or a quote does not mean what the grammar says.
                 if text.startswith(b"`") and re.search(rb"[\\\"']", text):
                     raise Untold
                 self._statement(node)

@@ -1,7 +1,6 @@
 """Programs that run other programs.
 
-`shell_commands` above hands over each command as its words. What only runs another command adds that one to what is
-told, so that a rule is needed for both.
+If a command only runs another one, that command is added to the result. So a permission rule is needed for both.
 """
 
 import re
@@ -18,12 +17,12 @@ _MAX_NESTED = 10
 _NAME = re.compile(r"[A-Za-z0-9_./+@:%,\[][A-Za-z0-9_./+@:%,\]-]*")
 _OWN_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _RESERVED_WORDS = "case coproc do done elif else esac fi for function if in select then until while [[ ]]"
-# Builtins that run what they are given, or change what later commands mean.
+# Builtins that run their arguments, or change what later commands mean.
 _CHANGING = (
     ". alias bind builtin compgen complete compopt declare enable eval exec export fc getopts hash history let local "
     "mapfile readarray readonly shopt source trap typeset unalias unset"
 )
-# Programs that run what they are given, in a way that is not looked into here.
+# Programs that run their arguments in a way that is not analysed here.
 _RUNNING = (
     "ash bwrap busybox capsh catchsegv cgexec choom chronic chroot chrt coresched csh daemonize dbus-run-session "
     "dumb-init eatmydata entr "
@@ -32,7 +31,7 @@ _RUNNING = (
     "setpriv sg ssh-agent start-stop-daemon strace su su-exec systemd-run taskset tcsh tini tmux torsocks toybox "
     "uclampset uname26 unbuffer unshare valgrind watch x86_64 xvfb-run zsh"
 )
-# The program that loads all others, and runs the one it is given: ld.so, ld-linux-x86-64.so.2, ld-musl-x86_64.so.1.
+# The dynamic loader, which runs the program it is given: ld.so, ld-linux-x86-64.so.2, ld-musl-x86_64.so.1.
 _LOADER = re.compile(r"ld[-\w.]*\.so[.\d]*")
 _REBASE_EXEC = re.compile(r"--ex|-[a-zA-Z]*x")
 _RESERVED, _CHANGES = frozenset(_RESERVED_WORDS.split()), frozenset(_CHANGING.split())
@@ -40,26 +39,26 @@ _RUNS = frozenset(_RUNNING.split())
 _SHELLS = frozenset({"bash", "dash", "sh"})
 _UNARY = frozenset(f"-{letter}" for letter in "bcdefghkLnOGNprsSuwxz")
 _BINARY = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"})
-# What stands between the `%` and the `n` may be flags, sizes and lengths.
+# Flags, sizes and lengths may be between the `%` and the `n`.
 _COUNTS = re.compile(r"%[^%A-Za-z]*[hjlLqtwz]*n")
 _SET = re.compile(r"[-+](?:[eux]+o?|o)|pipefail|errexit|nounset|xtrace")
 
 
 def is_variable(name: str) -> bool:
-    """Tell whether a variable is sure to be one of the text's own.
+    """Tell whether a variable certainly belongs to the text itself.
 
-    The shell has none in lower case, and neither has the environment that a command is given.
+    Neither the shell nor the environment of a command has variables in lower case.
     """
     return bool(_OWN_NAME.fullmatch(name))
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a command can be named like this without a doubt about what is meant."""
+    """Tell whether a text is certainly the name of a command."""
     return bool(_NAME.fullmatch(text)) and text not in _RESERVED
 
 
 def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
-    """Yield a command and those that it runs; raise Untold.
+    """Yield a command and those that it runs. Raises Untold if that is unclear.
 
     `parsed`: returns the commands of another shell text. `nested`: how many commands run this one.
     """
@@ -81,14 +80,14 @@ def told(words: Words, parsed: Parsed, nested: int = 0) -> Iterator[str]:
 
 
 def runs_others(words: Words) -> bool:
-    """Tell whether a command may run what it is given, by its program or builtin, or by what git is told to do."""
+    """Tell whether a command may run its arguments, because of its program or builtin, or a git subcommand."""
     program = words[0].text.rpartition("/")[2]
     running = _RUNS | _SHELLS | _CHANGES | _WRAPPERS.keys() | {"coproc", "find", "jobs"}
     return program in running or bool(_LOADER.fullmatch(program)) or (program == "git" and _git_runs_others(words[1:]))
 
 
 def _git_runs_others(rest: Words) -> bool:
-    """Tell whether git is asked to run a command: for each submodule, each step of a rebase, each try of a bisect."""
+    """Tell whether git runs a command: for each submodule, each step of a rebase, each step of a bisect."""
     texts = [word.text for word in rest]
     return (
         ("submodule" in texts and "foreach" in texts)
@@ -98,7 +97,7 @@ def _git_runs_others(rest: Words) -> bool:
 
 
 def _program(name: str) -> str:
-    """Return which program is meant by a name or its path; none by the path of a file below the folder it runs in."""
+    """Return the program of a name or path. Empty for a relative path below the folder it runs in."""
     *folders, program = name.split("/")
     is_below = bool(folders) and folders[0] != "" and ".." not in folders
     return "" if is_below else program
@@ -112,7 +111,7 @@ def _is_fine(rest: Words) -> bool:
 
 
 def is_plain_test(rest: Words) -> bool:
-    """Tell whether these words for `test` only look: some of its operators evaluate what they are given."""
+    """Tell whether these arguments of `test` only look. Some operators evaluate their operands."""
     if rest and rest[0] == Word("!"):
         rest = rest[1:]
     if any(word.many for word in rest):
@@ -142,13 +141,13 @@ def _is_plain_set(rest: Words) -> bool:
 
 
 def _only(allowed: str) -> Callable[[Words], bool]:
-    """Return what tells whether all words are sure to be of a form."""
+    """Return a check that all words certainly match a pattern."""
     form = re.compile(allowed)
     return lambda rest: all(not word.open and form.fullmatch(word.text) for word in rest)
 
 
 def _is_plain_printf(rest: Words) -> bool:
-    """Tell whether `printf` only prints: `-v` and a `%n` in its format set a variable."""
+    """Tell whether `printf` only prints. `-v` and a `%n` in its format set a variable."""
     words = rest[1:] if rest[:1] == [Word("--")] else rest
     if rest and rest[0].text.startswith("-v"):
         return False
@@ -161,7 +160,7 @@ _CHECKS: Mapping[str, Callable[[Words], bool]] = {
     "read": _is_plain_read,
     "set": _is_plain_set,
     "printf": _is_plain_printf,
-    # An option of `wait` sets a variable; `-x` of `jobs` runs a command, also among other letters.
+    # An option of `wait` sets a variable. `-x` of `jobs` runs a command, also if combined with other letters.
     "wait": _only(r"(?:%|[A-Za-z0-9_]).*"),
     "jobs": _only(r"-[lnprs]+|%.*|[0-9]+"),
 }
@@ -172,7 +171,7 @@ _CHECKS: Mapping[str, Callable[[Words], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Wrapper:
-    """How a program that runs another is called: its options, those with a value of their own, words before it."""
+    """How a program that runs another is called. `valued`: options with a value. `words`: words before the command."""
 
     options: str = r"(?!)"
     valued: frozenset[str] = frozenset()
@@ -213,7 +212,7 @@ def _inner(program: str, rest: Words) -> Iterator[Words]:
 
 
 def _parted(wrapper: _Wrapper, rest: Words) -> tuple[Words, Words]:
-    """Return the words for a program itself, and those of the command that it runs."""
+    """Return the words for the program itself, and those of the command that it runs."""
     at = 0
     while at < len(rest) and rest[at].text.startswith("-"):
         if rest[at].text in wrapper.valued:
@@ -222,22 +221,22 @@ def _parted(wrapper: _Wrapper, rest: Words) -> tuple[Words, Words]:
             raise Untold
         at += 1
     at += wrapper.words
-    # Whatever may come to several words, or to none, may be the command itself.
+    # A word that may expand to several words, or to none, may be the command itself.
     if any(word.open for word in rest[: at + 1]):
         raise Untold
     return rest[:at], rest[at:]
 
 
 def _fed(own: Words, inner: Words) -> Words:
-    """Return a command as xargs runs it: with what it reads in place of a mark or, without one, behind it."""
+    """Return a command as xargs runs it: its input replaces a mark or, without a mark, comes after the command."""
     options = [word.text for word in own]
     marks = [option[2:] or after for option, after in pairwise([*options, ""]) if option.startswith("-I")]
     if not marks:
         return [*inner, Word("", open=True, many=True)]
-    # With a mark and a number of words or lines xargs obeys the later option. Without a mark it appends what it reads.
+    # With a mark and a number of words or lines, xargs obeys the later option. Without a mark it appends its input.
     if not all(marks) or any(option.startswith(("-n", "-L")) for option in options):
         raise Untold
-    # Which of several marks counts is not looked into: each may.
+    # Any of several marks may be the one that counts.
     for mark in marks:
         inner = [word.with_hole_at(mark) for word in inner]
     return inner
@@ -251,7 +250,7 @@ def _of_find(rest: Words) -> Iterator[Words]:
         if command is None:
             command = [] if word.text in _EXECS else None
         elif word.text == ";" or (word.text == "+" and command[-1:] == [Word("{}")]):
-            # Where `-exec` is itself the value of an option, another one begins what is run.
+            # If `-exec` is the value of an option, another `-exec` starts the command.
             if not command or command[0].text == "," or any(one.text in _EXECS for one in command):
                 raise Untold
             yield [one.with_hole_at("{}") for one in command]
@@ -263,18 +262,18 @@ def _of_find(rest: Words) -> Iterator[Words]:
 
 
 def _of_shell(rest: Words, parsed: Parsed) -> Iterable[str]:
-    """Return the commands of a text that a shell is given; none where it is given a file."""
+    """Return the commands of a text that is passed to a shell, or none if it is passed a file."""
     at = 0
     while at < len(rest) and re.fullmatch(r"-[eux]+", rest[at].text) and not rest[at].open:
         at += 1
     match rest[at:]:
         case [Word(text=option, open=False), Word(text=text, open=False), *_] if re.fullmatch("-[eux]*c", option):
-            # There may be options after `-c`, and then the text to run comes after them.
+            # There may be options after `-c`. Then the text to run comes after them.
             if text.startswith(("-", "+")):
                 raise Untold
             return parsed(text)
         case [Word(text=file, open=False), *_] if file and not file.startswith(_INPUTS):
             return ()
         case _:
-            # It would read what to do from its input.
+            # The shell would read its commands from stdin.
             raise Untold

@@ -1,7 +1,4 @@
-"""What each word certainly is.
-
-`shell_commands` above finds them in the syntax tree, `shell_programs` reads them as a program would.
-"""
+"""What each word certainly is."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +8,7 @@ from deskmate.core.policy.patterns import HOLE
 
 _GLOB = frozenset("*?[")
 _BRACES = frozenset("{}")
-# What must not be taken for the space between two words, or for a character that keeps one from being so taken.
+# These could be taken for the space between two words, or for an escape, so they get a backslash.
 _SPECIAL = re.compile(r"[\s\\'\"]")
 _UNQUOTED = re.compile(r"(?:[A-Za-z0-9_./:=@%+,^~!#\]*?\[{}-]|\\[^\n\x80-\U0010ffff])*")
 _IN_QUOTES = re.compile(
@@ -20,14 +17,14 @@ _IN_QUOTES = re.compile(
 
 
 class Untold(Exception):
-    """What a shell text would run cannot be told."""
+    """It is unclear what a shell text would run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a command: all of it or, where it is `open`, only what it certainly begins with.
+    """A word of a command. If it is `open`, `text` is only its certain beginning.
 
-    `many`: it may come to several words, or to none.
+    `many`: it may expand to several words, or to none.
     """
 
     text: str
@@ -40,22 +37,22 @@ class Word:
         return _SPECIAL.sub(lambda found: f"\\{found[0]}", self.text) + HOLE * self.open
 
     def with_hole_at(self, mark: str) -> "Word":
-        """Return the word with anything in place of a text in it, where it is or may be there."""
+        """Return the word, cut and open from `mark` on, if it contains or may contain `mark`."""
         before, found, _ = self.text.partition(mark)
         if self.open:
-            # What is known may be the beginning of the mark.
+            # The known text may end with a part of the mark.
             return Word("", open=True, many=self.many)
         return Word(before, open=True) if found else self
 
 
 def unescaped(written: str) -> str:
-    """Return the text of a word that is not open, from the way `str` writes it."""
+    """Return the text of a word that is not open, from its `str` form."""
     return "" if written == "''" else re.sub(r"\\(.)", r"\1", written, flags=re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """A part of a word. `open`: it may come to any text; `many`: and that to several words."""
+    """A part of a word. `open`: it may expand to any text. `many`: and that to several words."""
 
     text: str = ""
     quoted: bool = False
@@ -64,7 +61,7 @@ class WordPart:
 
 
 def unquoted(text: str) -> Iterable[WordPart]:
-    """Yield the characters of a part without quotes; raise Untold for what a shell may read otherwise."""
+    """Yield the characters of a part without quotes. Raises Untold if a shell may read them differently."""
     if not _UNQUOTED.fullmatch(text):
         raise Untold
     for character in re.findall(r"\\?.", text, re.DOTALL):
@@ -72,7 +69,7 @@ def unquoted(text: str) -> Iterable[WordPart]:
 
 
 def in_quotes(text: str, after: str) -> WordPart:
-    """Return a part within double quotes. `after`: the character behind it."""
+    """Return a part within double quotes. `after`: the character after it."""
     whole, at, said = text + after, 0, ""
     while at < len(text):
         found = _IN_QUOTES.match(whole, at)
@@ -84,13 +81,13 @@ def in_quotes(text: str, after: str) -> WordPart:
 
 
 def assembled(pieces: Iterable[WordPart]) -> Word:
-    """Return the word made of these parts."""
+    """Return the word that these parts form."""
     parts = list(pieces)
     if parts and parts[0].text == "#" and not parts[0].quoted:
         raise Untold
     opens = next((at for at in range(len(parts)) if _opens(parts, at)), None)
     text = "".join(part.text for part in parts[:opens])
-    # Only what all stands in quotes is sure to stay one word.
+    # Only a word that is entirely in quotes is certain to stay one word.
     many = opens is not None and any(part.many or (_expands(part) and not part.quoted) for part in parts[opens:])
     return Word(text, open=opens is not None, many=many)
 
@@ -100,7 +97,7 @@ def _expands(part: WordPart) -> bool:
 
 
 def _opens(parts: list[WordPart], at: int) -> bool:
-    """Tell whether what stands there may come to something else."""
+    """Tell whether the part at this position may expand to something else."""
     part = parts[at]
     if part.open:
         return True

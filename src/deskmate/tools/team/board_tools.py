@@ -1,7 +1,7 @@
 """TaskCreate, TaskGet, TaskUpdate, TaskList.
 
-What a TaskUpdate does, and in which order, stands in `updates`; whether it may, in `core.claims`. Every change bears
-the id of its call, so that a repeat after a crash changes nothing twice.
+`task_update` carries out a TaskUpdate. `core.team.board_rules` says whether it is allowed. Every change has the id of
+its call, so that a call repeated after a crash changes nothing twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -47,14 +47,14 @@ TaskIds = tuple[TaskId, ...]
 
 
 class BoardArguments(Arguments):
-    """What every task tool takes. `team_name` is for those used to naming their team; no schema shows it."""
+    """What every task tool takes. `team_name` is accepted because some models send it. No schema shows it."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     team_name: SkipJsonSchema[str | None] = Field(None, alias="team_name")
 
     def check_team(self, desk: Desk) -> None:
-        """Raise ToolError where a team is named that is not the caller's."""
+        """Raise ToolError if the named team is not the caller's."""
         if self.team_name not in (None, desk.roster.team):
             named = cut(ascii(self.team_name), 80)
             raise ToolError(
@@ -63,7 +63,7 @@ class BoardArguments(Arguments):
 
 
 class CreateArguments(BoardArguments):
-    """A task to be."""
+    """A task to create."""
 
     subject: str = Field(min_length=1, description="what to do, in a few words")
     description: str = Field("", description="all that its owner needs to know")
@@ -75,13 +75,13 @@ class CreateArguments(BoardArguments):
 
 
 class GetArguments(BoardArguments):
-    """Which task."""
+    """Which task to read."""
 
     task_id: TaskId
 
 
 class UpdateArguments(GetArguments):
-    """What to change of a task."""
+    """What to change in a task."""
 
     status: TaskStatus | None = None
     owner: str | None = None
@@ -98,9 +98,9 @@ class TaskCreate(Described):
     """Puts a task on the board."""
 
     async def run(self, arguments: CreateArguments, desk: Desk) -> Result:
-        """Create it and tell its number and what it waits for."""
+        """Create the task. Return its number and what it waits for."""
         arguments.check_team(desk)
-        # A lead that delegates may: its teammates run the command when they complete the task.
+        # A lead that delegates may set it: its teammates run the command when they complete the task.
         if arguments.verify and "bash" not in tools_of(desk.me.kind, desk.me.agent_type):
             raise ToolError(
                 "verify is a command, and you have no bash. Leave it out, or ask the lead to create the task."
@@ -128,7 +128,7 @@ class TaskGet(Described):
     """Reads one task."""
 
     async def run(self, arguments: GetArguments, desk: Desk) -> Result:
-        """Return all there is to know of it."""
+        """Return everything that is known about the task."""
         arguments.check_team(desk)
         board = await desk.board.refresh()
         return Result("\n".join(_told(board, task_update.found(board, arguments.task_id))), framed=True)
@@ -138,18 +138,18 @@ class TaskUpdate(Described):
     """Changes one task."""
 
     async def attempt(self, arguments: UpdateArguments, desk: Desk) -> Attempt:
-        """Return a bash call where completing the task runs a command, or may by the time it is completed."""
+        """Return a bash call if completing the task runs a command, or may run one by then."""
         if arguments.status is TaskStatus.COMPLETED:
             task = (await desk.board.refresh()).tasks.get(arguments.task_id)
             if task is None:
-                # It may come, with a command, from a call before this one.
+                # A call before this one may create the task, with a command.
                 return Attempt("bash", None, inside=False)
             if task.verify is not None:
                 return replace(await attempt_to_run(task.verify, desk.workspace), command=task.verify)
         return Attempt(self.name, (), inside=True)
 
     async def run(self, arguments: UpdateArguments, desk: Desk) -> Result:
-        """Change it and tell what it is now."""
+        """Change the task and return its new state."""
         arguments.check_team(desk)
         given: dict[str, Any] = arguments.model_dump(exclude_defaults=True, exclude={"task_id", "team_name"})
         if not given:
@@ -164,7 +164,7 @@ class TaskList(Described):
     """Shows the board."""
 
     async def run(self, arguments: BoardArguments, desk: Desk) -> Result:
-        """Return a line for each task; where there are too many, those that are completed go first."""
+        """Return a line for each task. If there are too many, completed tasks are left out."""
         arguments.check_team(desk)
         board = await desk.board.refresh()
         tasks = [task for task in board.tasks.values() if task.status is not TaskStatus.DELETED]
@@ -176,7 +176,7 @@ class TaskList(Described):
 
 
 def _told(board: BoardState, task: Task) -> Iterator[str]:
-    """Yield what is known of a task: first what the board knows of it, then the words of members, framed."""
+    """Yield what the board knows about a task, then what members wrote, framed."""
     yield f"task #{task.id}"
     yield f"status: {task.status.replace('_', ' ')}"
     yield f"owner: {task.owner or 'nobody'}"
@@ -210,7 +210,7 @@ def _revision(receipt: Receipt) -> str:
 
 
 def tools(kind: AgentKind) -> Iterable[Tool]:
-    """Return the tools of this family as an agent of that kind reads of them."""
+    """Return the tools of this family, described for this kind of agent."""
     return [
         TaskCreate("TaskCreate", text_for("tools/TaskCreate", kind), CreateArguments),
         TaskGet("TaskGet", text("tools/TaskGet"), GetArguments),

@@ -18,7 +18,7 @@ from deskmate.tools.tool_base import Arguments, Described
 
 
 class PlanArguments(Arguments):
-    """What is planned."""
+    """The plan to hand in."""
 
     plan: str = Field(min_length=1, description="what you will change, where, and how you will check it")
 
@@ -27,13 +27,13 @@ class ExitPlanMode(Described):
     """Hands in plans."""
 
     async def run(self, arguments: PlanArguments, desk: Desk) -> Result:
-        """Ask for approval, in place of an older plan; raise ToolError for a blank plan, or outside of plan mode."""
+        """Ask for approval. This replaces an older plan. Raises ToolError for a blank plan, or outside of plan mode."""
         if not arguments.plan.strip():
             raise ToolError("The plan is blank. Say what you will change, where, and how you will check it.")
         if not is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
             raise ToolError("You are not in plan mode, so there is nothing to approve. Do the work.")
         older = next((id_ for id_, one in desk.memory.requests.items() if one.shake is Shake.PLAN), "")
-        # Nobody approves a plan of their own.
+        # Nobody approves their own plan.
         asked = USER if desk.me.kind is AgentKind.LEAD else LEAD
         await desk.mail.send(asked, PlanRequest(request_id=desk.call, content=arguments.plan), id_=desk.call)
         opened = Opened(request_id=desk.call, shake=Shake.PLAN, asked=asked)

@@ -1,7 +1,7 @@
 """SendMessage: mail, and both sides of a handshake.
 
-The mailbox below stamps the sender. Every letter bears the id of its call, so that a call run again after a crash sends
-nothing twice.
+The mailbox adds the sender. Every message has the id of its call, so that a call repeated after a crash sends nothing
+twice.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ _NEEDS: Mapping[Letter, frozenset[str]] = {
     "shutdown_response": frozenset({"request_id", "approve"}),
     "plan_approval_response": frozenset({"recipient", "request_id", "approve"}),
 }
-# Left out of a letter that has no place for them, a yes or no would be lost without a word.
+# These are refused in other messages. If they were ignored there, a yes or no would be lost without notice.
 _ONLY_IN_ANSWERS = frozenset({"request_id", "approve"})
 _ONLY_BY_LEAD = frozenset({"shutdown_request", "plan_approval_response"})
 
@@ -50,18 +50,18 @@ class MailArguments(Arguments):
 
 
 def _shown(*types: Letter) -> WithJsonSchema:
-    """Return the types that a model is shown. The others are refused in words that say who may send them."""
+    """Return a schema with the types that a model may send. Other types get an error that says who may send them."""
     return WithJsonSchema({"type": "string", "enum": list(types), "default": "message"})
 
 
 class LeadMailArguments(MailArguments):
-    """What the lead is shown."""
+    """The arguments as the lead sees them."""
 
     type: Annotated[Letter, _shown("message", "broadcast", "shutdown_request", "plan_approval_response")] = "message"
 
 
 class TeammateMailArguments(MailArguments):
-    """What a teammate is shown."""
+    """The arguments as a teammate sees them."""
 
     type: Annotated[Letter, _shown("message", "broadcast", "shutdown_response")] = "message"
 
@@ -70,13 +70,13 @@ class SendMessage(Described):
     """Sends mail."""
 
     def fix(self, arguments: MailArguments, desk: Desk) -> tuple[str, ...]:
-        """Return whom a broadcast goes to: every other agent that is here."""
+        """Return the recipients of a broadcast: every other agent that is on the team now."""
         if arguments.type != "broadcast":
             return ()
         return tuple(name for name, member in desk.roster.members.items() if member.here and name != desk.me.name)
 
     async def run(self, arguments: MailArguments, desk: Desk) -> Result:
-        """Send it, and say to whom it went."""
+        """Send the message and return to whom it went."""
         _check(arguments, desk)
         match arguments.type:
             case "message":
@@ -94,7 +94,7 @@ class SendMessage(Described):
 
 
 def _check(arguments: MailArguments, desk: Desk) -> None:
-    """Raise ToolError unless the letter has what its type needs, nothing it has no place for, and may be sent."""
+    """Raise ToolError if the message lacks a field, has one too many, or may not be sent by this agent."""
     kind = arguments.type
     if arguments.team_name and arguments.team_name != desk.roster.team:
         raise ToolError(
@@ -165,7 +165,7 @@ async def _answer_plan(arguments: MailArguments, desk: Desk) -> Result:
     teammate, request_id, approve = _teammate(arguments, desk), arguments.request_id, bool(arguments.approve)
     if is_planning(desk.roster, desk.me.name, owes_plan=desk.memory.owes_plan):
         raise ToolError("You are in plan mode yourself: hand in your own plan first. The user can answer this plan.")
-    # Run again after a crash, the answer may have been given: the mailbox knows.
+    # In a call repeated after a crash, the answer may have been sent already. The mailbox knows.
     plans = tuple(desk.memory.plans.values()) if desk.again else open_plans(desk.memory, desk.roster)
     if not any((plan.planner, plan.id) == (teammate, request_id) for plan in plans):
         there_are = ", ".join(f"{plan.id} from {plan.planner}" for plan in plans) or "none"
@@ -193,6 +193,6 @@ def _teammate(arguments: MailArguments, desk: Desk) -> str:
 
 
 def tools(kind: AgentKind) -> Iterable[Tool]:
-    """Return the tool of this family, with the types that an agent of that kind may send."""
+    """Return the tool of this family, with the types that this kind of agent may send."""
     arguments = LeadMailArguments if kind is AgentKind.LEAD else TeammateMailArguments
     return [SendMessage("SendMessage", text_for("tools/SendMessage", kind), arguments)]

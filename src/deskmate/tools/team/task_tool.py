@@ -1,6 +1,6 @@
 """Task: start a subagent or a teammate.
 
-The runtime below plays both: a subagent's answer comes back, a teammate is a record on the roster and writes mail.
+A subagent's answer is the result of the call. A teammate is recorded on the roster and reports by mail.
 """
 
 import time
@@ -23,7 +23,7 @@ _ONLY_WITH_NAME = ("team_name", "role", "model", "mode", "plan_mode_required")
 
 
 class ErrandArguments(Arguments):
-    """What to send a subagent for, or whom to make a teammate."""
+    """The prompt for a subagent, or the teammate to start."""
 
     description: str = Field("", description="a few words, shown to the user")
     prompt: str = Field(min_length=1, description="all it needs to know: goal, files, limits, what to report")
@@ -42,10 +42,10 @@ class ErrandArguments(Arguments):
 
 
 class TaskTool(Described):
-    """Sends subagents and makes teammates."""
+    """Starts subagents and teammates."""
 
     async def run(self, arguments: ErrandArguments, desk: Desk) -> Result:
-        """Return what the subagent answered, or start it and return its id; with a name, who has joined."""
+        """Return the subagent's answer, or its id if it runs in the background. With a name, return who joined."""
         if arguments.name:
             return await _spawn(arguments, desk)
         if only := [field for field in _ONLY_WITH_NAME if getattr(arguments, field)]:
@@ -91,7 +91,7 @@ async def _spawn(arguments: ErrandArguments, desk: Desk) -> Result:
 
 
 def _mode(arguments: ErrandArguments, desk: Desk) -> Mode | None:
-    """Return the mode a teammate works in, never wider than that of who makes it; None: whatever the team's is."""
+    """Return the mode of a new teammate, never wider than the caller's. None means the mode of the team."""
     mine, asked = desk.roster.mode_of(desk.me.name), arguments.mode
     if asked and asked.wider_than(mine):
         raise ToolError(f"Mode {asked} is wider than your own, {mine}. Use {mine} or less, or leave mode out.")

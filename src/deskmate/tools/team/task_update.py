@@ -1,7 +1,6 @@
 """What a TaskUpdate changes, step by step.
 
-Models say more than they change: whatever holds already is no error. `tasks` above reads the arguments; the board
-below has the rules.
+Models often repeat what is already true, so that is not an error. The rules are in `core.team.board_rules`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -26,7 +25,7 @@ _OUTPUT_BYTES = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What is to become of a task: `edits` as the board takes them."""
+    """The changes to make to a task. `edits`: the arguments for `Board.edit`."""
 
     task: int
     edits: Mapping[str, Any]
@@ -38,9 +37,9 @@ _Step = Callable[[Desk, Update], Awaitable[str]]
 
 
 async def update(desk: Desk, wanted: Update) -> Result:
-    """Carry out all that is wanted, as far as the rules allow; say what the task is then.
+    """Make all changes that the rules allow, and return the new state of the task.
 
-    Raises ToolError or Refused where nothing of it was done.
+    Raises ToolError or Refused if nothing was changed.
     """
     found(await desk.board.refresh(), wanted.task)
     done = ""
@@ -50,19 +49,19 @@ async def update(desk: Desk, wanted: Update) -> Result:
     except (ToolError, Refused) as error:
         if not done:
             raise
-        # What was done stands: a model told of the refusal alone would do it once more.
+        # Report what was done: a model that only reads the refusal would do it again.
         return _result(desk, wanted, f"{done}. The rest was refused: {error}", ok=False)
     return _result(desk, wanted, done or "Nothing changed: it was like this before", ok=True)
 
 
 def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
-    """Return what to do in which order.
+    """Return the steps in their order.
 
-    Edits come first: a task that they block is not begun. Only somebody who may not edit a task before taking it takes
-    it first, and then may not block it in the same call.
+    Edits come first, so that a task they block is not started. An agent that may edit a task only as its owner takes
+    it first. Then it cannot block the task in the same call.
     """
     if wanted.status is TaskStatus.DELETED:
-        # Not handed over first: to claim a task must not be a way to delete it.
+        # Do not change the owner first: claiming a task must not be a way to delete it.
         return _edit, _set_status
     if may_edit(_task(desk, wanted), desk.me.name) or wanted.edits.get("add_blocked_by"):
         return _edit, _hand_over, _set_status
@@ -74,14 +73,14 @@ def _steps(desk: Desk, wanted: Update) -> tuple[_Step, ...]:
 
 
 def found(board: BoardState, id_: int) -> Task:
-    """Return a task; raise ToolError where there is none of this number."""
+    """Return a task. Raises ToolError if there is none with this number."""
     if id_ not in board.tasks:
         raise ToolError(f"There is no task #{id_}. TaskList shows all tasks.")
     return board.tasks[id_]
 
 
 def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
-    """Return what the task is now. The agent knows it as its own while it has it in progress, and no longer."""
+    """Return the task as it is now. The agent remembers it as its own only while it has it in progress."""
     task, board = _task(desk, wanted), desk.board.state
     text = f"{line(board, task)}\n{said}"
     if not _is_under_way(desk, task):
@@ -89,13 +88,13 @@ def _result(desk: Desk, wanted: Update, said: str, *, ok: bool) -> Result:
         return Result("\n".join(filter(None, [text, untaken(desk, task)])), ok=ok, tasks=tasks)
     if desk.memory.tasks.get(task.id) == task.epoch:
         return Result(text, ok=ok, tasks={task.id: task.epoch})
-    # Taken by this call, it has to be read: a line is not all of it.
+    # The agent has just taken the task, so show all of it and not only a line.
     text = "\n".join([unframed(text), *told_texts(taken(task))])
     return Result(text, ok=ok, tasks={task.id: task.epoch}, board=board.number, framed=True)
 
 
 def untaken(desk: Desk, task: Task) -> str:
-    """Return that nobody on the team takes a task by itself, and what to do then; nothing if somebody does."""
+    """Return a warning if nobody on the team would take the task, with what to do. Empty if somebody would."""
     if not (why := untaken_text(desk.roster, task)):
         return ""
     can_spawn = desk.me.kind is AgentKind.LEAD
@@ -119,7 +118,7 @@ async def _edit(desk: Desk, wanted: Update) -> str:
 
 
 async def _hand_over(desk: Desk, wanted: Update) -> str:
-    """Give the task to its new owner; a teammate that gives it to itself claims it."""
+    """Give the task to its new owner. A teammate that names itself claims the task."""
     task, owner, me, cause = _task(desk, wanted), wanted.owner, desk.me.name, f"{desk.call}/owner"
     if owner is None:
         return ""
@@ -165,7 +164,7 @@ async def _begin(desk: Desk, wanted: Update, cause: str) -> str:
 
 async def _release(desk: Desk, wanted: Update, cause: str) -> str:
     task = _task(desk, wanted)
-    # Given to someone in this very call, it waits for them: to release it would undo that.
+    # If this call has just assigned the task, releasing it would undo that.
     if task.status is TaskStatus.PENDING and (wanted.owner is not None or task.owner is None):
         return ""
     await desk.board.release(desk.me.name, task.id, _epoch(desk, wanted), cause=cause)
@@ -183,7 +182,7 @@ async def _complete(desk: Desk, wanted: Update, cause: str) -> str:
 
 
 def _epoch(desk: Desk, wanted: Update) -> int:
-    """Return the epoch the caller means: the one it was told of, or what the board has if it has just changed that."""
+    """Return the epoch the caller means: the one it last saw, or the board's if this call changed the owner."""
     epoch = _task(desk, wanted).epoch
     return epoch if wanted.owner is not None else desk.memory.tasks.get(wanted.task, epoch)
 
@@ -197,12 +196,12 @@ def _ended(word: str, freed: Iterable[Task]) -> str:
 
 
 async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
-    """Run the command that verifies a task, if it has one, and return its receipt; raise ToolError if it fails."""
+    """Run the verify command of a task, if it has one, and return the receipt. Raises ToolError if it fails."""
     if task.verify is None:
         return None
     receipt = Receipt(command=task.verify, workspace=desk.workspace.root, exit=0, output="")
     ending = Completed(by=desk.me.name, at=0.0, task=task.id, epoch=epoch, receipt=receipt)
-    # Nothing runs for a task that could not be completed even if all went well.
+    # Run nothing for a task that could not be completed anyway.
     if why := refusal(desk.board.state, ending):
         raise ToolError(why)
     if desk.again:
@@ -216,19 +215,19 @@ async def _verify(desk: Desk, task: Task, epoch: int) -> Receipt | None:
 
 
 def at_commit(before: Revision | None, after: Revision | None) -> dict[str, object]:
-    """Return what a receipt says of the commit that a command ran at; nothing if the command changed that."""
+    """Return the commit that a command ran at, for its receipt. Empty if the commit changed meanwhile."""
     if before is None or after is None or before.commit != after.commit:
         return {}
     return {"commit": before.commit, "clean": before.clean}
 
 
 def failure(task: Task, ran: Ran) -> str:
-    """Return how a verify command failed, without quoting it: a member wrote it."""
+    """Return how a verify command failed. The command is not quoted, because a member wrote it."""
     how = ran.ended or f"exit status {ran.exit}"
     return f"Task #{task.id} is not done: its verify command failed with {how}. Fix the cause, then complete it again."
 
 
 def tail(output: str) -> str:
-    """Return the end of what a command printed: there it says what is wrong."""
+    """Return the end of a command's output, where errors usually are."""
     data = output.strip().encode()
     return data.decode() if len(data) <= _OUTPUT_BYTES else f"…{data[-_OUTPUT_BYTES:].decode(errors='ignore')}"

@@ -1,6 +1,6 @@
 """TeamCreate, TeamDelete.
 
-The runtime below opens and moves the folders; here stand the words that refuse what cannot be.
+The runtime opens and moves the folders. These tools refuse what is not possible, and say why.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,30 +23,30 @@ class TeamArguments(Arguments):
     @model_validator(mode="before")
     @classmethod
     def _by_either_name(cls, given: dict[str, object]) -> dict[str, object]:
-        # Some models know it by the one, some by the other.
+        # Some models write `name`, others `team_name`.
         other = {("team_name" if key == "name" else key): value for key, value in given.items()}
         return given if "team_name" in given else other
 
 
 class FoundArguments(TeamArguments):
-    """Which team to found."""
+    """The team to create."""
 
     team_name: str
     description: str = Field("", max_length=2_000)
 
 
 class CloseArguments(TeamArguments):
-    """Which team to close."""
+    """The team to close."""
 
     team_name: str = ""
     force: bool = Field(False, description="make teammates leave first")
 
 
 class TeamCreate(Described):
-    """Founds teams."""
+    """Creates teams."""
 
     async def run(self, arguments: FoundArguments, desk: Desk) -> Result:
-        """Found a team, or say what stands in its way."""
+        """Create a team. Raises ToolError, saying why, if that is not possible."""
         roster, name = desk.roster, new_name(arguments.team_name, "team")
         if roster.home:
             raise ToolError(f"You lead team '{roster.team}' now. Close it with TeamDelete before you create another.")
@@ -63,7 +63,7 @@ class TeamDelete(Described):
     """Closes teams."""
 
     async def run(self, arguments: CloseArguments, desk: Desk) -> Result:
-        """Close the team, or say what stands in its way."""
+        """Close the team. Raises ToolError, saying why, if that is not possible."""
         roster, name = desk.roster, arguments.team_name
         if name and name != roster.team:
             raise ToolError(f"Your team is '{roster.team}'. You cannot close '{name[:80]}'.")
