@@ -1,6 +1,6 @@
 """What a tool call is about, and why it failed.
 
-Every face tells of calls by these functions.
+Every face describes calls with these functions.
 """
 
 import re
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from deskmate.faces.common.terminal_text import clean, gist, one_line
 
-# The arguments that tell most of a call.
+# The arguments that say most about a call.
 TELLING = ("path", "file_path", "command", "pattern")
 _TRACEBACK = re.compile(r"\s*(?:[+|]\s*)*(?:Exception Group )?Traceback \(most recent call last\):")
-# Of a group of exceptions each line has a margin.
+# Each line of an exception group has a margin.
 _MARGIN = re.compile(r"^(?:\s*[|+](?=[ -]))*\s?")
 _RAISED = re.compile(r"[A-Za-z_][\w.]*(?:: .*)?")
 _STATUS = re.compile(r"exit status \d+")
@@ -26,7 +26,7 @@ _FAULTY = re.compile(
 
 
 def reason(text: str) -> str:
-    """Return in one line why a call failed: a traceback's error, the summary of pytest, else the line that tells."""
+    """Return one line that says why a call failed: a traceback's error, pytest's summary, or a line about an error."""
     lines = [line for line in clean(text).splitlines() if line.strip()]
     status = one_line(lines.pop()) if len(lines) > 1 and _STATUS.fullmatch(lines[-1].strip()) else ""
     why = one_line(_summary(lines) or _raised(lines) or _telling(lines))
@@ -48,19 +48,19 @@ def _raised(lines: list[str]) -> str:
     if not starts:
         return ""
     rest = [_MARGIN.sub("", line, count=1) for line in lines[starts[-1] + 1 :]]
-    # Frames are set in; the first line that is not begins the error.
+    # Frames are indented. The first line that is not begins the error.
     return next((line for line in rest if line[:1].strip() and _RAISED.fullmatch(line)), "")
 
 
 def _telling(lines: list[str]) -> str:
-    """Return the last line that speaks of an error; of a text without one, its gist."""
+    """Return the last line that mentions an error, or the gist of the text if none does."""
     if len(lines) < 2:
         return lines[0] if lines else ""
     return next((line for line in reversed(lines) if _FAULTY.search(line)), "") or gist("\n".join(lines))
 
 
 def call_label(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return in a line what a call is about."""
+    """Return one line that says what a call is about."""
     if tool == "SendMessage":
         kind = arguments.get("type", "message")
         to = "all" if kind == "broadcast" else arguments.get("recipient") or "the asker"
@@ -74,12 +74,12 @@ def call_label(tool: str, arguments: Mapping[str, object]) -> str:
 
 
 def begun(tool: str, arguments: Mapping[str, object]) -> str:
-    """Return the line of a call that was asked for or has begun: a task is not completed yet."""
+    """Return the line for a call that was requested or has started. A task is not completed yet."""
     return f"completing {_task(arguments)} …" if ends(tool, arguments) else call_label(tool, arguments)
 
 
 def ends(tool: str, arguments: Mapping[str, object]) -> tuple[str, str] | None:
-    """Return how a call is told of once it succeeded and once it failed; None if that is told by its first line."""
+    """Return the lines for success and for failure of a call, or None if its first line already says it."""
     if tool != "TaskUpdate" or arguments.get("status") != "completed":
         return None
     return f"{_task(arguments)} completed", f"{_task(arguments)} not completed"

@@ -1,7 +1,4 @@
-"""Suggestions for mistyped words, stdin, fast imports.
-
-`commands` and `team_commands` stand above.
-"""
+"""Suggestions for mistyped words, stdin, fast imports."""
 
 import difflib
 import gc
@@ -16,7 +13,7 @@ import click
 
 
 class SuggestingGroup(click.Group):
-    """A group that names the nearest command when it has none of that name."""
+    """A group that suggests the nearest command for an unknown name."""
 
     advice = ""
 
@@ -24,7 +21,7 @@ class SuggestingGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         typed = args[0]
-        # While somebody still types, nothing is wrong yet.
+        # During completion nothing is wrong yet.
         if not ctx.resilient_parsing and self.get_command(ctx, typed) is None and not typed.startswith("-"):
             near = difflib.get_close_matches(typed, self.list_commands(ctx), n=1)
             hints = [f"Did you mean '{near[0]}'?" if near else self.advice, self.way_out(ctx, args)]
@@ -32,26 +29,26 @@ class SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def way_out(self, ctx: click.Context, args: list[str]) -> str:
-        """Return what else to type where no command was meant."""
+        """Return what else to type if no command was meant."""
         return ""
 
 
 class Speaking(SuggestingGroup):
-    """A group to which words can be said instead of a command: one text with a space in it, or all behind `--`.
+    """A group that takes a message instead of a command: one argument with a space in it, or everything after `--`.
 
-    They are left in `ctx.meta["words"]`, none where a command was typed or nothing.
+    The message is left in `ctx.meta["words"]`. It is None if a command or nothing was typed.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = None
-        # While somebody still types, commands and options are completed, words are not.
+        # Completion covers commands and options, not messages.
         if not ctx.resilient_parsing:
             words, args = self._parted(ctx, args)
         ctx.meta["words"] = words
         return super().parse_args(ctx, args)
 
     def _parted(self, ctx: click.Context, args: list[str]) -> tuple[str | None, list[str]]:
-        """Return the words, and what is typed without them."""
+        """Return the message, and the arguments without it."""
         options, rest = self._behind_options(ctx, args)
         ctx.meta["options"] = options
         if options[-1:] == ["--"]:
@@ -65,7 +62,7 @@ class Speaking(SuggestingGroup):
         return rest[0], args
 
     def _behind_options(self, ctx: click.Context, args: list[str]) -> tuple[list[str], list[str]]:
-        """Return the options that args begin with, and all from the first that is none."""
+        """Return the options at the start of args, and everything from the first argument that is not an option."""
         _, rest, _ = self.make_parser(ctx).parse_args(list(args))
         return args[: len(args) - len(rest)], rest
 
@@ -75,7 +72,7 @@ class Speaking(SuggestingGroup):
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Import without looking for garbage: what is imported stays, and to look through it makes every start longer."""
+    """Import with garbage collection off: imported objects stay, and scanning them would slow down every start."""
     gc.disable()
     try:
         yield
@@ -85,31 +82,31 @@ def importing() -> Iterator[None]:
 
 
 def at_terminal() -> bool:
-    """Tell whether somebody sits at a terminal that can be drawn on, to read and to type."""
+    """Return whether a person can read and type at a terminal that can be drawn on."""
     return can_draw() and all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def can_draw() -> bool:
-    """Tell whether terminals here obey more than new lines."""
+    """Return whether the terminal supports more than new lines."""
     return os.environ.get("TERM", "") not in ("", "dumb")
 
 
 def from_stdin() -> str | None:
-    """Return what is piped in, or nothing at a terminal."""
+    """Return what is piped in, or None at a terminal."""
     if sys.stdin.isatty():
         return None
     with importing():
         from deskmate.app import GOAL_CAP
 
-    # A pipe without end must not fill the memory: what is longer as it stands is longer as JSON too.
+    # An endless pipe must not fill the memory. A text too long here is too long as JSON too.
     return sys.stdin.buffer.read(GOAL_CAP + 1).decode("utf-8", "replace")
 
 
 def bounded(words: str) -> str:
-    """Return words that fit into one message; raise UsageError for more."""
+    """Return words that fit in one message. Raises UsageError if they are too long."""
     from deskmate.app import GOAL_CAP
 
-    # Lone surrogates are kept as a character of as many bytes.
+    # A lone surrogate is stored as a character of the same number of bytes.
     if len(json.dumps(words, ensure_ascii=False).encode("utf-8", "surrogatepass")) > GOAL_CAP:
         raise click.UsageError(
             f"That is more than the {GOAL_CAP:,} bytes of a message. Put it into a file and name that."

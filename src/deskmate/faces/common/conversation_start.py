@@ -1,6 +1,6 @@
 """How a conversation was started, and what is said on leaving.
 
-`commands` makes it; the terminal UI and the plain conversation carry it out.
+The CLI builds a `ConversationStart`. The terminal UI and the plain chat carry it out.
 """
 
 import os
@@ -25,10 +25,10 @@ NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then 
 
 @dataclass(frozen=True, slots=True)
 class ConversationStart:
-    """What was typed. `continues`: the named team, or the last one, is continued; otherwise a new one is begun.
+    """What was typed. `continues`: continue the named team, or the last one; otherwise start a new team.
 
-    `trusts`: all of the folder is, here and now.
-    `consent`: what of the workspace is used, once that is known.
+    `trusts`: trust everything in the folder, for this run only.
+    `consent`: which files of the workspace are used, once that is known.
     """
 
     workspace: Path | None
@@ -40,26 +40,26 @@ class ConversationStart:
     consent: Consent = NO_CONSENT
 
     def agreed(self, *, asks: bool) -> "ConversationStart | None":
-        """Return this with what of the workspace is used, None where the person leaves. `asks`: one is there to say."""
+        """Return a copy that has the consent, or None if the person leaves. `asks`: a person is there to answer."""
         consent = consent_of(self.workspace, self.settings(), note, trusts=self.trusts, asks=asks)
         return None if consent is None else replace(self, consent=consent)
 
     def settings(self) -> Settings:
-        """Return the settings, flags above all else; raise BadSettings where no model can be asked with them."""
+        """Return the settings; flags override everything else. Raises BadSettings if they allow no model."""
         settings = app.load(os.environ, {name: value for name, value in self.flags.items() if value is not None})
         app.choose_model(settings)
         return self.consent.narrowed(settings)
 
     def wanted(self, settings: Settings) -> Wanted:
-        """Return what the app is wanted to open."""
+        """Return the request that the app opens a team from."""
         return Wanted(self.workspace, self.words, self.team, settings, consent=self.consent, watched=at_terminal())
 
     def way_on(self, team: str) -> str:
-        """Return what to type to go on with a team."""
+        """Return the command that continues a team."""
         return self._typed("--team", team)
 
     def parting(self, session: Session) -> str:
-        """Return what is said on leaving: what it came to, which tasks are open, who was busy, and how to go on."""
+        """Return what to print on leaving: cost, open tasks, who was busy, and how to continue."""
         if not session.kept:
             return NEVER_ANSWERED if session.letters else NOTHING_SAID
         team, busy, spent, left = session.home, session.busy, session.spent, open_line(session.tasks)

@@ -1,8 +1,6 @@
 """Tracebacks in a private file.
 
-Neither shows a secret that this process knows.
-
-`main` keeps there what nobody else caught, and `run` what was logged with a traceback.
+Neither the file nor a logged line shows a secret that this process knows.
 """
 
 import logging
@@ -17,8 +15,8 @@ from deskmate.faces.common.terminal_text import one_line
 
 
 def keep(words: str, error: BaseException) -> Path:
-    """Append an error and its traceback; return the file. Raises OSError where it cannot be written."""
-    # Only now: it takes its time, and most commands have nothing to keep.
+    """Append an error and its traceback. Return the file. Raises OSError if it cannot be written."""
+    # Imported here because it is slow, and most commands have nothing to log.
     from deskmate.app import state_folder
 
     file = state_folder(os.environ) / "error.log"
@@ -40,7 +38,7 @@ def discreet(text: str) -> str:
 
 @contextmanager
 def logging_to(note: Callable[[str], None]) -> Iterator[None]:
-    """Let all warnings and errors that are logged be told in one clean line each, their tracebacks kept."""
+    """Report every logged warning and error as one clean line, and keep its traceback in the file."""
     handler = _Notes(note)
     root = logging.getLogger()
     root.addHandler(handler)

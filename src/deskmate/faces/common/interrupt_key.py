@@ -6,16 +6,16 @@ from types import FrameType
 
 from deskmate.faces.common.stop_signals import StopSignals
 
-# How long a second Ctrl-C means the first.
+# A second Ctrl-C within this time means leave.
 TWICE_SECONDS = 2.0
-# Nobody answers any more where so many presses were not taken in.
+# After this many unhandled presses, the event loop is taken to hang.
 _UNANSWERED = 2
 
 
 class InterruptKey(StopSignals):
-    """Tell of Ctrl-C while something runs; stop it at any other signal, and at Ctrl-C that nobody takes in.
+    """Call `pressed` at Ctrl-C while something runs. Stop it at any other signal, and at a Ctrl-C that is not handled.
 
-    `restore`: leaves the terminal as it was, before a signal ends the process at once.
+    `restore`: puts the terminal back in order before a signal ends the process at once.
     """
 
     def __init__(self, note: Callable[[str], None], restore: Callable[[], None] = lambda: None) -> None:

@@ -1,6 +1,6 @@
 """Members, board, mail and cost as lines.
 
-`looking` prints them, the commands of a conversation reply with them; `tables` below has sheets and cells.
+The CLI prints these lines, and chat commands reply with them. `text_tables` has sheets and cells.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,32 +16,32 @@ _WORDS = {"completed": "done", "in_progress": "in progress", "pending": "free"}
 
 
 def status_of(member: SeenMember) -> str:
-    """Return what a member does, and why where that is known."""
+    """Return what a member is doing, and why if that is known."""
     return f"{member.word}: {member.detail}" if member.detail else member.word
 
 
 def sandbox_of(level: str) -> str:
-    """Return in words how far commands are confined, nothing where that was never said."""
+    """Return in words how commands are confined, or "" if that was never recorded."""
     return {"": "", "none": "no sandbox"}.get(level, f"sandbox {level}")
 
 
 def role_of(member: SeenMember) -> str:
-    """Return a member's role, nothing where that only repeats its name."""
+    """Return a member's role, or "" if it only repeats the name."""
     return member.role if member.role != member.name else ""
 
 
 def colours_of(members: Iterable[SeenMember]) -> dict[str, str]:
-    """Return the colours of members by name; who has none is left out."""
+    """Return the colours of members by name. Members without a colour are left out."""
     return {member.name: member.colour for member in members if member.colour}
 
 
 def sender_of(name: str) -> str:
-    """Return the member that is meant by a name, for a subagent who sent it."""
+    """Return the member that a name stands for. For a subagent, that is the member that started it."""
     return name.partition(":")[0]
 
 
 def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: float) -> list[CleanLine]:
-    """Return a line for each member: what it does and since when, its task, and what it came to."""
+    """Return a line for each member: its status and since when, its task, and its cost."""
     rows: list[list[Cell | str]] = [
         [
             Cell(f"{member.name}@{team}", member.colour or None),
@@ -57,7 +57,7 @@ def member_lines(team: str, members: Iterable[SeenMember], sheet: Sheet, now: fl
 
 
 def teams_lines(teams: Iterable[SeenTeam], sheet: Sheet, now: float) -> list[CleanLine]:
-    """Return a line for each team, those left out in which nothing was ever said and that nobody plays."""
+    """Return a line for each team. Teams that were never used and do not run are left out, unless they are damaged."""
     shown = [team for team in teams if team.begun or team.live or team.damage]
     rows: list[Sequence[Cell | str]] = [["team", "title", "state", "tasks", "cost", "age"]]
     rows += [_team_row(team, now) for team in shown]
@@ -71,7 +71,7 @@ def _team_row(team: SeenTeam, now: float) -> list[Cell | str]:
 
 
 def board_lines(seen: SeenBoard, sheet: Sheet) -> list[CleanLine]:
-    """Return the tasks of a team, and what holds each up."""
+    """Return the tasks of a team, and what blocks each."""
     done = sum(task.status == "completed" for task in seen.tasks)
     head = f"team {seen.team}: {done} of {len(seen.tasks)} tasks done" if seen.tasks else f"team {seen.team}: no tasks"
     return [(Cell(head),), *sheet.lines([_task_row(task, seen.colours) for task in seen.tasks], gives=2)]
@@ -85,14 +85,14 @@ def _task_row(task: SeenTask, colours: Mapping[str, str]) -> list[Cell | str]:
 
 
 def _authors(task: SeenTask) -> str:
-    """Return which teammates wrote a task; lead and user, who may give any order, are not named."""
+    """Return which teammates wrote a task. Lead and user are not named, because they may give any order."""
     created = f"by {task.created_by}" if task.created_by not in (LEAD, USER) else ""
     edited = [name for name in task.edited_by if name not in (LEAD, USER)]
     return ", ".join(filter(None, [created, f"edited by {', '.join(edited)}" if edited else ""]))
 
 
 def open_line(tasks: Sequence[SeenTask]) -> str:
-    """Return how many tasks are not done, and the first of them; nothing if all are."""
+    """Return how many tasks are not done and the first few of them, or "" if all are done."""
     left = [task for task in tasks if task.status != "completed"]
     named = ", ".join(f"#{task.id} {cut(one_line(task.subject), _SUBJECT_CELLS)}" for task in left[:_OPEN_NAMED])
     more = f" and {len(left) - _OPEN_NAMED} more" if len(left) > _OPEN_NAMED else ""
@@ -100,7 +100,7 @@ def open_line(tasks: Sequence[SeenTask]) -> str:
 
 
 def left_lines(outcome: Outcome) -> list[str]:
-    """Return what a run left behind: open tasks, teammates it dismissed, commands it stopped."""
+    """Return what a run left: open tasks, dismissed teammates, stopped commands."""
     commands = [f"{id_} {cut(one_line(command), _COMMAND_CELLS)}" for id_, command in outcome.stopped.items()]
     lines = [
         open_line(outcome.tasks),
@@ -111,7 +111,7 @@ def left_lines(outcome: Outcome) -> list[str]:
 
 
 def state_of(task: SeenTask) -> str:
-    """Return in a word how far a task is."""
+    """Return a word for how far a task is."""
     if task.waits_for:
         return "blocked"
     return "given" if task.status == "pending" and task.owner else _WORDS.get(task.status, task.status)
@@ -124,7 +124,7 @@ def _proof(task: SeenTask) -> str:
 
 
 def inbox_lines(seen: SeenInbox, now: float) -> list[CleanLine]:
-    """Return a member's mail: what it has not heard, marked, and below it what it has."""
+    """Return a member's mail: unheard messages first, marked, then the others."""
     unheard = [letter for letter in seen.letters if letter.heard is False]
     rest = [letter for letter in seen.letters if letter.heard is not False]
     count = len(seen.letters) + seen.before
@@ -136,7 +136,7 @@ def inbox_lines(seen: SeenInbox, now: float) -> list[CleanLine]:
 
 
 def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: float) -> list[CleanLine]:
-    """Return a letter, whole: who wrote it, what kind it is, how old, and its words below."""
+    """Return a complete message: its sender, kind and age, and its text below."""
     mark = "* " if letter.heard is False else "  "
     kind = "" if letter.kind in ("message", "broadcast") else f" {letter.kind.replace('_', ' ')}"
     answer = "" if "approve" not in letter.fields else ": yes" if letter.fields["approve"] else ": no"
@@ -148,7 +148,7 @@ def letter_lines(letter: Letter, team: str, colours: Mapping[str, str], now: flo
 
 
 def cost_lines(seen: SeenCost, sheet: Sheet) -> list[CleanLine]:
-    """Return what a team came to, by member and model."""
+    """Return what a team has used and spent, by member and model."""
     rows: list[Sequence[Cell | str]] = [["member", "model", "calls", "tokens in", "out", "cost"]]
     rows += [[member, model, *_sum_cells(one)] for member, model, one in seen.rows]
     rows.append(["all", "", *_sum_cells(seen.total)])
@@ -164,7 +164,7 @@ def _sum_cells(one: Sum) -> list[str]:
 
 
 def dollars(one: Sum) -> str:
-    """Return what calls cost, as far as that is known."""
+    """Return what calls cost, as far as prices are known."""
     if one.unpriced == one.calls and one.calls:
         return "price unknown"
     unknown = f" and {one.unpriced:,} call{'' if one.unpriced == 1 else 's'} of unknown price" if one.unpriced else ""
@@ -172,12 +172,12 @@ def dollars(one: Sum) -> str:
 
 
 def short_dollars(one: Sum) -> str:
-    """Return what calls cost, in one column of a table."""
+    """Return what calls cost, short enough for a table column."""
     if one.unpriced == one.calls and one.calls:
         return "unknown"
     return f"{'> ' if one.unpriced else ''}${one.cost:.4f}"
 
 
 def numbers(ids: Sequence[int]) -> str:
-    """Return the numbers of tasks as they are written everywhere."""
+    """Return task numbers as they are written everywhere."""
     return ", ".join(f"#{id_}" for id_ in ids)

@@ -8,25 +8,25 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self, TextIO
 
-# More than a reader that still reads is ever behind.
+# A reader that is still reading never falls this far behind.
 CAP_BYTES = 64 * 2**20
-# A reader that takes nothing for so long has stopped reading.
+# A reader that takes nothing for this long has stopped reading.
 PATIENCE_SECONDS = 2.0
-# What a pipe takes in one piece.
+# A pipe takes this much in one piece.
 _PIECE_BYTES = 4096
 _BEHIND_BYTES = 64 * 1024
 
 
 class OutputStream:
-    """Write to a stream from a thread of its own. `put` neither waits nor raises.
+    """Write to a stream from a separate thread. `put` neither waits nor raises.
 
-    What goes wrong first is kept in `trouble`, then `alarm` is called from whichever thread noticed it, and what comes
-    later is dropped. Leaving it as a context drains it, as long as its reader reads.
+    The first error is kept in `trouble`. Then `alarm` is called in the thread that noticed the error, and later output
+    is dropped. Leaving the context waits for remaining output as long as the reader reads.
     """
 
     def __init__(self, stream: TextIO, alarm: Callable[[], object] = lambda: None) -> None:
         self.trouble: OSError | None = None
-        # Past Python's buffer: a thread that is stuck in there keeps the interpreter from ending.
+        # Bypass Python's buffer: a thread stuck in it keeps the interpreter from exiting.
         self.number = stream.fileno()
         self._encoding, self._alarm = stream.encoding, alarm
         self._turn = threading.Condition()
@@ -37,17 +37,17 @@ class OutputStream:
 
     @property
     def failure(self) -> str:
-        """Why not all could be written; nothing where its reader closed it, who has seen enough."""
+        """Why not everything was written. Empty if the reader closed the stream, because it has seen enough."""
         trouble = self.trouble
         return "" if trouble is None or isinstance(trouble, BrokenPipeError) else trouble.strerror or str(trouble)
 
     @property
     def behind(self) -> bool:
-        """Whether so much waits that what lives only for a moment is not worth writing."""
+        """Whether so much output is waiting that short-lived lines are not worth writing."""
         return len(self._waiting) > _BEHIND_BYTES
 
     def put(self, text: str) -> None:
-        """Have a text written. A character that the encoding lacks becomes a question mark."""
+        """Queue a text for writing. Characters missing from the encoding become question marks."""
         data = text.encode(self._encoding, "replace")
         with self._turn:
             if self.trouble is not None:
@@ -61,9 +61,9 @@ class OutputStream:
             self._alarm()
 
     def drain(self, patience_seconds: float | None) -> bool:
-        """Wait until all is written; return False once nothing moves for so long. None: wait as long as it takes.
+        """Wait until everything is written. Return False if nothing moves for this time; None waits without limit.
 
-        A reader that was given up is not waited for again before it reads.
+        A reader that timed out once is not waited for again until it reads.
         """
         with self._turn:
             while self._waiting and not (self._stuck and patience_seconds is not None):
@@ -88,7 +88,7 @@ class OutputStream:
             try:
                 written = os.write(self.number, piece)
             except BlockingIOError:
-                # Whoever shares the stream with us made it so; we have the time.
+                # Another process that shares the stream made it non-blocking. We can wait.
                 select.select([], [self.number], [])
             except OSError as error:
                 self._give_up(error)

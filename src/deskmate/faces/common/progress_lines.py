@@ -1,7 +1,7 @@
 """What a team does, one line each.
 
-On a terminal one more line is alive: it shows what is being said or done this moment and is written over by the next.
-`run` and `demo` let it listen to the feed, `plain` by way of `telling`.
+On a terminal there is also one live line. It shows what is being said or done right now, and the next line overwrites
+it. `run`, the demo and the plain chat use this.
 """
 
 import os
@@ -34,16 +34,16 @@ from deskmate.faces.common.terminal_text import clean, cut, gist, one_line
 from deskmate.faces.common.text_tables import CleanLine, Sheet
 
 PIPE_CELLS = 200
-# A status that every step passes through is only worth the live line.
+# Every step passes through these, so they only go on the live line.
 _PASSING = ("working", "idle")
 _Call: TypeAlias = tuple[str, Mapping[str, object]]
 _ERASE = "\r\x1b[K"
 
 
 class Progress:
-    """Print what happens, live lines only while the reader keeps up. It neither waits nor raises.
+    """Print what happens, with live lines only while the reader keeps up. It neither waits nor raises.
 
-    `cells`: how many cells a line has, asked before each, since people resize their windows.
+    `cells`: returns the width of a line. It is called before each line, since people resize their windows.
     """
 
     def __init__(self, output_stream: OutputStream, *, terminal: bool, colour: bool, cells: Callable[[], int]) -> None:
@@ -53,11 +53,11 @@ class Progress:
         self._team = ""
         self._words: dict[str, str] = {}
         self._live = False
-        # Threads log.
+        # Log messages may come from other threads.
         self._turn = threading.Lock()
 
     def hear(self, event: TeamEvent) -> None:
-        """Print what happened, where it is worth a line."""
+        """Print an event if it is worth a line."""
         match event:
             case Streamed(member, delta):
                 self._hear_delta(member, delta)
@@ -76,16 +76,16 @@ class Progress:
                 assert_never(unreachable)
 
     def note(self, text: str) -> None:
-        """Print a text of the program's own, however long. Any thread may."""
+        """Print a text of the program's own, of any length. Safe to call from any thread."""
         self._write(f"{clean(text)}\n")
 
     def put(self, lines: Iterable[CleanLine]) -> None:
-        """Print lines as they are, which are clean, names in their colours."""
+        """Print cleaned lines unchanged, with names in their colours."""
         sheet = Sheet(None, colour=self._colour)
         self._write("".join(f"{sheet.painted(line)}\n" for line in lines))
 
     def close(self) -> None:
-        """Leave no live line behind."""
+        """Erase the live line, if there is one."""
         self._write("")
 
     def _hear_delta(self, member: str, delta: Delta) -> None:
@@ -105,12 +105,12 @@ class Progress:
                 assert_never(unreachable)
 
     def _hear_entry(self, member: str, number: int, entry: Entry) -> None:
-        # Most entries have nothing to show: the status or another entry tells of them.
+        # Most entries show nothing: the status or another entry reports them.
         if entry.type == "said":
             self._words.pop(member, None)
             for index, call in enumerate(entry.calls):
                 self._calls[f"{member}:{number}.{index}"] = (call.tool, call.arguments)
-            # A lead's words without calls are the answer, and that goes to stdout.
+            # The lead's text without calls is the answer, and that goes to stdout.
             if (entry.calls or member != "lead") and entry.text.strip():
                 self._show(member, gist(entry.text))
         elif entry.type == "began":
@@ -136,7 +136,7 @@ class Progress:
         if ok and told:
             self._show(member, told[0])
         elif not ok:
-            # Half of the line is for why: a long command must not push it out.
+            # Keep half of the line for the reason: a long command must not push it out.
             label = cut(one_line(call_label(*call)), self._cells() // 2) if call else "a call from before"
             self._show(member, f"{told[1] if told else f'{label} failed'}: {reason(text)}")
 
@@ -149,7 +149,7 @@ class Progress:
 
     def _line(self, member: str, text: str) -> str:
         name = one_line(f"[{member}{self._team}]")
-        # One cell stays free: a cursor behind the last one has wrapped on some terminals, and the line is not erased.
+        # Leave one cell free: on some terminals a cursor after the last cell wraps, and then the line is not erased.
         rest = cut(one_line(text), max(self._cells() - len(name) - 2, 1))
         return f"{click.style(name, fg=self._colours.get(member)) if self._colour else name} {rest}"
 
@@ -160,7 +160,7 @@ class Progress:
 
 
 def progress_on(output_stream: OutputStream, *, colour: bool) -> Progress:
-    """Return progress as it suits an outlet: coloured, alive and as wide as the window only on a terminal."""
+    """Return a Progress for an output stream: coloured, live and as wide as the window only on a terminal."""
     terminal = can_draw() and os.isatty(output_stream.number)
     return Progress(
         output_stream, terminal=terminal, colour=terminal and colour, cells=partial(cells_of, output_stream.number)
@@ -168,16 +168,16 @@ def progress_on(output_stream: OutputStream, *, colour: bool) -> Progress:
 
 
 def cells_of(number: int) -> int:
-    """Return how many cells a line has there."""
+    """Return how many cells a line has on this descriptor."""
     try:
         return os.get_terminal_size(number).columns or PIPE_CELLS
     except OSError:
-        # No terminal, or one that was closed meanwhile.
+        # Not a terminal, or one that was closed in the meantime.
         return PIPE_CELLS
 
 
 def retry_line(seconds: float, reason: str, model: str) -> str:
-    """Return that a model is asked again, and when; its name once, though the reason may name it too."""
+    """Return a line saying that a model is asked again, and when. The model is named only once."""
     if not seconds:
         return f"asks {model} now: {reason}"
     when = f"in {seconds:.0f} s" if seconds >= 1 else "in less than 1 s"

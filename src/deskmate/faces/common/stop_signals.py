@@ -15,9 +15,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopSignals:
-    """Stop what runs in good order at the first signal; end the process at the next, or at any while nothing runs.
+    """Stop the running scope in good order at the first signal. End the process at the next, or if nothing runs.
 
-    `note`: tells people something. It is called in the loop, never in a signal's handler.
+    `note`: shows people a message. It is called in the event loop, never in a signal handler.
     """
 
     def __init__(self, note: Callable[[str], None]) -> None:
@@ -27,7 +27,7 @@ class StopSignals:
 
     @contextmanager
     def stops(self, scope: anyio.CancelScope) -> Iterator[None]:
-        """Let a scope of this loop be what runs."""
+        """Make a scope of this event loop the one that signals stop."""
         loop = asyncio.get_running_loop()
         self._running = loop, scope
         try:
@@ -37,18 +37,18 @@ class StopSignals:
             self._running = None
 
     def pull(self) -> None:
-        """Stop what runs, if anything does. Any thread may."""
+        """Cancel the running scope, if there is one. Safe to call from any thread."""
         if self._running is not None:
             loop, scope = self._running
-            # It may have ended since.
+            # The loop may have closed in the meantime.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(scope.cancel)
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Heed signals. Not by the loop, which may be what hangs."""
+        """Handle signals. The event loop is not used for this, because it may be what hangs."""
         before = {number: signal.getsignal(number) for number in _SIGNALS}
-        # Ignored ones stay so: nohup and shells in the background ask for it.
+        # Keep ignoring ignored signals: nohup and background shells rely on it.
         heeded = {number: handler for number, handler in before.items() if handler not in (signal.SIG_IGN, None)}
         for number in heeded:
             signal.signal(number, self._hear)
@@ -70,9 +70,9 @@ class StopSignals:
 
 @contextmanager
 def _woken(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Let every signal wake a loop that sleeps.
+    """Let every signal wake a sleeping event loop.
 
-    One that comes just before the sleep, or to another thread, would else be noticed only when something else does.
+    Otherwise a signal that arrives just before the sleep, or in another thread, is noticed only at the next event.
     """
     ours, kernels = socket.socketpair()
     with ours, kernels:

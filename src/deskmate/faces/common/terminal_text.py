@@ -4,42 +4,42 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Whole sequences first, so that no tail of one is left standing as text: strings with their end, then the others.
-# A string ends with its line at the latest, or one without an end would hide all that follows.
+# Match whole sequences first, so that no tail of one remains as text: strings with their end, then the others.
+# A string ends at its line end at the latest. Otherwise one without an end would hide everything after it.
 _SEQUENCES = re.compile(
     r"(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|\x1b[ -/]*[0-~]?"
 )
-# What is left of control characters, and those that turn the direction of writing round.
+# The remaining control characters, and those that reverse the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-# Seen as nothing, or as a space that is none, though no category of Unicode says so.
+# Invisible, or look like a space, although no Unicode category says so.
 _BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 TAB_CELLS = 4
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def clean(text: str) -> str:
-    """Return a text without anything a terminal would obey, line ends and tabs excepted."""
+    """Return a text without anything a terminal would obey, except line ends and tabs."""
     return _SURROGATES.sub("�", _CONTROLS.sub("", _SEQUENCES.sub("", text)))
 
 
 def one_line(text: str) -> str:
-    """Return a cleaned text on one line, its runs of white space made one space."""
+    """Return a cleaned text on one line, with each run of white space replaced by one space."""
     return " ".join(clean(text).split())
 
 
 def exact(text: str) -> str:
-    """Return a text on one line with each character that could not be seen written out, as `\\x1b`.
+    """Return a text on one line with each invisible character written out, as `\\x1b`.
 
-    For what a person is asked to allow: there nothing may be left out.
+    Use it for what a person is asked to allow: nothing may be left out there.
     """
     return "".join(part for part, _ in written_out(text))
 
 
 def written_out(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a text, and of each whether it stands for a character that could not be seen."""
+    """Yield the parts of a text, each with whether it is a written-out invisible character."""
     if text.isascii() and text.isprintable():
         yield text, False
         return
@@ -63,7 +63,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def is_selector(character: str) -> bool:
-    """Tell whether a character only chooses how the one before it looks."""
+    """Return whether a character only selects how the one before it looks."""
     return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
 
 
@@ -73,13 +73,13 @@ def _escaped(character: str) -> str:
 
 
 def gist(text: str) -> str:
-    """Return the first line of a text and, where there are more, its last: there a command tells how it ended."""
+    """Return the first line of a text and, if there are more, the last, which often says how a command ended."""
     lines = [line for line in map(one_line, clean(text).splitlines()) if line]
     return " … ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))
 
 
 def cut(text: str, cells: int) -> str:
-    """Return as much of a line as fits into so many cells of a terminal, with `…` where something is missing."""
+    """Return as much of a line as fits in this many terminal cells, ending with `…` if it was cut."""
     if width(text) <= cells:
         return text
     room, end = cells - 1, 0
@@ -89,7 +89,7 @@ def cut(text: str, cells: int) -> str:
 
 
 def width(text: str) -> int:
-    """Return how many cells of a terminal a line takes."""
+    """Return how many terminal cells a line takes."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 

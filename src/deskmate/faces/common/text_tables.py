@@ -1,6 +1,6 @@
 """Rows in columns, at any width.
 
-On a terminal they fit its window and are coloured unless NO_COLOR is set; in a pipe nothing is cut or coloured.
+On a terminal, lines fit the window and are coloured unless NO_COLOR is set. In a pipe nothing is cut or coloured.
 """
 
 import os
@@ -17,37 +17,37 @@ from deskmate.faces.common.terminal_text import clean, cut, one_line, width
 
 _GAP = "  "
 _LEAST_CELLS = 8
-# Of each stream only the first are told anyway; this bounds many streams and teams.
+# The damage reported per stream is already bounded. This bounds the total over many streams and teams.
 _MOST_TOLD = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text in a table, in the colour of a member if it is about one."""
+    """A text in a table. `colour`: the colour of the member it is about, if any."""
 
     text: str
     colour: str | None = None
 
 
-# Cells that stand side by side, all of them clean.
+# Cells side by side, all cleaned.
 CleanLine: TypeAlias = tuple[Cell, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is printed on. `cells`: how wide it is, None where that does not matter."""
+    """Where lines are printed. `cells`: its width, or None if the width does not matter."""
 
     cells: int | None
     colour: bool
 
     def table(self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "") -> list[str]:
-        """Return rows as lines, their columns below each other; the column `gives` becomes narrower where it must."""
+        """Return rows as lines with aligned columns. The column `gives` is narrowed if the table is too wide."""
         return [self.painted(line) for line in self.lines(rows, gives=gives, indent=indent)]
 
     def lines(
         self, rows: Sequence[Sequence[Cell | str]], *, gives: int, indent: str = "", keeps: int | None = None
     ) -> list[CleanLine]:
-        """Return rows as `table` does, not painted yet; the column `keeps` stays, whatever else has to go."""
+        """Return rows as `table` does, but not painted. The column `keeps` stays even if all others must go."""
         cleaned = [[_cleaned(cell) for cell in row] for row in rows]
         widths = [max(width(cell.text) for cell in column) for column in zip(*cleaned, strict=True)]
         if self.cells is not None and widths:
@@ -55,22 +55,22 @@ class Sheet:
         return [self._line(row, widths, indent) for row in cleaned]
 
     def name(self, name: str, team: str, colours: Mapping[str, str]) -> str:
-        """Return how a member is named on every screen."""
+        """Return a member's name as every screen shows it."""
         return self.paint(named(name, team, colours))
 
     def painted(self, line: CleanLine) -> str:
-        """Return the text of a line, coloured where that is wanted."""
+        """Return the text of a line, coloured if this sheet is."""
         return "".join(map(self.paint, line)).rstrip()
 
     def paint(self, cell: Cell) -> str:
-        """Return a cell's text, coloured where that is wanted."""
+        """Return the text of a cell, coloured if this sheet is."""
         return click.style(cell.text, fg=cell.colour) if self.colour and cell.colour else cell.text
 
     def _line(self, row: Sequence[Cell], widths: Sequence[int], indent: str) -> CleanLine:
         shown, space = [Cell(indent)], 0
         room = None if self.cells is None else self.cells - len(indent)
         for cell, cells in zip(row, widths, strict=True):
-            # A column in which nobody has anything takes no place.
+            # A column that is empty in every row takes no space.
             if not cells:
                 continue
             if room is not None and room <= space:
@@ -83,16 +83,16 @@ class Sheet:
 
 
 def named(name: str, team: str, colours: Mapping[str, str]) -> Cell:
-    """Return how a member is named on every screen, in its colour."""
+    """Return a member's name as every screen shows it, in its colour."""
     return Cell(f"[{one_line(name)}@{one_line(team)}]", colours.get(name))
 
 
 def _fit(widths: list[int], cells: int, gives: int, keeps: int | None) -> None:
-    """Make columns narrower, so that a table fits so many cells."""
+    """Make columns narrower until the table fits this many cells."""
     _narrow(widths, gives, cells)
     if keeps is None:
         return
-    # From the right, as where none is kept; the first names what a row is about.
+    # Drop columns from the right. Keep the first: it names what the row is about.
     for column in (gives, *reversed(range(1, len(widths)))):
         if column != keeps and _excess(widths, cells):
             widths[column] = 0
@@ -112,7 +112,7 @@ def _cleaned(cell: Cell | str) -> Cell:
 
 
 def sheet_for(stream: TextIO) -> Sheet:
-    """Return a sheet as it suits a stream."""
+    """Return a sheet that suits a stream."""
     try:
         cells = os.get_terminal_size(stream.fileno()).columns or None
     except OSError:
@@ -121,7 +121,7 @@ def sheet_for(stream: TextIO) -> Sheet:
 
 
 def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
-    """Print lines to stdout and what is damaged to stderr; return the exit code."""
+    """Print lines to stdout and damage reports to stderr. Return the exit code."""
     for words in damage[:_MOST_TOLD]:
         warn(f"damaged: {words}")
     if len(damage) > _MOST_TOLD:
@@ -136,17 +136,17 @@ def put(lines: Sequence[str], damage: Sequence[str] = ()) -> int:
 
 
 def warn(words: str) -> None:
-    """Print a line in the name of the program to stderr."""
+    """Print one line to stderr, prefixed with the program's name."""
     note(f"deskmate: {one_line(words)}")
 
 
 def note(words: str) -> None:
-    """Print words to stderr as they stand, but for what a terminal would obey."""
+    """Print text to stderr, without anything a terminal would obey."""
     print(clean(words), file=sys.stderr, flush=True)
 
 
 def ago(seconds: float) -> str:
-    """Return how long something is past, in the largest unit that it fills."""
+    """Return a duration in the largest unit that it fills."""
     for name, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{int(seconds // size)} {name}"

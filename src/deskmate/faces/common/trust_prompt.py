@@ -1,7 +1,7 @@
 """What a repository tells agents, shown before it counts.
 
-A conversation at a terminal asks when it begins, before there is a screen; all else only tells what it does not use.
-`commands` and `run` stand above, and `trust_command`, which asks at any time; `deskmate.app` reads and keeps.
+A conversation at a terminal asks when it starts, before there is a screen. Everything else only reports what it does
+not use. `deskmate trust` asks at any time.
 """
 
 import os
@@ -20,7 +20,7 @@ from deskmate.trust.approvals import Consent, Survey, Trust, survey
 
 Answer: TypeAlias = Literal["trust", "without", "leave"]
 
-# So much of each is shown at first; all of it on request.
+# How much of each file is shown at first; the whole file is shown on request.
 _SHOWN_LINES, _SHOWN_CHARACTERS = 12, 400
 _ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w": "without", "q": "leave"}
 
@@ -28,9 +28,10 @@ _ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w
 def consent_of(
     folder: Path | None, settings: Settings, tell: Callable[[str], None], *, trusts: bool, asks: bool
 ) -> Consent | None:
-    """Return what of a workspace is used, None where the person leaves instead.
+    """Return which files of a workspace are used, or None if the person leaves instead.
 
-    `trusts`: all of it, in this run alone. `asks`: a person is there to say. `tell` hears what is used or not.
+    `trusts`: use all of them, in this run only. `asks`: a person is there to answer. `tell` is called with what is used
+    or not used.
     """
     with logging_to(tell):
         found = survey(folder, settings.state, reads=trusts or asks)
@@ -61,7 +62,7 @@ def _asked(found: Survey, settings: Settings) -> Consent | None:
 
 
 def keep(found: Survey, settings: Settings) -> None:
-    """Keep that all of it is trusted; raise BadSettings for what could not be used, Refused where it cannot be kept."""
+    """Record that everything found is trusted. Raises BadSettings for bad settings, Refused if it cannot be stored."""
     found.whole.narrowed(settings)
     Trust(settings.state).approve(found.workspace, found.whole)
 
@@ -74,7 +75,7 @@ def _unused(found: Survey) -> str:
 
 
 def ask(found: Survey, settings: Settings) -> Answer:
-    """Show what is new or changed, and ask the person at the terminal once; what was typed before does not count."""
+    """Show what is new or changed and ask the person at the terminal. Input typed before the question is discarded."""
     note(f"{exact(str(found.workspace))} has files that tell agents what to do, and you have not trusted these:")
     for line in shown(found, settings, whole=False):
         note(line)
@@ -93,7 +94,7 @@ def ask(found: Survey, settings: Settings) -> Answer:
 
 
 def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
-    """Yield the lines that show what is new or changed, with all that could not be seen written out."""
+    """Yield the lines that show what is new or changed. Invisible characters are written out."""
     for one in found.fresh:
         lines = one.text.removesuffix("\n").split("\n")
         yield f"{exact(one.path)}, {found.unused[one.path]}, {len(lines):,} line{'' if len(lines) == 1 else 's'}"
@@ -109,7 +110,7 @@ def shown(found: Survey, settings: Settings, *, whole: bool) -> Iterator[str]:
 
 
 def _page(lines: list[str]) -> None:
-    """Show lines, as many at a time as the window holds."""
+    """Show lines, one window at a time."""
     rows = max(4, os.get_terminal_size(sys.stderr.fileno()).lines - 2)
     for start in range(0, len(lines), rows):
         note("\n".join(lines[start : start + rows]))
@@ -121,6 +122,6 @@ def _page(lines: list[str]) -> None:
 
 
 def _typed() -> str | None:
-    """Return the line that is typed next, None at the end of all; by the descriptor, to take no more than it."""
+    """Return the next typed line, or None at the end of input. Reading the descriptor takes only that line."""
     line = os.read(sys.stdin.fileno(), 4096)
     return line.decode(errors="replace").strip().lower() if line else None

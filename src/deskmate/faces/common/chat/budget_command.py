@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A cap that can be set here. `field`: its name in `Caps`; `flag`: what sets it for good; `kind`: its numbers."""
+    """A cap that /budget sets. `field`: its name in `Caps`. `flag`: the option for it. `kind`: its number type."""
 
     field: str
     flag: str
@@ -30,7 +30,7 @@ CAPS = {
 
 
 def budget_lines(session: "Session") -> list[str]:
-    """Return each cap and what was used of it."""
+    """Return one line for each cap and what is used of it."""
     caps, spent = session.caps, session.spent
     here = sum(member.word != "left" for member in session.members) - 1
     return [
@@ -48,7 +48,7 @@ def _amount(value: float | None, form: str) -> str:
 
 
 async def set_cap(session: "Session", name: str, number: str) -> list[str]:
-    """Set a cap from what was typed, and return what to say of it; raise Refused for what is no cap or number."""
+    """Set a cap from typed text and return the lines to show. Raises Refused for an unknown cap or a bad number."""
     cap = CAPS.get(name)
     if cap is None:
         raise Refused(f"there is no cap '{name[:80]}'; caps: {', '.join(CAPS)}")
@@ -64,12 +64,12 @@ async def set_cap(session: "Session", name: str, number: str) -> list[str]:
 
 
 def parked_line(name: str, why: str) -> str:
-    """Return what to say of a member that a cap keeps from going on, with the command that raises that cap."""
+    """Return a line about a member that a cap keeps from going on, with the command that raises the cap."""
     return f"{name} cannot go on: {with_way_on(why)}"
 
 
 def with_way_on(why: str) -> str:
-    """Return why a member of a conversation is parked and, if a cap is the reason, what raises that cap here."""
+    """Return why a member is parked. If a cap is the reason, add how to raise it in this conversation."""
     found = next((word for word, cap in CAPS.items() if cap.flag == _cap_in(why)), None)
     if found:
         return f"{why}. To raise it here: /budget {found} NUMBER"
@@ -77,11 +77,11 @@ def with_way_on(why: str) -> str:
 
 
 def flag_in(why: str) -> str | None:
-    """Return the option that raises the cap for which somebody is parked; None for another reason."""
+    """Return the option that raises the cap a member is parked for, or None if it is parked for another reason."""
     return next((cap.flag for cap in CAPS.values() if cap.flag == _cap_in(why)), None)
 
 
 def _cap_in(why: str) -> str | None:
-    """Return the cap that a reason ends with, as in `budget: 3 steps in one turn (--max-steps)`."""
+    """Return the cap named at the end of a reason, as in `budget: 3 steps in one turn (--max-steps)`."""
     named = re.fullmatch(r"budget: .* \((--max-[a-z]+|max_[a-z_]+)\)", why)
     return named[1] if named else None

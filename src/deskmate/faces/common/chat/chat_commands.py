@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ChatCommand:
-    """What can be typed. `least` and `most`: how many words may follow; None where the rest is one text."""
+    """A slash command. `least` and `most`: how many words may follow. `most` is None if the rest is one text."""
 
     name: str
     usage: str
@@ -15,7 +15,7 @@ class ChatCommand:
     most: int | None = 0
 
     def fits(self, words: list[str]) -> bool:
-        """Tell whether so many words may follow."""
+        """Return whether this many words may follow."""
         return self.least <= len(words) and (self.most is None or len(words) <= self.most)
 
 
@@ -51,6 +51,6 @@ COMMANDS: dict[str, ChatCommand] = {
 
 
 def nearest(name: str) -> ChatCommand | None:
-    """Return the command that a mistyped name is most like, if any is."""
+    """Return the command closest to a mistyped name, or None if none is close."""
     near = difflib.get_close_matches(name.lower(), COMMANDS, n=1)
     return COMMANDS[near[0]] if near else None

@@ -1,7 +1,7 @@
 """Carries out one line: a message, or a slash command.
 
-Faces with a conversation stand above: they call `await Talk(session).carry_out(line)` and show what comes of it.
-`commands` beside has what can be typed, `deskmate.app.session` below does it.
+Faces with a conversation call `await Talk(session).carry_out(line)` and show the result. `chat_commands` lists what
+can be typed. `deskmate.app.session` does the work.
 """
 
 import time
@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """What to show for a line that was typed. `lines`: cells side by side, clean, some in the colour of a member.
+    """What to show for a typed line.
 
-    `leaves`: the conversation is over. `refused`: what was typed could not be done.
+    `lines`: cells side by side, already cleaned, some in the colour of a member. `leaves`: the conversation is over.
+    `refused`: the line could not be carried out.
     """
 
     lines: tuple[CleanLine, ...] = ()
@@ -59,7 +60,7 @@ Lines: TypeAlias = "list[CleanLine]"
 
 
 class Talk:
-    """A conversation's typed side. `cells`: how wide lines may be, asked each time; None: any width."""
+    """The typed side of a conversation. `cells`: returns how wide lines may be, or None for any width."""
 
     def __init__(self, session: "Session", cells: Callable[[], int | None] = lambda: None) -> None:
         self._session, self._cells = session, cells
@@ -69,7 +70,7 @@ class Talk:
         self._seen: set[tuple[str, str]] = set()
 
     async def carry_out(self, line: str) -> Feedback:
-        """Do what was typed. What cannot be done changes nothing and is told in a sentence."""
+        """Carry out a typed line. A line that cannot be carried out changes nothing; the feedback says why."""
         text = line.strip()
         try:
             if text == "/quit":
@@ -79,20 +80,20 @@ class Talk:
             return Feedback(tuple(_plain(str(error))), refused=True)
 
     def number(self, question: "Question") -> int:
-        """Return the number by which a question is answered here; it keeps it for as long as this is there."""
+        """Return the number that answers a question here. A question keeps its number as long as this object exists."""
         for one in (*self._session.questions, question):
             self._numbers.setdefault(one.key, len(self._numbers) + 1)
         return self._numbers[question.key]
 
     def question(self, question: "Question") -> tuple[CleanLine, ...]:
-        """Return a question as it is shown: who asks, exactly what for, and what can be answered."""
+        """Return the lines that show a question: who asks, for exactly what, and the possible answers."""
         self._take_as_seen(question)
         number = self.number(question)
         same = [n for n, one in self._open.items() if n < number and content_of(one) == content_of(question)]
         return tuple(question_lines(number, question, self._colours, same))
 
     def shown(self, question: "Question") -> None:
-        """Take a question as the one in front of the person who types: an answer without a number means it."""
+        """Mark a question as the one in front of the person. An answer without a number is then meant for it."""
         self._take_as_seen(question)
         self._front = question.key
 
@@ -124,7 +125,7 @@ class Talk:
         return await self._speak(words, name)
 
     async def _speak(self, words: str, to: str) -> Lines:
-        """Take words as the answer that they are to an open question, or say them; a question stays open then."""
+        """Answer an open question if the words are a short answer to it. Otherwise send them; questions stay open."""
         short = short_answer(words)
         if short and (answered := await self._answer_short(*short, to)) is not None:
             return answered
@@ -193,18 +194,18 @@ class Talk:
         numbers, words = _numbered(rest)
         if rest and not numbers and answer != "no":
             raise Refused(_usage(COMMANDS[answer]))
-        # All are looked for before one is answered.
+        # Look up every question before answering the first, so an unknown number changes nothing.
         questions = [self._asked(number) for number in dict.fromkeys(numbers)] or [self._asked(None)]
         return [line for one in questions for line in await self._answer_one(answer, one, words if numbers else rest)]
 
     async def _answer_one(self, answer: "Answer", question: "Question", words: str) -> Lines:
-        # The rule that another's answer added may have let it go.
+        # The rule added by an earlier answer may already have allowed this one.
         if answer != "always" or question in self._session.questions:
             await self._session.answer(question, answer, words)
         return _plain(answered_line(question, answer))
 
     async def _answer_short(self, answer: "Answer", rest: str, to: str) -> "Lines | None":
-        """Answer by words to somebody alone; None if they name no open question and nobody they are said to asks."""
+        """Carry out a short answer. Return None if it names no open question and its recipient asks nothing."""
         numbers, _ = _numbered(rest)
         asked = [one for one in self._session.questions if sender_of(one.member) == to]
         named = bool(numbers) and self._open.keys() >= set(numbers)
@@ -213,9 +214,9 @@ class Talk:
         return await self._answer_one(answer, self._meant(asked), rest) if asked else None
 
     def _meant(self, asked: "list[Question]") -> "Question":
-        """Return the one that an answer without a number means: it was seen, and no other could be meant.
+        """Return the question that an answer without a number means: it was shown, and no other fits.
 
-        Raises Refused otherwise. On a screen the one in front is meant.
+        On a screen it is the one in front. Raises Refused if no single question is meant.
         """
         front = [one for one in self._session.questions if one.key == self._front]
         meant = [one for one in asked if one in front] if front else asked
@@ -226,7 +227,7 @@ class Talk:
         return meant[0]
 
     def _still_open(self, name: str) -> Lines:
-        """Return a line that says that what somebody asked is not answered by the words that were said to it."""
+        """Return a line saying which questions of a member are still open after a message to it."""
         asked = [one for one in self._session.questions if sender_of(one.member) == name]
         if not asked:
             return []
@@ -236,7 +237,7 @@ class Talk:
         return _plain(f"{which} still open: y{always} or n")
 
     def _unanswered(self, name: str) -> Lines:
-        """Return a line that says that a short answer was said to somebody who asks nothing, while others do."""
+        """Return a line saying which questions are open, after a short answer to a member that asks nothing."""
         asked = [f"question {number} of {asker(one)}" for number, one in self._open.items()]
         which = "it" if len(asked) == 1 else "one"
         number = next(iter(self._open), 0)
@@ -248,9 +249,9 @@ class Talk:
         return {self.number(question): question for question in self._session.questions}
 
     def _asked(self, number: int | None) -> "Question":
-        """Return the open question of that number; without one, the one that is open.
+        """Return the open question with this number, or the only open one if the number is None.
 
-        It must be the last that was shown: nothing is answered unread, or in place of another that is over.
+        Without a number, it must be the question shown last. This way nobody answers a question they have not read.
         """
         there = self._open
         if not there:
@@ -280,7 +281,7 @@ class Talk:
                 return _plain(f"{name} is asked to leave; /team shows when it has")
 
     def _capped(self, name: str) -> Lines:
-        """Return a line that says which cap keeps a member from answering, if one does."""
+        """Return a line naming the cap that keeps a member from answering, if there is one."""
         why = self._session.capped(name)
         return _plain(parked_line(name, why)) if why else []
 
@@ -342,13 +343,13 @@ class Talk:
 
 
 def _parted(text: str) -> tuple[str, str]:
-    """Return the first word of a text, and what is behind it as it was typed."""
+    """Return the first word of a text, and the rest as it was typed."""
     word, *rest = text.split(None, 1) or [""]
     return word, rest[0] if rest else ""
 
 
 def _numbered(text: str) -> tuple[list[int], str]:
-    """Return the numbers of questions that a text begins with, and what is behind them."""
+    """Return the question numbers at the start of a text, and the text after its first word."""
     first, rest = _parted(text)
     return ([int(number) for number in first.split(",")], rest) if NUMBERS.fullmatch(first) else ([], rest)
 

@@ -1,8 +1,6 @@
 """What was typed before.
 
-No secret is kept there: who takes such a line back finds its name in its place.
-
-Faces read it when they open and add to it as people type.
+Known secrets are never stored: a line taken back from the history has the secret's name in place of the secret.
 """
 
 import json
@@ -17,18 +15,18 @@ _PRIVATE = 0o600
 
 
 class InputHistory:
-    """What was typed, the oldest first. Raises OSError where the file cannot be read or written."""
+    """Typed texts, oldest first. Methods raise OSError if the file cannot be read or written."""
 
     def __init__(self, file: Path, environ: Mapping[str, str] = os.environ) -> None:
         self._file, self._environ = file, environ
 
     @classmethod
     def of_user(cls, environ: Mapping[str, str]) -> "InputHistory":
-        """Return the one that Deskmate keeps for the user."""
+        """Return the history that Deskmate keeps for the user."""
         return cls(state_folder(environ) / "history.jsonl", environ)
 
     def read(self) -> list[str]:
-        """Return the last texts, the oldest first; what is no text is left out."""
+        """Return the last texts, oldest first. Lines that contain no valid text are skipped."""
         try:
             with os.fdopen(self._open(os.O_RDONLY), encoding="utf-8", errors="replace") as file:
                 lines = file.read().splitlines()
@@ -39,7 +37,7 @@ class InputHistory:
         return [text for text in map(_text, lines) if text][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Keep a text, without the secrets that are known."""
+        """Append a text, with known secrets replaced."""
         line = json.dumps(redaction_of(environ=self._environ).text(text))
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened = self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -48,7 +46,7 @@ class InputHistory:
             file.write(f"{line}\n")
 
     def _open(self, flags: int) -> int:
-        # Where the name leads elsewhere, what was typed would be read or kept there.
+        # Follow no symlink: it could make us read or write another file.
         return os.open(self._file, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE)
 
     def _shorten(self, lines: list[str]) -> None:

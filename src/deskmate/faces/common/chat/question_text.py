@@ -17,13 +17,13 @@ NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
 
 
 def asker(question: Question) -> str:
-    """Return who asks in words: a subagent has no name, and is known by who sent it."""
+    """Return the name of the asker. A subagent has no name, so it is shown as `SENDER (subagent)`."""
     sender = sender_of(question.member)
     return one_line(sender if sender == question.member else f"{sender} (subagent)")
 
 
 def subject(question: Question) -> str:
-    """Return on one line what is asked for."""
+    """Return one line that says what is asked for."""
     if question.shake == "plan":
         return f"a plan: {one_line(question.plan)}"
     values = (exact(value_text(value)) for value in question.arguments.values())
@@ -31,13 +31,13 @@ def subject(question: Question) -> str:
 
 
 def content_of(question: Question) -> str:
-    """Return all of a question but who asks and when, to be compared."""
+    """Return everything in a question except who asks and when, for comparing questions."""
     asked = [question.shake, question.tool, question.arguments, question.plan, question.reason, question.rule]
     return json.dumps(asked, sort_keys=True, default=str)
 
 
 def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLine]:
-    """Return a question whole, as it is answered from a shell: by its id."""
+    """Return a complete question for answering from a shell, by its id."""
     what = " hands in a plan" if question.shake == "plan" else f" asks: may I use {exact(question.tool)}?"
     name = Cell(asker(question), colours.get(sender_of(question.member)))
     id_ = exact(question.id)
@@ -52,9 +52,9 @@ def shell_lines(question: Question, colours: Mapping[str, str]) -> list[CleanLin
 def question_lines(
     number: int, question: Question, colours: Mapping[str, str], same: Sequence[int] = ()
 ) -> list[CleanLine]:
-    """Return a question whole: every argument as it is, the reason, and what to answer with.
+    """Return a complete question: every argument unchanged, the reason, and the possible answers.
 
-    `same`: the numbers of others that ask for just this and were shown before; then it is told in two lines.
+    `same`: numbers of questions shown earlier that ask for the same. If there are any, the question takes two lines.
     """
     plan = question.shake == "plan"
     if same:
@@ -96,7 +96,7 @@ def _answers(numbers: str, question: Question) -> str:
 
 
 def _always(question: Question) -> str:
-    """Return what `always` does beyond a yes, or nothing if it is no answer to this question."""
+    """Return what `always` does beyond a yes, or "" if it is not an answer to this question."""
     if question.shake == "plan":
         return "yes, and accept edits"
     return f"adds the rule: {exact(question.rule)}" if question.rule is not None else ""
@@ -112,12 +112,12 @@ def answered_line(question: Question, answer: "Answer", team: str = "") -> str:
     return f"{answer} to {whom}: {subject(question)}{rule}"
 
 
-# What a person types to answer, as they would in any shell.
+# Short answers, as people type them in any shell.
 _SHORT: dict[str, "Answer"] = {"y": "yes", "yes": "yes", "a": "always", "always": "always", "n": "no", "no": "no"}
 
 
 def short_answer(text: str) -> "tuple[Answer, str] | None":
-    """Return the answer that words are, and what follows it; None if they are no answer.
+    """Return the answer that a text gives and the words after it, or None if the text is not an answer.
 
     Only a no may have words after it: "yes, but use tabs" is more than a yes.
     """
@@ -129,5 +129,5 @@ def short_answer(text: str) -> "tuple[Answer, str] | None":
 
 
 def value_text(value: Any, indent: int | None = None) -> str:
-    """Return what an argument is, as a text; what is none as JSON, on lines set in by `indent` where that is given."""
+    """Return an argument as text. A value that is not a string becomes JSON, indented by `indent` if given."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=indent, default=str)
