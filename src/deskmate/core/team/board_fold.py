@@ -1,7 +1,6 @@
 """The board folded from its records.
 
-A record that breaks a rule, is damaged or unknown changes no task and is named; a fold never raises. `claims`
-below has the rules, `tasks` the data; the live board of a running team stands above.
+A fold never raises. A record that breaks a rule, is damaged or is unknown changes no task and is listed as such.
 """
 
 from collections.abc import Iterable, Iterator
@@ -34,11 +33,11 @@ _WORDS = ("subject", "description", "active_form", "role", "verify")
 
 
 def fold(board: BoardState, items: Iterable[Item]) -> BoardState:
-    """Return the board after `items`; the one given stays as it was.
+    """Return the board after `items`; the given board is unchanged.
 
-    A part folded first and the rest after it make the same board as all at once.
+    Folding a part first and then the rest gives the same board as folding all at once.
     """
-    # Copied once and then changed in place: a copy for each record would cost time quadratic in their number.
+    # Copied once and then changed in place: a copy per record would cost quadratic time.
     tasks, working, damaged = dict(board.tasks), dict(board.working), set(board.damaged)
     board, number = replace(board, tasks=tasks, working=working, damaged=damaged), board.number
     for item in items:
@@ -59,7 +58,7 @@ def _put(tasks: dict[int, Task], working: dict[str, int], task: Task) -> None:
 
 
 def _step(board: BoardState, damaged: set[int], item: Item, before: int) -> tuple[BoardState, list[Task]]:
-    """Return what one item makes of a board, but for its number, and the tasks it changes; update `damaged`."""
+    """Return the board after one item, except for its number, and the tasks it changes; update `damaged`."""
     number = item.number
     if isinstance(item, Damaged):
         if item.kind == "torn":
@@ -77,7 +76,7 @@ def _step(board: BoardState, damaged: set[int], item: Item, before: int) -> tupl
         else [_signed(task, event, number) for task in _changes(board, event, number)]
     )
     if isinstance(event, Created):
-        # Also where it is skipped: its writer, who may have known more, has used that number.
+        # Even if it is skipped: its writer may have known more, and has used that number.
         board = replace(board, next_id=max(board.next_id, event.task + 1))
     if isinstance(event, BoardLossAccepted) and not why:
         damaged.discard(event.number)
@@ -86,7 +85,7 @@ def _step(board: BoardState, damaged: set[int], item: Item, before: int) -> tupl
 
 def _signed(task: Task, event: BoardEvent, number: int) -> Task:
     """Return a task that names who changed it last, and in which record."""
-    # That a task which is over lost an edge to a deleted one is no news of it.
+    # If a task that is over loses an edge to a deleted task, that is not news.
     is_news = task.is_open or (not isinstance(event, BoardLossAccepted) and event.task == task.id)
     return replace(task, changed_by=event.by, changed_in=number) if is_news else task
 
@@ -109,7 +108,7 @@ def _note_cause(board: BoardState, number: int, event: BoardEvent) -> BoardState
 
 
 def _changes(board: BoardState, event: BoardEvent, number: int) -> Iterator[Task]:
-    """Yield each task that an event of this record number, which breaks no rule, changes, as it is after it."""
+    """Yield each task that a valid event with this record number changes, in its new state."""
     match event:
         case Created():
             yield _created(event)
@@ -159,13 +158,13 @@ def _edited(board: BoardState, event: TaskEdited, number: int) -> Iterator[Task]
 
 
 def _attributed(task: Task, changed: Iterable[str], by: str, number: int) -> Task:
-    """Return a task in which these fields are somebody's from now on."""
+    """Return a task in which these fields are attributed to `by` from now on."""
     edits = {**task.edits, **dict.fromkeys(changed, by)}
     return replace(task, edits=edits, edited_in={**task.edited_in, **dict.fromkeys(changed, number)})
 
 
 def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
-    """Return a task with its new words. The member that changed a field is its author from now on."""
+    """Return a task with its new text. The member that changed a field is its author from now on."""
     after = replace(
         task,
         subject=task.subject if event.subject is None else event.subject,
@@ -174,13 +173,13 @@ def _reworded(task: Task, event: TaskEdited, number: int) -> Task:
         role=task.role if event.role is None else event.role or None,
         verify=task.verify if event.verify is None else event.verify or None,
     )
-    # Sending the same text again does not change its author: an edit that changes nothing must not hide who wrote it.
+    # Sending the same text again does not change its author: an edit without effect must not hide who wrote it.
     changed = [name for name in _WORDS if getattr(after, name) != getattr(task, name)]
     return _attributed(after, changed, event.by, number)
 
 
 def _given(task: Task, owner: str | None, at: float, status: TaskStatus = TaskStatus.PENDING) -> Task:
-    """Return a task that has another owner, or none; only a change of owner is a new epoch."""
+    """Return a task with another owner, or none. Only a change of owner starts a new epoch."""
     epoch = task.epoch if task.owner == owner else task.epoch + 1
     return replace(task, status=status, owner=owner, epoch=epoch, updated=at)
 

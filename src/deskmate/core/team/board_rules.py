@@ -1,7 +1,7 @@
 """Who may do what to which task, and when.
 
-One function answers for everybody; being the lead or the user widens what one may do, never what a board may
-look like. `tasks` below has the data; `boards` above folds by the same rules.
+The same functions apply to everybody. The lead and the user may do more, but the rules for a valid board are the same
+for all. `board_fold` folds by the same rules.
 """
 
 from collections import deque
@@ -32,10 +32,10 @@ _PATH_SHOWN = 12
 
 
 def refusal(board: BoardState, event: BoardEvent, *, reads_only: bool = False) -> str | None:
-    """Return why `event` may not be appended to a stream that stands at `board`, or nothing if it may.
+    """Return why `event` may not be appended to the stream in the state `board`; None if it may.
 
-    `reads_only`: whether its author is a read-only member. Two more things the board does not know are the caller's
-    to check: that members are on the roster, and that a claimed task `fits` its claimer.
+    `reads_only`: whether its author is a read-only member. The caller must check two more things that the board does
+    not know: that members are on the roster, and that a claimed task `fits` its claimer.
     """
     return (
         breach(board, event)
@@ -46,11 +46,10 @@ def refusal(board: BoardState, event: BoardEvent, *, reads_only: bool = False) -
 
 
 def breach(board: BoardState, event: BoardEvent) -> str | None:
-    """Return which rule of the board `event` breaks, or nothing.
+    """Return which rule of the board `event` breaks, or None.
 
-    This is `refusal` without what depends on the state of the stream, and without who may change whose task: the
-    fold asks it, so that a claim made before a record went bad stays a claim, and an edit that an earlier version
-    allowed stays an edit.
+    Unlike `refusal`, it ignores the state of the stream and who may change whose task. The fold uses it, so that a
+    claim made before a record was damaged stays a claim, and an edit that an earlier version allowed stays an edit.
     """
     if isinstance(event, Created):
         return _creating(board, event)
@@ -79,7 +78,7 @@ def breach(board: BoardState, event: BoardEvent) -> str | None:
 
 
 def _redacted(board: BoardState, event: BoardEvent) -> str | None:
-    """Return why a verify command is neither recorded nor run: a secret in it was replaced by a stand-in."""
+    """Return why a verify command is neither recorded nor run: a secret in it was replaced by a placeholder."""
     match event:
         case Created(verify=command) | TaskEdited(verify=command):
             advice = "Let it read the secret from a file or a variable"
@@ -92,9 +91,9 @@ def _redacted(board: BoardState, event: BoardEvent) -> str | None:
 
 
 def edges_after(board: BoardState, event: TaskEdited) -> dict[int, frozenset[int]]:
-    """Return what each task whose edges an edit changes is blocked by after it."""
+    """Return the blockers after an edit of each task whose edges it changes."""
     changed = {id: board.tasks[id].blocked_by | {event.task} for id in event.add_blocks}
-    # Taken away before added, so that one edit can turn an edge round.
+    # Edges are removed before others are added, so that one edit can reverse an edge.
     own = board.tasks[event.task].blocked_by
     changed[event.task] = (own - event.remove_blocked_by) | event.add_blocked_by
     return changed
@@ -104,7 +103,7 @@ def edges_after(board: BoardState, event: TaskEdited) -> dict[int, frozenset[int
 
 
 def _creating(board: BoardState, event: Created) -> str | None:
-    # `next_id` is above all there are, so they are searched only where a number looks old.
+    # `next_id` is above all existing numbers, so the tasks are searched only if a number looks old.
     if event.task < board.next_id and event.task <= max(board.tasks, default=0):
         return f"Task #{event.task} already exists, and no number is used twice. The next one is #{board.next_id}."
     if event.owner not in (None, event.by) and event.by not in IN_CHARGE:
@@ -166,7 +165,7 @@ def _completing(board: BoardState, task: Task, event: Completed) -> str | None:
 def _unverified(task: Task, event: Completed) -> str | None:
     if task.verify is None:
         return None
-    # The command is a member's words, and a refusal is read as ours: TaskGet shows it, in its frame.
+    # A member wrote the command, but a refusal is read as our text. TaskGet shows the command in its frame.
     if event.receipt is None or event.receipt.command != task.verify:
         return f"Task #{task.id} has a verify command. Complete it with the receipt of that command."
     if event.receipt.exit != 0:
@@ -193,7 +192,7 @@ def _accepting(board: BoardState, event: BoardLossAccepted) -> str | None:
 
 
 def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str | None:
-    """Return why the author of `event` may not create, edit or delete these tasks, or nothing if it may."""
+    """Return why the author of `event` may not create, edit or delete these tasks; None if it may."""
     match event:
         case Created(by=by, role=role):
             return _read_only(by) if reads_only and role != by else None
@@ -213,7 +212,7 @@ def _not_theirs(board: BoardState, event: BoardEvent, reads_only: bool) -> str |
 
 
 def _changed(board: BoardState, event: TaskEdited) -> list[Task]:
-    """Return the tasks that an edit changes: a new edge changes the task that has to wait."""
+    """Return the tasks that an edit changes. A new edge changes the task that has to wait."""
     others = [board.tasks[id] for id in sorted(event.add_blocks)]
     words = (event.subject, event.description, event.active_form, event.role, event.verify)
     own = event.add_blocked_by or event.remove_blocked_by or any(word is not None for word in words)
@@ -221,17 +220,17 @@ def _changed(board: BoardState, event: TaskEdited) -> list[Task]:
 
 
 def _is_private(task: Task, name: str) -> bool:
-    """Tell whether a member created a task for itself: nobody else takes it by itself."""
+    """Tell whether a member created a task for itself, so that nobody else takes it unasked."""
     return task.created_by == task.role == name
 
 
 def may_edit(task: Task, name: str) -> bool:
-    """Tell whether somebody may edit a task: its owner, lead and user, and its creator until another works on it."""
+    """Tell whether `name` may edit a task: owner, lead and user may, and its creator until another works on it."""
     return _may_not_edit(name, task) is None
 
 
 def _is_report(task: Task, event: TaskEdited) -> bool:
-    """Tell whether the owner of a task says how it goes, and changes neither what it is nor what it waits for."""
+    """Tell whether a task's owner only reports progress and changes neither what it is nor what it waits for."""
     edges = event.add_blocked_by | event.remove_blocked_by | event.add_blocks
     return task.owner == event.by and not edges and event.subject is event.role is event.verify is None
 
@@ -253,7 +252,7 @@ def _may_not_edit(by: str, task: Task) -> str | None:
 
 
 def _may_not_delete(by: str, task: Task) -> str | None:
-    """Return why a member may not delete a task: owning it is not enough, since anybody can claim a free one."""
+    """Return why a member may not delete a task. Owning it is not enough, since anybody can claim a free one."""
     why = _may_not(by, "delete", task)
     if why is None or by != task.owner:
         return _advised(why)
@@ -261,7 +260,7 @@ def _may_not_delete(by: str, task: Task) -> str | None:
 
 
 def _advised(why: str | None) -> str | None:
-    # The board does not know who has left the team; the lead is always there to be asked.
+    # The board does not know who has left the team. The lead can always be asked.
     return f"{why} Ask {LEAD} with SendMessage." if why else None
 
 
@@ -278,7 +277,7 @@ def _not_now(board: BoardState, event: BoardEvent) -> str | None:
         return f"Task #{event.task} cannot be created. The next one is #{board.next_id}."
     gives = isinstance(event, Claimed | Assigned) or (isinstance(event, Created) and event.owner is not None)
     if gives and board.damaged:
-        # Not all of them by number: a board may have thousands, and each claim is judged.
+        # Not all are listed by number: a board may have thousands, and each claim is checked.
         many = len(board.damaged)
         where = f"record {next(iter(board.damaged))}" if many == 1 else f"{many} records"
         return (
@@ -350,9 +349,9 @@ def _circle(board: BoardState, event: TaskEdited) -> str | None:
 
 
 def _way_back(board: BoardState, event: TaskEdited) -> list[int]:
-    """Return the shortest way by which the edited task would wait for itself, or nothing.
+    """Return the shortest path by which the edited task would wait for itself; empty if there is none.
 
-    Every edge an edit adds touches the edited task, so a circle that is new passes through it.
+    Every edge an edit adds touches the edited task, so any new cycle passes through it.
     """
     changed = edges_after(board, event)
     came_from: dict[int, int] = {}

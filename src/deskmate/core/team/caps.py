@@ -5,18 +5,18 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-# Nothing is ever given back: less than nothing would lift the caps.
+# Spending is never undone: a negative amount would raise the caps.
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Cost: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Limits; None: no limit. `str` tells two sets of caps apart.
+    """Limits; None means no limit. `str` tells two sets of caps apart.
 
-    Of the team: dollars, tokens, seconds of one process, teammates that have not left, model calls at once. Of one
-    member, the subagents it sends included: dollars, tokens. Of one turn: steps. Tokens are all that are billed, in and
-    out, those read from a provider's cache or written to it as well.
+    For the team: dollars, tokens, seconds of one process, teammates that have not left, model calls at once. For one
+    member, including its subagents: dollars, tokens. For one turn: steps. Tokens are all that are billed, in and out,
+    including those read from a provider's cache or written to it.
     """
 
     cost: float | None = None
@@ -34,7 +34,7 @@ class Caps:
 
 
 class CapsSet(BaseModel):
-    """Caps that the user set in a conversation; None: as it was."""
+    """Caps that the user set in a conversation; None means unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
@@ -45,11 +45,11 @@ class CapsSet(BaseModel):
     steps: Count | None = None
 
     def then(self, later: "CapsSet") -> "CapsSet":
-        """Return what holds after others were set."""
+        """Return the caps in force after `later` was set too."""
         return CapsSet.model_validate({**self._given, **later._given})
 
     def over(self, caps: Caps) -> Caps:
-        """Return caps with those that were set in place of theirs."""
+        """Return `caps` with the caps set here replacing theirs."""
         return replace(caps, **self._given)
 
     @property

@@ -1,8 +1,7 @@
 """Requests with exactly one response, as one table.
 
-An open request is in its asker's memory and survives a restart with it. A response counts if it names an open
-request, is of its kind, and comes from someone who may answer; the first one closes the request, every other is
-ignored.
+An open request is in its asker's memory and survives a restart. A response counts if it names an open request, is of
+its kind, and comes from someone who may answer. The first one closes the request. All others are ignored.
 """
 
 from collections.abc import Iterable
@@ -34,7 +33,7 @@ class Shake(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HandshakeRow:
-    """How one handshake goes. Empty `asked_by`, `answered_by`: any agent, the one that was asked."""
+    """How one handshake works. Empty `asked_by`: any agent. Empty `answered_by`: the agent that was asked."""
 
     request: type[Fact]
     response: type[PlanResponse | ShutdownResponse | PermissionResponse]
@@ -51,7 +50,7 @@ TABLE: dict[Shake, HandshakeRow] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """An open request as its asker remembers it: its id, its kind, and whom it went to."""
+    """An open request as its asker remembers it: its id, its kind, and its recipient."""
 
     id: str
     shake: Shake
@@ -70,7 +69,7 @@ class ShownPlan:
 class PlanVerdict(BaseModel):
     """The answer to a plan that counted: which plan, who answered, and whether it was approved.
 
-    `accept_edits`: from then on the planner may edit files without being asked about it.
+    `accept_edits`: from then on the planner may edit files without permission.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -95,7 +94,7 @@ def may_ask(sender: str, message: Fact) -> bool:
 
 
 def answer_flaw(request: OpenRequest | None, envelope: Envelope) -> str | None:
-    """Return why a response does not count, or nothing if it does."""
+    """Return why a response does not count; None if it does."""
     message = envelope.message
     if request is None:
         id_ = getattr(message, "request_id", "")

@@ -1,7 +1,7 @@
 """Roster records and their rules, member status, permission policy.
 
-Status is a record here, never mail: seen by every face at once, costing nobody a turn. `runtime.roster` above
-appends what these rules allow; `core.tasks` is its twin for work.
+A status is a record, never mail: every face sees it at once, and it costs nobody a turn. `runtime.streams` appends only
+what these rules allow.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -46,7 +46,7 @@ RuleText = Annotated[str, AfterValidator(_is_rule)]
 
 
 class TeamFounded(Fact):
-    """The team began; the lead is its first member. `home`: the team its lead came from."""
+    """The team began with the lead as its first member. `home`: the team its lead came from."""
 
     type: Literal["team_founded"] = "team_founded"
     team: TeamName
@@ -78,7 +78,7 @@ class Joined(Fact):
 class Working(Fact):
     """A member began a turn. `plan`: the answer to its plan with which it continues.
 
-    `plans`, here and below: it was spawned to plan first, and no plan of it is approved.
+    `plans`, here and below: it was spawned to plan first, and none of its plans is approved yet.
     """
 
     type: Literal["member_working"] = "member_working"
@@ -91,9 +91,9 @@ class Working(Fact):
 class Idle(Fact):
     """A member ended a turn: its last words, a line per message it sent, and how much mail it had heard.
 
-    `only_words`: nothing was completed and nothing sent, so the words are all there is. `rests_on`: the task it leaves
-    unfinished, with its epoch; what it has in progress beyond that it took since, and works on. `held`:
-    the user interrupted it, and it takes nothing before user or lead writes.
+    `only_words`: it completed and sent nothing, so the words are its only result. `rests_on`: the task it leaves
+    unfinished, with its epoch; it took any other task in progress since then, and works on that. `held`: the user
+    interrupted it, and it takes no task until the user or lead writes.
     """
 
     type: Literal["member_idle"] = "member_idle"
@@ -120,7 +120,7 @@ class Waiting(Fact):
 
 
 class MemberParked(Fact):
-    """A member waits for mail above the number `known` from the lead or the user, or from the `only_user`."""
+    """A member waits for mail above number `known` from the lead or the user, or (`only_user`) from the user."""
 
     type: Literal["member_parked"] = "member_parked"
     name: Name
@@ -133,7 +133,7 @@ class MemberParked(Fact):
 
 
 class Left(Fact):
-    """A member left for good, having heard that much mail. `agreed`: it was asked to and said yes."""
+    """A member left for good, after hearing this much mail. `agreed`: it was asked to leave and agreed."""
 
     type: Literal["member_left"] = "member_left"
     name: Name
@@ -190,7 +190,7 @@ read_event: Callable[[Json], Event | Foreign] = reader(*KINDS)
 
 @dataclass(frozen=True, slots=True)
 class MemberStatus:
-    """What a member is doing, since when, by which record. `known`, `only_user`: as in `MemberParked`."""
+    """What a member is doing, since when, and in which record. `known`, `only_user`: as in `MemberParked`."""
 
     word: Word
     detail: str = ""
@@ -203,11 +203,11 @@ class MemberStatus:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Someone with a mailbox, as the roster has it. `since`: the record by which it joined.
+    """A member with a mailbox, as the roster shows it. `since`: the record by which it joined.
 
-    `worked_in`: the record by which it last began to work.
-    `reports`: by record, the words of its latest turns that came to nothing else. `verdict`: the answer to its latest
-    plan, which record `verdict_in` tells. `owes_plan`: it was spawned to plan first, and no plan of it is approved.
+    `worked_in`: the record by which it last began to work. `reports`: by record, the words of its latest turns that had
+    no other result. `verdict`: the answer to its latest plan, told in record `verdict_in`. `owes_plan`: it was spawned
+    to plan first, and none of its plans is approved yet.
     """
 
     name: str
@@ -236,12 +236,12 @@ class Member:
 
     @property
     def takes_any_task(self) -> bool:
-        """Whether it takes free tasks without a role by itself; a lead and read-only members do not."""
+        """Whether it takes free tasks without a role by itself. A lead and read-only members do not."""
         return self.kind is AgentKind.TEAMMATE and self.agent_type is AgentType.GENERAL
 
     @property
     def interrupted(self) -> bool:
-        """Whether the user interrupted it, and nobody wrote to it since."""
+        """Whether the user interrupted it and nobody has written to it since."""
         return self.held and self.status.word == "idle"
 
 
@@ -249,7 +249,7 @@ class Member:
 class RosterState:
     """The fold of the roster stream.
 
-    `before_plan`: the mode that held before plan mode, by member and, under an empty name, of the team.
+    `before_plan`: the mode before plan mode, by member; the empty name is for the team.
     """
 
     team: str = ""
@@ -272,12 +272,12 @@ class RosterState:
 
     @property
     def away(self) -> str:
-        """The team, where its lead has another for a home; nothing for a home itself."""
+        """The name of this team if its lead has another home team; empty if this is the home."""
         return self.team if self.home else ""
 
     @property
     def teammates(self) -> list[Member]:
-        """Those spawned, in the order they joined, those who left included."""
+        """All spawned members in the order they joined, including those that left."""
         return [member for member in self.members.values() if member.kind is AgentKind.TEAMMATE]
 
     def here(self, name: str) -> bool:
@@ -285,13 +285,13 @@ class RosterState:
         return name == USER or (name in self.members and self.members[name].here)
 
     def spelled(self, name: str) -> str:
-        """Return a member's name, or the user's, as it is spelled here if only its case differs; any other as it is."""
+        """Return a member's or the user's name as spelled here if only its case differs; any other name unchanged."""
         if name in self.members:
             return name
         return next((one for one in (*self.members, USER) if same_name(one, name)), name)
 
     def mode_of(self, name: str) -> Mode:
-        """Return the permission mode of one member, or of the subagent that bears the id of a member's call."""
+        """Return the permission mode of a member, or of a subagent, whose name is the id of a member's call."""
         return self.modes.get(name.partition(":")[0], self.mode)
 
     def plans(self, name: str) -> bool:
@@ -306,7 +306,7 @@ def is_planning(roster: RosterState, name: str, *, owes_plan: bool) -> bool:
 
 
 def mode_approved(roster: RosterState, name: str, verdict: PlanVerdict) -> Mode | None:
-    """Return the mode that the approval of its plan gives a member; None if it has that mode already.
+    """Return the mode that a member gets when its plan is approved; None if it has that mode already.
 
     That is the mode it had before plan mode, or one in which edits are accepted.
     """
@@ -323,7 +323,7 @@ EMPTY = RosterState()
 
 
 def refusal(roster: RosterState, event: Event) -> str | None:
-    """Return why the roster does not allow an event, or nothing if it does."""
+    """Return why the roster does not allow an event; None if it does."""
     match event:
         case TeamFounded():
             founded = f"Team '{roster.team}' already exists. Continue with it, or choose another name."
@@ -345,7 +345,7 @@ def _join_refusal(roster: RosterState, name: str) -> str | None:
         return str(error)
     if name not in roster.members:
         return None
-    # Cut, so that a number still fits after the longest of names.
+    # Shortened, so that a number still fits after the longest name.
     others = (f"{name[:56]}-{n}" for n in range(2, 100))
     free = (other for other in others if other not in roster.members and not confusion(other, roster.members))
     advice = next((f"Try '{other}'." for other in free), "Choose another.")
@@ -369,13 +369,13 @@ def _accept_refusal(roster: RosterState, by: str, number: int) -> str | None:
 
 
 def who_is_here(roster: RosterState) -> str:
-    """Return a sentence naming everyone who can be written to."""
+    """Return a sentence that names everyone who can be written to."""
     here = [member.name for member in roster.members.values() if member.here]
     return f"On the team: {', '.join([*here, USER])}."
 
 
 def recipient_refusal(roster: RosterState, name: str) -> str | None:
-    """Return why nobody of this name can be written to, naming who can, or nothing."""
+    """Return why nobody of this name can be written to, and who can; None if the name is fine."""
     if roster.here(name):
         return None
     what = "has left" if name in roster.members else "is not on this team"

@@ -1,7 +1,7 @@
 """The kinds of mail and their envelope.
 
-One frozen class per kind, told apart by `type`. On disk an envelope and its message are one flat object, so that
-`jq .sender` works. Control comes from these kinds alone, never from the text inside one.
+Each kind is a frozen class, told apart by `type`. On disk an envelope and its message are one flat object, so that `jq
+.sender` works. Only the kind of a message has control effects, never the text inside.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from deskmate.errors import BadInput, BadName, TooLarge
 
 BODY_CAP = 256 * 1024
 SUMMARY_CAP = 120
-# What mail may take of one entry of a transcript; the rest is for telling what could not be read.
+# How many bytes of a transcript entry mail may take. The rest is for reporting what could not be read.
 HEARD_CAP = RECORD_CAP - 32 * 1024
 _ID_CAP = 400
-# Far beyond any clock: what is above it is no time, and too large a number could not be stored again.
+# Far beyond any clock: a larger number is not a time, and one too large could not be stored again.
 _SECONDS_CAP = 1e12
-# What is the envelope's, never the message's.
+# Fields of the envelope, never of the message.
 _OUTSIDE = frozenset({"id", "sender", "recipient", "timestamp", "run", "ord"})
 
 
@@ -43,7 +43,7 @@ class Broadcast(Fact):
 
 
 class PlanRequest(Fact):
-    """A teammate's plan, to be approved before it may do more than read."""
+    """A teammate's plan. Until it is approved, the teammate may only read."""
 
     type: Literal["plan_approval_request"] = "plan_approval_request"
     request_id: str
@@ -53,7 +53,7 @@ class PlanRequest(Fact):
 class PlanResponse(Fact):
     """The lead's or the user's answer to a plan.
 
-    `accept_edits`: the user approves it, and edits are no longer asked about.
+    `accept_edits`: the user approves it, and edits no longer need permission.
     """
 
     type: Literal["plan_approval_response"] = "plan_approval_response"
@@ -64,7 +64,7 @@ class PlanResponse(Fact):
 
 
 class ShutdownRequest(Fact):
-    """The lead or the user asks a teammate to leave. `force`: it cannot refuse, only finish what it is at."""
+    """The lead or the user asks a teammate to leave. `force`: it cannot refuse, only finish its current work."""
 
     type: Literal["shutdown_request"] = "shutdown_request"
     request_id: str
@@ -84,7 +84,7 @@ class ShutdownResponse(Fact):
 class PermissionRequest(Fact):
     """A call that a person must allow: exactly this tool with exactly these arguments.
 
-    `rule`: what would allow all calls like it from now on, where a rule could.
+    `rule`: the rule that would allow all calls like it from now on, if there is one.
     """
 
     type: Literal["permission_request"] = "permission_request"
@@ -96,7 +96,7 @@ class PermissionRequest(Fact):
 
 
 class PermissionResponse(Fact):
-    """A person's word on one call."""
+    """A person's answer about one call."""
 
     type: Literal["permission_response"] = "permission_response"
     request_id: str
@@ -105,14 +105,14 @@ class PermissionResponse(Fact):
 
 
 class Interrupt(Fact):
-    """The user cuts what runs."""
+    """The user interrupts what runs."""
 
     type: Literal["interrupt"] = "interrupt"
     content: str = ""
 
 
 class Undeliverable(Fact):
-    """Mail that comes back, whole: its recipient left before hearing it."""
+    """Mail that comes back complete, because its recipient left before hearing it."""
 
     type: Literal["undeliverable"] = "undeliverable"
     reason: str
@@ -147,9 +147,9 @@ _read_message: Callable[[Json], Message | Foreign] = reader(*KINDS)
 
 
 def wakes(message: Message) -> bool:
-    """Tell whether hearing this alone starts a turn of an idle agent.
+    """Tell whether this message alone starts a turn of an idle agent.
 
-    A shutdown request does only where a model must answer it; `decide` knows when.
+    A shutdown request does so only if a model must answer it. `decide` knows when.
     """
     match message:
         case Plain() | Broadcast() | PlanRequest() | PlanResponse() | Undeliverable():
@@ -161,12 +161,12 @@ def wakes(message: Message) -> bool:
 
 
 def calls_for_action(message: Message) -> bool:
-    """Tell whether who hears this has something to do. Of the rest the roster does not say when it was heard."""
+    """Tell whether this message gives its reader something to do. The roster does not show when others were heard."""
     return wakes(message) or isinstance(message, ShutdownRequest)
 
 
 def bounces(message: Message) -> bool:
-    """Tell whether this comes back from a member that left: all but what lost its point with the leaving."""
+    """Tell whether this message comes back from a member that left. Some are pointless once it has left."""
     return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
 
 
@@ -188,7 +188,7 @@ class Envelope:
 
 
 def read_envelope(body: Json) -> Envelope | Foreign:
-    """Return the envelope in a record of mail; Foreign where it has none that this version understands."""
+    """Return the envelope in a record of mail; Foreign if it has none that this version understands."""
     message = _read_message({key: value for key, value in body.items() if key not in _OUTSIDE})
     if isinstance(message, Foreign):
         return Foreign(body, message.reason)
@@ -208,12 +208,12 @@ def read_envelope(body: Json) -> Envelope | Foreign:
 
 
 def _party(name: str) -> str:
-    """Return who wrote or is written to: a member, or a subagent under the id of the call that sent it."""
+    """Return a sender or recipient: a member, or a subagent, whose name is the id of the call that started it."""
     return name if is_call(name) else known_name(name)
 
 
 def envelope_in(item: Item) -> Envelope | None:
-    """Return the envelope in an item of mail, if it holds one."""
+    """Return the envelope in an item of mail, if it has one."""
     envelope = read_envelope(item.body) if isinstance(item, Record) else None
     return envelope if isinstance(envelope, Envelope) else None
 
@@ -221,7 +221,7 @@ def envelope_in(item: Item) -> Envelope | None:
 def read_hearable(body: Json) -> tuple[Envelope, int]:
     """Return the envelope in a record of mail and how many bytes of an entry it takes.
 
-    Raises BadInput, saying why, where no member could ever hear it.
+    Raises BadInput with the reason if no member could ever hear it.
     """
     envelope = read_envelope(body)
     if isinstance(envelope, Foreign):
@@ -233,7 +233,7 @@ def read_hearable(body: Json) -> tuple[Envelope, int]:
 
 
 def check_size(envelope: Envelope) -> None:
-    """Raise TooLarge where an envelope is above the cap of one message."""
+    """Raise TooLarge if an envelope is above the cap of one message."""
     try:
         size = len(encode({**envelope.body(), "run": "-", "ord": 0}))
     except TooLarge as error:
@@ -247,6 +247,6 @@ def check_size(envelope: Envelope) -> None:
 
 
 def summarise(content: str, summary: str = "") -> str:
-    """Return one line that previews a message: the given summary, else its first words."""
+    """Return a one-line preview of a message: the given summary, or else its first words."""
     text = " ".join((summary.strip() or content.strip()).split())
     return text if len(text) <= SUMMARY_CAP else text[: SUMMARY_CAP - 1].rstrip() + "…"

@@ -1,7 +1,7 @@
 """What waits for a person's answer.
 
-A member asks by mail: the user for a permission, the lead or the user for a word on a plan. A question is open until
-its answer is in the asker's mailbox, or its call began or ended without one. `runtime.questions` above reads streams.
+A member asks by mail: the user for a permission, the lead or the user for approval of a plan. A question is open until
+its answer is in the asker's mailbox, or its call began or ended without one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,9 +25,10 @@ from deskmate.core.team.messages import (
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a member wants to know: whether it may make exactly this call, or do what its plan says.
+    """What a member asks: whether it may make exactly this call, or do what its plan says.
 
-    `member`: the asker, a subagent under the id of the call that sent it. `rule`: what would allow all calls like it.
+    `member`: the asker; for a subagent, the id of the call that started it. `rule`: the rule that would allow all calls
+    like it.
     """
 
     id: str
@@ -42,13 +43,13 @@ class Question:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from all others, also from one of the same id in another team of the lead."""
+        """What identifies it, even if a question in another team of the lead has the same id."""
         return self.id, str(self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFold:
-    """The fold of what was asked and answered. `asked`: by id, without what is known to be over.
+    """The fold of what was asked and answered. `asked`: by id, without questions known to be over.
 
     The rest are ids: `answered` of questions, `began` and `ended` of calls that run and that have a result.
     """
@@ -59,7 +60,7 @@ class QuestionFold:
     ended: frozenset[str] = frozenset()
 
     def open(self, roster: RosterState) -> tuple[Question, ...]:
-        """Return what waits for a word, in the order it was asked. Who left waits for nothing."""
+        """Return the open questions in the order they were asked. Members that left have none."""
         return tuple(one for one in self.asked.values() if _asks(roster, one))
 
 
@@ -67,17 +68,18 @@ EMPTY = QuestionFold()
 
 
 def _asks(roster: RosterState, question: Question) -> bool:
-    """Tell whether the asker is here; one of the same name in a team before this one is not."""
+    """Tell whether the asker is here. A member of the same name in an earlier team is not."""
     member = roster.members.get(question.member.partition(":")[0])
     return member is not None and member.here and (member.joined is None or member.joined.at <= question.at)
 
 
 def read_mail(questions: QuestionFold, roster: RosterState, items: Iterable[Item]) -> QuestionFold:
-    """Return the questions after these items of a mailbox: what was asked of its owner, and what it was answered."""
+    """Return the questions after these items of a mailbox: those asked of its owner, and the answers it got."""
     asked, answered = dict(questions.asked), set(questions.answered)
     for envelope in filter(None, map(envelope_in, items)):
         if question := _question(envelope):
-            # One who comes back after a crash asks again under the same id; and so does its namesake in another team.
+            # A member that comes back after a crash asks again under the same id. So does a member of that name in
+            # another team.
             if question.id not in asked or not _asks(roster, asked[question.id]):
                 asked = {id_: one for id_, one in asked.items() if id_ != question.id and not _replaces(question, one)}
                 asked[question.id] = question
@@ -87,7 +89,7 @@ def read_mail(questions: QuestionFold, roster: RosterState, items: Iterable[Item
 
 
 def _replaces(question: Question, older: Question) -> bool:
-    """Tell whether this is a newer plan of the member that asked the other."""
+    """Tell whether this is a newer plan of the same member."""
     return question.shake is older.shake is Shake.PLAN and question.member == older.member
 
 
@@ -99,7 +101,7 @@ def _pruned(questions: QuestionFold) -> QuestionFold:
 def _is_over(questions: QuestionFold, question: Question) -> bool:
     if question.id in questions.answered or question.member in questions.ended:
         return True
-    # A plan is open also when the call that handed it in has its result.
+    # A plan stays open even after the call that handed it in has its result.
     is_plan = question.shake is Shake.PLAN
     return not is_plan and (question.id in questions.began or question.id in questions.ended)
 
@@ -117,7 +119,7 @@ def _question(envelope: Envelope) -> Question | None:
 
 
 def answered_id(envelope: Envelope) -> str | None:
-    """Return the id of the question that a message answers, None if it answers none or its sender may not."""
+    """Return the id of the question that a message answers; None if it answers none or its sender may not answer."""
     match envelope.message:
         case PermissionResponse(request_id=id_) if envelope.sender == USER:
             return id_
@@ -127,7 +129,7 @@ def answered_id(envelope: Envelope) -> str | None:
 
 
 def read_log(questions: QuestionFold, items: Iterable[Item]) -> QuestionFold:
-    """Return the questions after these items of the transcript of an asker, or of who sent it."""
+    """Return the questions after these items of the transcript of an asker, or of the member that started it."""
     answered, began, ended = set(questions.answered), set(questions.began), set(questions.ended)
     for item in items:
         entry = read_entry(item.body) if isinstance(item, Record) else None
@@ -141,9 +143,9 @@ def read_log(questions: QuestionFold, items: Iterable[Item]) -> QuestionFold:
 
 
 def journals(question: Question) -> dict[str, int]:
-    """Return the transcripts that tell what became of a question, and the record behind which to look.
+    """Return the transcripts that tell what happened to a question, and after which record to look.
 
-    Those are the asker's and, for a subagent, that of who sent it.
+    These are the asker's and, for a subagent, that of the member that started it.
     """
     asker = question.member
     sender = asker.partition(":")[0]
@@ -152,6 +154,6 @@ def journals(question: Question) -> dict[str, int]:
 
 
 def _said(call: str, caller: str) -> int:
-    """Return the number that a call's id holds, of the record it was said in; 0 where it holds none."""
+    """Return the number of the record in which a call was said, from the call's id; 0 if the id has none."""
     number = call.removeprefix(f"{caller}:").partition(".")[0]
     return int(number) if number.isdecimal() and number.isascii() else 0

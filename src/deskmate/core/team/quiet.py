@@ -1,6 +1,6 @@
 """Whether a team has nothing left to do.
 
-`decide` asks here before it wakes a lead; the runtime asks whether mail lets a parked member go on.
+`decide` asks this before it wakes a lead. The runtime asks whether mail lets a parked member go on.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from deskmate.core.team.tasks import Task, assigned, in_progress_of, next_claima
 
 
 def quiet(view: View) -> bool:
-    """Tell whether the team has come to rest: every teammate is up, has heard its mail, and can begin nothing."""
+    """Tell whether the team is at rest: every teammate has started, has heard its mail, and can begin nothing."""
     here = [member for member in view.roster.teammates if member.here]
     return bool(here) and all(_settled(view, member) for member in here)
 
 
 def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether a teammate at rest will do something about the message of this number in its mailbox.
+    """Tell whether a resting teammate will act on the message with this number in its mailbox.
 
-    A parked teammate acts only upon a word that lets it go on.
+    A parked teammate acts only on a message that lets it go on.
     """
     if number <= member.status.heard:
         return False
@@ -32,19 +32,19 @@ def acts_on(member: Member, number: int, envelope: Envelope) -> bool:
 
 
 def lets_go_on(parked: Member, number: int, envelope: Envelope) -> bool:
-    """Tell whether the message of this number in its mailbox lets a parked member go on."""
+    """Tell whether the message with this number in its mailbox lets a parked member go on."""
     asked = number > parked.status.known and calls_for_action(envelope.message)
     return asked and envelope.sender in ({USER} if parked.status.only_user else IN_CHARGE)
 
 
 def has_word(parked: Member, items: Iterable[Item]) -> bool:
-    """Tell whether there is a message among these of its mailbox that lets a parked member go on."""
+    """Tell whether one of these items of its mailbox lets a parked member go on."""
     found = ((item.number, envelope_in(item)) for item in items)
     return any(envelope and lets_go_on(parked, number, envelope) for number, envelope in found)
 
 
 def _settled(view: View, member: Member) -> bool:
-    # Of one that is being started the roster shows what it did before; what it will do now is not known yet.
+    # For a member that is starting, the roster shows what it did before. What it will do now is not known yet.
     if member.name in view.starting | view.unheard:
         return False
     match member.status.word:
@@ -60,12 +60,12 @@ def _settled(view: View, member: Member) -> bool:
 
 
 def _began(view: View, member: Member) -> bool:
-    """Tell whether a teammate took a task since it went idle: the board shows that before the roster does."""
+    """Tell whether a teammate took a task since it went idle. The board shows that before the roster does."""
     return any((task.id, task.epoch) not in member.rests_on for task in in_progress_of(view.board, member.name))
 
 
 def next_task(view: View, member: Member) -> Task | None:
-    """Return what a free teammate takes next: what is its own and it was not told of, else the lowest that fits."""
+    """Return what a free teammate takes next: its own task that it was not told of, else the lowest that fits."""
     mine = in_progress_of(view.board, member.name)
     if mine:
         untold = [task for task in mine if member.name == view.me.name and task.id not in view.memory.tasks]

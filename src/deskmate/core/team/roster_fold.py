@@ -1,7 +1,7 @@
 """The roster folded from its records.
 
-A record that breaks a rule, is damaged or unknown changes nothing and is noted; a fold never raises. `members` below
-has the rules and the values.
+A fold never raises. A record that breaks a rule, is damaged or is unknown changes nothing and is noted. `members` has
+the rules and the values.
 """
 
 from collections.abc import Iterable
@@ -36,7 +36,7 @@ _NOTES, _REPORTS = 20, 10
 
 
 def fold(roster: RosterState, items: Iterable[Item]) -> RosterState:
-    """Return the roster after these items. What the rules refuse is skipped and noted, never obeyed."""
+    """Return the roster after these items. Records that the rules refuse are skipped and noted."""
     draft = _Draft(dict(roster.members), dict(roster.modes), dict.fromkeys(roster.rules), set(roster.damaged))
     roster = replace(roster, members=draft.members, modes=draft.modes, damaged=draft.damaged)
     for item in items:
@@ -56,7 +56,7 @@ def fold(roster: RosterState, items: Iterable[Item]) -> RosterState:
 
 
 class _Draft(NamedTuple):
-    """The parts of a roster that grow. A fold changes them in place: no record costs a copy of all before it."""
+    """The parts of a roster that grow. A fold changes them in place, so that a record never costs a full copy."""
 
     members: dict[str, Member]
     modes: dict[str, Mode]

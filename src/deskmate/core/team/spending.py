@@ -1,7 +1,7 @@
 """What model calls cost, and the limits on it.
 
-One record per model call in the stream `spend`. The caps are checked before each call, by the fold of all that every
-process has spent; `runtime.purse` above appends and reads.
+The stream `spend` has one record per model call. The caps are checked before each call, against the fold of what all
+processes have spent.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ from deskmate.core.team.caps import Caps, Cost, Count
 
 
 class Spent(Fact):
-    """One model call was paid for. `cost`: in US dollars, none where the price is not known."""
+    """One model call was paid for. `cost`: in US dollars, None if the price is not known."""
 
     type: Literal["spent"] = "spent"
     member: str
@@ -30,7 +30,7 @@ class Spent(Fact):
 
     @classmethod
     def of(cls, member: str, reply: Reply, at: float) -> "Spent":
-        """Return what a reply came to."""
+        """Return what a reply cost."""
         used = reply.usage
         return cls(
             member=member,
@@ -44,7 +44,7 @@ class Spent(Fact):
         )
 
 
-# What every word on a cap that is reached begins with.
+# Every text about a reached cap begins with this.
 OVER = "budget: "
 KINDS: tuple[type[Spent], ...] = (Spent,)
 read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
@@ -52,7 +52,7 @@ read_spent: Callable[[Json], Spent | Foreign] = reader(*KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What some calls came to. `unpriced`: calls whose price is not known, so that `cost` is a part only."""
+    """The total of some calls. `unpriced`: calls whose price is not known, so that `cost` is incomplete."""
 
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -61,11 +61,11 @@ class Sum:
 
     @property
     def tokens(self) -> int:
-        """All tokens, in and out, wherever they were read from."""
+        """All tokens, in and out, cached or not."""
         return self.usage.prompt + self.usage.output
 
     def plus(self, spent: Spent) -> "Sum":
-        """Return the sum with one call more."""
+        """Return the sum with one more call."""
         used = self.usage
         return Sum(
             calls=self.calls + 1,
@@ -80,11 +80,11 @@ class Sum:
         )
 
     def added(self, other: "Sum") -> "Sum":
-        """Return what both came to."""
+        """Return the total of both sums."""
         return self.minus(Sum().minus(other))
 
     def minus(self, before: "Sum") -> "Sum":
-        """Return what came on top of an earlier sum."""
+        """Return what was added since an earlier sum."""
         now, then = self.usage, before.usage
         return Sum(
             calls=self.calls - before.calls,
@@ -112,7 +112,7 @@ EMPTY = Spending()
 
 
 def fold(spending: Spending, items: Iterable[Item]) -> Spending:
-    """Return what was spent after these items. What cannot be read counts nothing."""
+    """Return what was spent after these items. Unreadable items count nothing."""
     team, members, number = spending.team, dict(spending.members), spending.number
     for item in items:
         number = item.number
@@ -124,7 +124,7 @@ def fold(spending: Spending, items: Iterable[Item]) -> Spending:
 
 
 def together(spending: Spending, elsewhere: Spending) -> Spending:
-    """Return what a team spent and what its lead's other teams did: whoever else is a member there is another one."""
+    """Return the spending of a team plus that of its lead's other teams. Only the lead is the same member in both."""
     if not elsewhere.team.calls:
         return spending
     members = dict(spending.members)
@@ -135,10 +135,10 @@ def together(spending: Spending, elsewhere: Spending) -> Spending:
 
 
 def over(caps: Caps, spending: Spending, member: str, steps: int, seconds: float) -> str | None:
-    """Return which cap is reached by a member, so many steps into its turn, and name it.
+    """Return which cap a member has reached, this many steps into its turn; None if none.
 
-    What raises it depends on where that is read, so faces say it. A subagent has the id of a call and counts to the
-    member that made it. `seconds`: how long this process has run.
+    How to raise it depends on the face, so faces add that. A subagent's name is the id of a call, and it counts towards
+    the member that made the call. `seconds`: how long this process has run.
     """
     return next((f"{OVER}{reached}" for reached in _reached(caps, spending, member, steps, seconds)), None)
 
@@ -169,7 +169,7 @@ def _reached_alone(caps: Caps, spending: Spending, member: str) -> Iterator[str]
 
 
 def crowded(caps: Caps, teammates: int) -> str | None:
-    """Return why nobody may join so many teammates that have not left, in words for whoever wants it, or nothing."""
+    """Return why nobody may join this many teammates that have not left, in words for the asker; None if they may."""
     if caps.members is None or teammates < caps.members:
         return None
     if not teammates:

@@ -7,9 +7,9 @@ from deskmate.core.team.tasks import BoardState, Task, TaskStatus, fits, ids, li
 
 
 def untaken_text(roster: RosterState, task: Task) -> str:
-    """Return why nobody on the team takes a free task, in a sentence; nothing if somebody does, or it has an owner.
+    """Return a sentence on why nobody on the team takes a free task; empty if somebody does, or it has an owner.
 
-    A team without teammates takes nothing yet: only a role that is missing is worth a word then.
+    A team without teammates takes nothing yet, so then only a missing role is reported.
     """
     here = _here(roster)
     if task.owner or task.status is not TaskStatus.PENDING or any(_fits(task, member) for member in here):
@@ -23,7 +23,7 @@ def untaken_text(roster: RosterState, task: Task) -> str:
 
 
 def orphans_text(roster: RosterState, board: BoardState, since: int, creators: Iterable[str]) -> str:
-    """Return which free tasks of these creators nobody takes any more, since who fitted left after a record."""
+    """Return which free tasks of these creators have no taker, because the fitting members left after a record."""
     gone = [member for member in roster.teammates if not member.here and member.status.number > since]
     if not gone:
         return ""

@@ -1,7 +1,7 @@
 """Tasks and the records of the board.
 
-A board is a value: the fold of the records of one stream. Nothing here changes one: `claims` above says what
-is allowed, `boards` above that folds what happened. Below stand facts, names and records.
+A board is a value: the fold of the records of one stream. Nothing here changes one. `board_rules` says what is allowed,
+and `board_fold` folds what happened.
 """
 
 import re
@@ -29,10 +29,10 @@ from deskmate.core.log.records import Json
 from deskmate.errors import BadInput
 
 _ID = re.compile(r"#?([1-9][0-9]{0,15})")
-# What in a subject could be read as the owner or the blockers that stand behind it in a line.
+# Parts of a subject that could be read as the owner or the blockers, which follow it in a line.
 _OWNER_SIGN = re.compile(r"(?<!\S)@(?=\S)")
 _BLOCKED_SIGN = re.compile(r"\(\W*(?=blocked\W+by)", re.IGNORECASE)
-# What separates the words of a role.
+# The characters that separate the words of a role.
 _SPACING = re.compile(r"[\s_\u2010-\u2015-]+")
 _LINE_SHOWN = 120
 _WORDS_SHOWN = 10
@@ -48,7 +48,7 @@ class TaskStatus(StrEnum):
 
 
 class Revision(NamedTuple):
-    """The commit that a folder is at. `clean`: whether all in it is committed; None if that cannot be told."""
+    """The commit that a folder is at. `clean`: whether everything is committed; None if unknown."""
 
     commit: str
     clean: bool | None
@@ -57,7 +57,7 @@ class Revision(NamedTuple):
 class Receipt(BaseModel):
     """How the command that verifies a task ended, where it ran, and at which commit.
 
-    `clean`: whether all was committed before it ran. Neither is there if it could not be told.
+    `clean`: whether everything was committed before it ran. Both are None if unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
@@ -71,7 +71,7 @@ class Receipt(BaseModel):
 
     @model_serializer(mode="wrap")
     def _without_unknown(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """Leave out what could not be told, as receipts did before they could tell it."""
+        """Leave out unknown fields, as receipts did before these fields existed."""
         fields: dict[str, object] = write(self)
         return {name: value for name, value in fields.items() if name != "clean" or value is not None}
 
@@ -85,11 +85,11 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One piece of work. `epoch` counts its changes of owner; times are for people.
+    """One piece of work. `epoch` counts its changes of owner. Times are for people.
 
-    `edits` names who last changed each field, `blocked_by` included, after the task was created, and `edited_in` the
-    record of that. `changed_by` and `changed_in` tell who changed anything about it last, and in which record; tasks
-    that differ only in these are equal. `deleted_by` says who deleted it, in record `deleted_in`.
+    `edits`: who last changed each field, including `blocked_by`, after the task was created; `edited_in`: the record of
+    that. `changed_by`, `changed_in`: who last changed anything, and in which record; tasks that differ only in these
+    are equal. `deleted_by`: who deleted it, in record `deleted_in`.
     """
 
     id: int
@@ -116,7 +116,7 @@ class Task:
 
     @property
     def editors(self) -> tuple[str, ...]:
-        """Everybody but its creator whose words the task holds now, or who made it wait for other tasks."""
+        """All members except its creator who wrote part of its current text or made it wait for other tasks."""
         return tuple(dict.fromkeys(name for name in self.edits.values() if name != self.created_by))
 
     @property
@@ -127,10 +127,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
-    """All tasks of a team as of record `number`, deleted ones included, lowest number first.
+    """All tasks of a team as of record `number`, including deleted ones, lowest number first.
 
     working   member → the task it has in progress
-    next_id   the number of the next task: no record can have used it, a lost one neither
+    next_id   the number of the next task: no record can have used it, not even a lost one
     causes    cause → number of the record that was its first effect
     damaged   numbers of lost records that nobody has accepted
     skipped   the last few records that changed nothing, and why
@@ -158,7 +158,7 @@ def _member(name: str) -> str:
 Member = Annotated[str, AfterValidator(_member)]
 TaskId = Annotated[int, Field(strict=True, ge=1)]
 TaskIds = Annotated[frozenset[TaskId], PlainSerializer(sorted, return_type=list[int])]
-# The epoch the writer saw: whoever writes with an older one has lost the task since.
+# The epoch the writer saw: a writer with an older one has lost the task since.
 Epoch = Annotated[int, Field(strict=True, ge=0)]
 
 
@@ -171,7 +171,7 @@ class BoardFact(Fact):
 
 
 class Created(BoardFact):
-    """A task was put on the board; with an owner, it waits for that member."""
+    """A task was put on the board. If it has an owner, it waits for that member."""
 
     type: Literal["task_created"] = "task_created"
     task: TaskId
@@ -185,7 +185,7 @@ class Created(BoardFact):
 
 
 class TaskEdited(BoardFact):
-    """What is given was changed; an empty role or verify takes the old one away."""
+    """The given fields were changed. An empty role or verify removes the old one."""
 
     type: Literal["task_edited"] = "task_edited"
     task: TaskId
@@ -208,7 +208,7 @@ class Claimed(BoardFact):
 
 
 class Assigned(BoardFact):
-    """The task was put in `owner`'s queue, whoever had it before."""
+    """The task was put in `owner`'s queue, even if another member had it before."""
 
     type: Literal["task_assigned"] = "task_assigned"
     task: TaskId
@@ -217,7 +217,7 @@ class Assigned(BoardFact):
 
 
 class Released(BoardFact):
-    """The task went back to the board, with a note of how far it was."""
+    """The task went back to the board, with a note on its progress."""
 
     type: Literal["task_released"] = "task_released"
     task: TaskId
@@ -226,7 +226,7 @@ class Released(BoardFact):
 
 
 class Completed(BoardFact):
-    """The task was done; the receipt shows it where the task has a command to verify it."""
+    """The task was done. The receipt proves it if the task has a command to verify it."""
 
     type: Literal["task_completed"] = "task_completed"
     task: TaskId
@@ -235,7 +235,7 @@ class Completed(BoardFact):
 
 
 class Deleted(BoardFact):
-    """The task was dropped, and with it every edge to and from it."""
+    """The task was dropped, with every edge to and from it."""
 
     type: Literal["task_deleted"] = "task_deleted"
     task: TaskId
@@ -276,7 +276,7 @@ def parse_id(text: str | int) -> int:
 
 
 def blockers(board: BoardState, task: Task) -> list[int]:
-    """Return what an open task still waits for, lowest first; nothing holds up a task that is over."""
+    """Return what an open task still waits for, lowest first; empty for a task that is over."""
     if not (task.blocked_by and task.is_open):
         return []
     return sorted(id for id in task.blocked_by if board.tasks[id].status is not TaskStatus.COMPLETED)
@@ -293,13 +293,13 @@ def blocks(board: BoardState, id: int) -> frozenset[int]:
 
 
 def freed_by(board: BoardState, id: int) -> list[Task]:
-    """Return the tasks that wait for this one alone: its end lets them go on. Ask before it ends."""
+    """Return the tasks that wait only for this one, so that its end unblocks them. Call this before it ends."""
     return [task for task in board.tasks.values() if id in task.blocked_by and blockers(board, task) == [id]]
 
 
 @lru_cache(maxsize=4096)
 def role_key(role: str) -> str:
-    """Return a role as it is compared: without regard to case, width, and how its words are separated."""
+    """Return a role for comparison, ignoring case, width, and how its words are separated."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", role).casefold())
     return _SPACING.sub(" ", folded).strip()
 
@@ -308,7 +308,7 @@ def fits(task: Task, *, name: str, role: str | None, reads_only: bool) -> bool:
     """Tell whether the task is for this member. A read-only member takes only tasks whose role names it."""
     if task.role is None or not role_key(task.role):
         return not reads_only
-    # A member that reserves a task for itself does not give it to everyone whose role is the same word.
+    # A member that reserves a task for itself does not offer it to every member whose role is the same word.
     if task.role == task.created_by:
         return name == task.created_by
     return role_key(task.role) in (role_key(name), role_key(role or ""))
@@ -320,18 +320,18 @@ def claimable(board: BoardState, *, name: str, role: str | None, reads_only: boo
 
 
 def next_claimable(board: BoardState, *, name: str, role: str | None, reads_only: bool) -> Task | None:
-    """Return the first of what is claimable, without looking at the rest."""
+    """Return the first claimable task without looking at the rest."""
     ready = _ready(board, None)
     return next((task for task in ready if fits(task, name=name, role=role, reads_only=reads_only)), None)
 
 
 def assigned(board: BoardState, name: str) -> list[Task]:
-    """Return what a member may begin of its queue, lowest number first; none while damage stops claims."""
+    """Return the tasks in a member's queue that it may begin, lowest number first; none while damage stops claims."""
     return list(_ready(board, name))
 
 
 def in_progress_of(board: BoardState, name: str) -> list[Task]:
-    """Return the task a member works on, one at most."""
+    """Return the task a member works on, at most one."""
     return [board.tasks[board.working[name]]] if name in board.working else []
 
 
@@ -347,7 +347,7 @@ def _ready(board: BoardState, owner: str | None) -> Iterator[Task]:
 def line(board: BoardState, task: Task) -> str:
     """Return a task as one line: `#3 [pending, role "tester"] subject (blocked by #1) @owner`.
 
-    No subject can pose as one of these parts.
+    No subject can imitate one of these parts.
     """
     subject = _OWNER_SIGN.sub("@ ", _BLOCKED_SIGN.sub("(it says: ", one_line(task.subject)))
     return f"#{task.id} {_state(board, task, subject)}"
@@ -387,11 +387,11 @@ def listed(words: Sequence[str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a member's words in quotes that no quote among them can end."""
+    """Return a member's words in quotes that no quote in them can end."""
     return '"' + text.replace('"', "'") + '"'
 
 
 def one_line(text: str) -> str:
-    """Return `text` as one short line: no line end in it can pose as another task's line."""
+    """Return `text` as one short line, so that no line break in it can imitate another task's line."""
     text = " ".join(text.split())
     return text if len(text) <= _LINE_SHOWN else f"{text[: _LINE_SHOWN - 1]}…"
