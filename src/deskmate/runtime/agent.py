@@ -1,7 +1,7 @@
 """The loop: listen, decide, do one thing, record it.
 
-What to do is decided in `core.decide`, a pure function of what stands in the streams; this file only carries it out.
-Lead, teammates and subagents are all this agent; they differ in their member, their tools and their transcript.
+`core.agent.decide` decides what to do next, as a pure function of the streams. This file only carries it out.
+Lead, teammates and subagents are all this agent. They differ in their member, their tools and their transcript.
 """
 
 import logging
@@ -45,7 +45,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Agent:
-    """Plays one member. Whoever makes it holds the member's seat; the transcript begins with its `Started`."""
+    """Runs one member. Its creator must hold the member's seat. The transcript begins with its `Started`."""
 
     def __init__(
         self, team_state: TeamState, transcript: Transcript, parts: AgentParts, subagent: Member | None = None
@@ -68,7 +68,7 @@ class Agent:
     async def seat(
         cls, team_state: TeamState, started: Started, parts: AgentParts, subagent: Member | None = None
     ) -> "Agent":
-        """Return the agent of a transcript, which is begun with `started` unless it was begun before."""
+        """Return the agent of a transcript. A transcript that has not begun gets `started` as its first entry."""
 
         def listener(number: int, entry: Entry) -> None:
             team_state.feed.tell(Recorded(started.name, number, entry))
@@ -76,7 +76,7 @@ class Agent:
         transcript = await Transcript.load(team_state.writer, started.name, listener)
         if all(isinstance(entry, Noticed) for _, entry in transcript.entries):
             await transcript.record(started)
-        # Who it is, and what it may, stands there.
+        # The roster says who this agent is and what it may do.
         roster = await team_state.roster.refresh()
         if not subagent and roster.members[started.name].status.only_user:
             await transcript.accept_cut()
@@ -84,46 +84,46 @@ class Agent:
 
     @property
     def last_words(self) -> str:
-        """The answer of its last turn; empty if there is none."""
+        """The answer of its last turn, or an empty string."""
         return self._transcript.last_words
 
     @property
     def transcript(self) -> Transcript:
-        """All it heard, said and did."""
+        """Everything the agent heard, said and did."""
         return self._transcript
 
     @property
     def interrupted(self) -> bool:
-        """Whether it rests because the user interrupted it."""
+        """Whether the agent rests because the user interrupted it."""
         return self._transcript.memory.interrupted
 
     @property
     def parked(self) -> bool:
-        """Whether it could not go on by itself."""
+        """Whether the agent cannot continue by itself."""
         return self._transcript.memory.parked is not None
 
     async def rests(self) -> bool:
-        """Tell whether it has heard all its mail and has nothing left to do by itself."""
+        """Return whether the agent has heard all its mail and has nothing left to do by itself."""
         boxes = self._mailbox.boxes
         for name, stream in boxes.items():
             after = self._transcript.memory.cursors.get(name, 0)
-            # A lead that went to another team meanwhile hears elsewhere.
+            # A lead that has moved to another team has other mailboxes now.
             if self._mailbox.boxes != boxes or await self._team_state.writer.store.read(stream, after, sync=False):
                 return False
         memory = self._transcript.memory
-        # One that is parked goes on by itself once the caps change.
+        # A parked agent continues by itself when the caps change.
         stays = memory.parked is not None and memory.parked.caps == str(self._team_state.budget.caps)
         if stays or memory.interrupted:
             return True
         return not (memory.owed or memory.demanded or memory.calls or memory.background or self._focus is not None)
 
     def make_room(self, focus: str = "") -> None:
-        """Have what came before summarised once nothing runs, and kept above all what `focus` says."""
+        """Request a summary of the conversation once nothing runs. It keeps above all what `focus` says."""
         self._focus = focus
         self._ring()
 
     async def play(self, *, until_rest: bool = False) -> Rest | Stop:
-        """Go on until the agent leaves, or with `until_rest` until it has nothing left to do; say how it ended."""
+        """Run until the agent leaves, or with `until_rest` until it has nothing left to do. Return how it ended."""
         async with task_group() as tasks:
             redaction = self._team_state.writer.redaction
             budget = self._team_state.budget
@@ -146,9 +146,10 @@ class Agent:
         return end
 
     async def _note_corrupt(self, error: StoreError) -> None:
-        """Note that a lead's transcript was cut or changed, as supervisors do for others. Who resumes may not see it.
+        """Record on the roster that a lead's transcript was cut or changed. Supervisors do this for teammates.
 
-        For a lead away from home that cannot be noted, because its transcript is that of another team.
+        Otherwise nobody may notice when the team is resumed. A lead in its second team cannot be recorded as parked,
+        because its transcript belongs to its first team.
         """
         if self._is_lead and not self._team_state.roster.state.away and await self._transcript.was_changed():
             at = self._team_state.writer.clock.timestamp()
@@ -190,15 +191,15 @@ class Agent:
                     await self._do(action, view)
 
     async def _listen(self) -> None:
-        """Take in all that is new: mail, the ends of what runs in the background, the shared streams."""
+        """Read everything new: mail, ended background jobs, the shared streams."""
         self._wakeups = anyio.Event()
-        # Who is about to leave would answer nothing of it; unheard, it goes back to its sender.
+        # An agent about to leave would not answer this mail. Unheard mail goes back to its sender.
         while not self._transcript.memory.done and await self._mailbox.hear(self._transcript):
             pass
         for ended in self._jobs.ended(self._transcript.memory.background):
             await self._transcript.record(ended)
         self._starting = self._team_state.starting.names
-        # One after the other: with nothing new, as mostly, three tasks cost more than the reads.
+        # One after the other: there is mostly nothing new, and then three tasks cost more than the reads.
         await self._team_state.roster.refresh()
         await self._team_state.board.refresh()
         await self._team_state.budget.refresh()
@@ -232,7 +233,7 @@ class Agent:
         return [*memory.requests, *memory.demands, *words]
 
     async def _unheard(self) -> frozenset[str]:
-        """Return, for the lead of a team where nobody works, who has mail to act upon that was not heard."""
+        """Return the teammates that have unheard mail to act on. Empty unless this is a lead and nobody works."""
         roster = self._team_state.roster.state
         here = [member for member in roster.teammates if member.here] if self._is_lead else []
         if any(member.status.word == "working" for member in here):
@@ -253,12 +254,12 @@ class Agent:
         return self._subagent or self._team_state.roster.state.members[self.name]
 
     async def _wait(self, view: View, rest: Rest) -> None:
-        """Return once something may have changed since this view that this agent looks at."""
+        """Return once something that this agent looks at may have changed since this view."""
         team_state, heard = self._team_state, self._transcript.memory.cursors
         since = {stream: heard.get(box, 0) for box, stream in self._mailbox.boxes.items()}
-        # As they were when it decided to rest: others in this process may have read on since.
+        # As it was when the agent decided to rest: others in this process may have read further since.
         since[BOARD] = view.board.number
-        # Whoever woke at each coming, going and resting of the others would cost a team the square of its size.
+        # If every member woke whenever another joins, leaves or rests, the cost would grow with the square of the team.
         if self._is_lead or rest.detail in ("permission", "plan") or view.roster.damaged:
             since[ROSTER] = view.roster.number
         async with task_group() as tasks:
@@ -323,7 +324,7 @@ class Agent:
         with self._step.cuttable() as scope:
             await self._calls.run(ids)
         if scope.cancelled_caught:
-            # Those that were cut before they began are skipped by the next decision.
+            # The next decision skips the calls that were cut before they began.
             left = [call.id for call in self._transcript.memory.calls.values() if call.began and call.id in ids]
             await self._calls.cut(tuple(left), self._step.why)
 
@@ -337,7 +338,7 @@ class Agent:
         self._too_long, self._focus = False, None
 
     async def _give_up(self, error: Exception) -> None:
-        """Park because of a defect, and try nothing of it again; raise where even that did not help."""
+        """Park because of a defect and retry nothing. Raises the error if the agent is parked already."""
         parked = self._transcript.memory.parked
         if parked and parked.caps == str(self._team_state.budget.caps):
             raise error
@@ -346,7 +347,7 @@ class Agent:
         await self._park(why)
 
     async def _park(self, reason: str) -> None:
-        # Whoever lets it go on may have made room; one try tells.
+        # There may be room by the time it continues. One try shows it.
         self._too_long = False
         await self._transcript.record(AgentParked(reason=reason, caps=str(self._team_state.budget.caps)))
         if not self._subagent:
@@ -358,7 +359,7 @@ class Agent:
         return self._parts.hires(joined)
 
     async def _errand(self, call: str, prompt: str, agent_type: AgentType) -> Result:
-        """Let a subagent run to its end, going on where it was if it began before."""
+        """Run a subagent to its end and return its answer. One that began before continues where it was."""
         assert self._parts.subagents is not None, "who has the tool has subagents"
         parts, started = self._parts.subagents(call, prompt, agent_type)
         member = Member(call, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))

@@ -19,9 +19,9 @@ from deskmate.ports import Model, Tool, Workspace
 class AgentParts:
     """What one agent works with.
 
-    `subagents`: makes the kit of one it sends on an errand, and its `Started`. `hires`: completes what it says of a
-    teammate it wants, or raises for one that cannot be had. `teams`: opens and closes teams, for a lead. `rules`: the
-    user's own, which hold beside the team's.
+    `subagents`: makes the parts of a subagent, and its `Started`. `hires`: completes the description of a teammate
+    that the agent wants, or raises if that teammate is not possible. `teams`: opens and closes teams, for a lead.
+    `rules`: the user's own permission rules, which apply in addition to the team's.
     """
 
     model: Model
@@ -36,18 +36,18 @@ class AgentParts:
     rules: tuple[PermissionRule, ...] = ()
 
     def offered(self, view: View) -> tuple[ToolSpec, ...]:
-        """Return the tools that the agent's model is shown: those that are of use to it as it may work in this view."""
+        """Return the tools to show to the model: those it can use in the work mode of this view."""
         return tuple(spec for spec in self.specs if is_offered(view.work_mode, view.me, spec.name, view.own_tools))
 
 
 class LeadTeams(Protocol):
-    """The teams a lead can have: its home, and one more that it founds and closes."""
+    """The teams a lead can have: its first team, and one more that it creates and closes."""
 
     async def found(self, name: str, description: str) -> None:
-        """Found a team and go there; raise Refused where one of that name is there already."""
+        """Create a team and move there. Raises Refused if a team of that name exists."""
 
     async def close(self) -> str:
-        """Put the team away and go home, once nobody plays a teammate of it; return where it is kept."""
+        """Archive the team once none of its teammates runs, and go back to the first team. Return the archive."""
 
 
 Furnish: TypeAlias = Callable[[str, str, AgentType], tuple[AgentParts, Started]]

@@ -1,8 +1,7 @@
 """Creating, claiming, completing and releasing tasks.
 
-Every change is decided on the board it is appended to, with nothing coming between. Two who want one task: one wins,
-the other is told who. Work is given to who is here, by the roster beside. Epochs are stamped here; a model never sees
-them.
+Every change is decided on the same board that it is appended to. If two members want one task, one gets it and the
+other is told who has it. The roster says who can be given work. Epochs are set here. A model never sees them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -140,7 +139,7 @@ class Board:
         by = member.name
 
         def event(found: Task) -> Claimed | str:
-            # What lead or user gave to someone is for that one, whatever its role says.
+            # A task that the lead or the user assigned belongs to its owner, whatever its role says.
             if found.owner is None and not tasks.fits(found, name=by, role=member.role, reads_only=False):
                 return _does_not_fit(found, by)
             return Claimed(by=by, at=self._now(), cause=cause, task=task, epoch=found.epoch)
@@ -178,7 +177,7 @@ class Board:
         mine = [task for task in (await self.refresh()).tasks.values() if task.owner == owner and task.is_open]
         released = []
         for task in mine:
-            # Refused: it changed hands or came to its end meanwhile, and is nothing to give back.
+            # Refused: the task got another owner or ended meanwhile, so there is nothing to give back.
             with suppress(TaskRefused):
                 released.append(await self.release(owner, task.id, task.epoch, note=note))
         return released
@@ -208,13 +207,13 @@ class Board:
     # -- compare and set --------------------------------------------------------------------------
 
     async def _on(self, task: int, event: Callable[[Task], BoardEvent | str], cause: str | None) -> Task:
-        """Change one task; a repeated cause changes nothing and returns the task."""
+        """Change one task and return it. A repeated cause changes nothing."""
 
         await self._change(lambda board: event(_found(board, task)), cause)
         return self.state.tasks[task]
 
     async def _give(self, owner: str, make: _Make, cause: str | None) -> BoardEvent | None:
-        """Change the board in favour of an owner; raise TaskRefused, naming who is here, where it is not."""
+        """Make a change that gives a task to an owner. Raises TaskRefused, with who is here, if the owner is not."""
         roster = await self._roster.refresh()
         unknown = recipient_refusal(roster, owner)
         try:
@@ -222,13 +221,13 @@ class Board:
         except TaskRefused as error:
             error.roster = roster.number if unknown else None
             raise
-        # Who leaves records it and then looks for tasks: either it finds this one, or it is seen to have left here.
+        # A leaving member first records that it left, then looks for tasks. So it finds this one, or we see it left.
         if not (await self._roster.refresh()).here(owner):
             await self.give_back(owner, note=f"{owner} left before it could begin")
         return made
 
     async def _change(self, make: _Make, cause: str | None) -> BoardEvent | None:
-        """Append what `make` wants, decided and appended on one and the same board; return it, None for nothing."""
+        """Append the event that `make` returns for the board it is appended to. Return the event, or None."""
         if not self._roster.state.members:
             await self._roster.refresh()
         wanted: BoardEvent | str | None = None
@@ -251,12 +250,12 @@ class Board:
         return wanted
 
     def _reads_only(self, name: str) -> bool:
-        """Tell whether a member is of a read-only type. Who acts is on the roster as last read, and its type stays."""
+        """Return whether a member is of a read-only type. The last read roster is enough: a type never changes."""
         member = self._roster.state.members.get(name)
         return member is not None and member.agent_type is not AgentType.GENERAL
 
     async def _event(self, number: int) -> BoardEvent:
-        """Return the event that stands at a number."""
+        """Return the event with this number."""
         items = await self._writer.store.read(BOARD, number - 1)
         event = tasks.read_event(next(item.body for item in items if isinstance(item, Record)))
         assert not isinstance(event, Foreign)
@@ -271,5 +270,5 @@ def _does_not_fit(task: Task, name: str) -> str:
 
 
 def _found(board: tasks.BoardState, task: int) -> Task:
-    """Return a task; one that is not there is refused with the others, by the rules."""
+    """Return a task, or an empty one that the rules will refuse."""
     return board.tasks.get(task, Task(task, ""))

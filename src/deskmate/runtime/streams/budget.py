@@ -1,6 +1,6 @@
 """What a team has spent, and whether a limit is reached.
 
-`agent` above asks it before each call; `slots` below keeps calls at once within their cap.
+An agent asks it before each model call. `call_slots` limits how many calls run at once.
 """
 
 import math
@@ -21,10 +21,10 @@ from deskmate.runtime.streams.roster import Roster
 
 
 class Budget:
-    """Spend and count. Shared by the agents of one process.
+    """What is spent, and the caps on it. Shared by the agents of one process.
 
     `elsewhere`: what the lead's other teams have spent, which counts too. `seconds`: how long the run took before this.
-    `roster`: where the caps are that the user set since, for all processes of the team.
+    `roster`: has the caps that the user has set since, for all processes of the team.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Budget:
 
     @property
     def caps(self) -> Caps:
-        """The caps as the roster has them that was last read."""
+        """The caps, with those on the roster as last read."""
         set_ = self._roster.state.caps if self._roster else None
         return set_.over(self._caps) if set_ else self._caps
 
@@ -57,18 +57,18 @@ class Budget:
         return self.state
 
     def begin_again(self, elsewhere: Spending) -> None:
-        """Go on with the spending of another team, and what was spent elsewhere than there."""
+        """Continue with the spending of another team. `elsewhere` is what was spent outside it."""
         self._elsewhere = elsewhere
         self._folded.begin_again()
 
     async def spend(self, member: str, reply: Reply) -> None:
-        """Record what a reply came to: paid for, whatever becomes of it and of who asked."""
+        """Record what a reply cost. This is not cancelled with the caller, because the reply is paid for."""
         with anyio.CancelScope(shield=True):
             spent = Spent.of(member, reply, self._writer.clock.timestamp())
             await self._folded.append(self._writer, spent.body(), sync=False)
 
     def over(self, member: str, steps: int) -> str | None:
-        """Return which cap is reached by a member, or a subagent, that is so many steps into its turn."""
+        """Return which cap a member or subagent has reached, or None. `steps`: how many its turn has so far."""
         return spending.over(self.caps, self.state, member, steps, self.seconds)
 
     @property
@@ -78,7 +78,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """How long the run may still take; without end if nothing limits that."""
+        """How long the run may still take. Infinite if nothing limits it."""
         return math.inf if self.caps.seconds is None else self.caps.seconds - self.seconds
 
     @property
@@ -88,9 +88,9 @@ class Budget:
 
     @asynccontextmanager
     async def slot(self, member: str) -> AsyncIterator[None]:
-        """Let a member call its model, standing in line while as many calls as may run do so.
+        """Wait until a member may call its model, and keep the slot while the context is open.
 
-        Raises ModelError where another cap was reached meanwhile: what was asked before the line no longer holds.
+        Raises ModelError if another cap was reached while it waited.
         """
         if self._slots is None:
             yield

@@ -1,6 +1,6 @@
 """At most so many model calls at once in all processes of a team.
 
-A slot is a seat of the store, so that a process that is killed frees its own. `budget` stands above.
+A slot is a seat of the store, so a killed process frees its slots.
 """
 
 import random
@@ -17,20 +17,20 @@ from deskmate.ports import Store
 class CallSlots:
     """The slots of a team, as one process takes them.
 
-    Of this process only as many members as there are slots ask the store, in the order they came: a thousand in line
-    cost it nothing. They try every slot that nobody here uses; where other processes hold them all, each waits for one
-    of these, though another may be free sooner. Nobody looks again and again.
+    Only as many members of this process as there are slots ask the store, in the order they came. So a thousand
+    waiting members cost the store nothing. They try every slot that nobody in this process uses. If other processes
+    have them all, each waits for one of these, though another may be free sooner. Nobody polls.
     """
 
     def __init__(self, store: Store, count: int) -> None:
         self._store = store
         self._line = anyio.Semaphore(count)
-        # In an order of its own, so that processes in line do not all wait for the same one.
+        # In random order, so that waiting processes do not all wait for the same slot.
         self._unused = deque(random.sample(range(count), count))
 
     @asynccontextmanager
     async def one(self, note: str) -> AsyncIterator[None]:
-        """Hold a slot, having waited for it."""
+        """Wait for a slot and keep it while the context is open."""
         async with self._line, AsyncExitStack() as stack:
             await self._take(stack, note)
             yield
@@ -44,7 +44,7 @@ class CallSlots:
 
     @asynccontextmanager
     async def _slot(self, note: str, *, wait: bool) -> AsyncIterator[None]:
-        # There is one: who got here through the line uses none yet, and the line lets in as many as there are.
+        # Never empty: the semaphore lets in as many callers as there are slots, and each takes one.
         number = self._unused.popleft()
         try:
             async with self._store.hold(f"calls/{number}", note, wait=wait):

@@ -1,6 +1,6 @@
 """The only way the runtime appends to a store, and the base of every fold.
 
-Everything in this package appends through a pen. Below is `ports.Store`.
+Everything in this package appends to a `ports.Store` through a `LogWriter`.
 """
 
 import itertools
@@ -78,18 +78,18 @@ class LogWriter:
         return await self._again(once, trouble)
 
     def into(self, store: Store) -> "LogWriter":
-        """Return a pen like this one for another store."""
+        """Return a writer like this one for another store."""
         return LogWriter(store, self.clock, self.redaction)
 
     def wrote(self, item: Item) -> TypeGuard[Record]:
-        """Return whether this pen appended an item of a stream."""
+        """Return whether this writer appended an item of a stream."""
         return isinstance(item, Record) and item.body.get("run") == self._run
 
     def _stamp(self) -> dict[str, Any]:
         return {"run": self._run, "ord": next(self._ordinals)}
 
     async def _again(self, once: Callable[[], Awaitable[T]], trouble: StoreUnavailable) -> T:
-        # Not to be cancelled: who leaves in doubt would never learn what stands there.
+        # Not cancellable: a caller that left now would never learn whether its record was written.
         with anyio.CancelScope(shield=True):
             for seconds in RETRY_SECONDS:
                 await self.clock.sleep(seconds)
@@ -100,7 +100,7 @@ class LogWriter:
         raise trouble
 
     async def _mine_after_all(self, record: Json, conflict: Conflict) -> Record:
-        """Return the record if it is itself what stands in its way: a try in doubt had got through."""
+        """Return the record if the conflict is with itself, because an earlier try was written after all."""
         with anyio.CancelScope(shield=True):
             news = await self.store.read(conflict.stream, conflict.expect)
         first = next((item for item in news if isinstance(item, Record)), None)
@@ -110,12 +110,12 @@ class LogWriter:
 
 
 def _as_read(body: Mapping[str, Any]) -> Json:
-    """Return a record as it will be read back: a lone surrogate, or a tuple, is not the same on disk."""
+    """Return a record as it will be read back. A lone surrogate or a tuple is not the same on disk."""
     return decode(encode(body))
 
 
 class Numbered(Protocol):
-    """A fold that knows how far it has come."""
+    """A fold that knows how far it has read."""
 
     @property
     def number(self) -> int:
@@ -126,7 +126,7 @@ S = TypeVar("S", bound=Numbered)
 
 
 class Folded(Generic[S]):
-    """One stream's fold, shared by all who look at it in this process."""
+    """The fold of one stream, shared by everything in this process that reads it."""
 
     def __init__(
         self, store: Store, stream: str, empty: S, fold: Callable[[S, Iterable[Item]], S], *, sync: bool = True
@@ -137,27 +137,27 @@ class Folded(Generic[S]):
 
     @property
     def turn(self) -> int:
-        """How often it began again."""
+        """How often `begin_again` was called."""
         return self._turn
 
     def begin_again(self, state: S | None = None) -> None:
-        """Fold the stream that bears the name from now on, of which this is known so far."""
+        """Continue with another stream of the same name. `state`: what is known of it so far."""
         self._turn += 1
         self.state = self._empty if state is None else state
 
     async def refresh(self) -> S:
-        """Take in what is new and return the state."""
+        """Read what is new and return the state."""
         before, turn = self.state, self._turn
         items = await self._store.read(self.stream, before.number, sync=self._sync)
         return self._keep(self._fold(before, items), turn)
 
     async def append(self, writer: LogWriter, body: Mapping[str, Any], *, sync: bool = True) -> None:
-        """Append without looking, and take that in where nothing came between."""
+        """Append without reading first. Fold the record if nothing came between."""
         turn = self._turn
         self._follow(await writer.append(self.stream, body, sync=sync), turn)
 
     async def decide(self, writer: LogWriter, make: Callable[[S], Mapping[str, Any] | None]) -> Record | None:
-        """Append what `make` makes of the state it is appended to, and take that in; None where it makes nothing."""
+        """Append what `make` returns for the state it is appended to, and fold it. Return the record, or None."""
         state = before = self.state
         turn = self._turn
 
@@ -169,18 +169,18 @@ class Folded(Generic[S]):
         record = await writer.decide(self.stream, before.number, body)
         self._keep(state, turn)
         if record and not self._follow(record, turn):
-            # Something stands between, as a loss that is told by its gap: live and read again must be the same.
+            # Something is between, such as a lost record. The live state must equal the state read from disk.
             await self.refresh()
         return record
 
     def _follow(self, record: Record, turn: int) -> bool:
-        """Take in a record that was appended, and tell whether that could be done without reading."""
+        """Fold a record that was appended. Return whether that was possible without reading."""
         if record.number == self.state.number + 1:
             self._keep(self._fold(self.state, [record]), turn)
         return record.number <= self.state.number
 
     def _keep(self, state: S, turn: int) -> S:
-        """Keep the further one: two may have refreshed at once. One of another turn is of another stream."""
+        """Keep the newer state: two may have refreshed at once. A state of another turn is of another stream."""
         if turn == self._turn and state.number > self.state.number:
             self.state = state
         return self.state

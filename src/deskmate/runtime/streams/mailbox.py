@@ -1,8 +1,8 @@
 """Sending, receiving and returning mail.
 
-A message is heard when it is in the hearer's transcript; the cursor is derived from there, so a kill at any instant
-neither loses nor doubles it. Who left before hearing gives back, and so does whoever wrote to them too late; both
-under one id, so that it comes back once.
+A message is heard when it is in the recipient's transcript. The cursor is derived from there, so a kill at any instant
+neither loses nor repeats a message. Mail that a member had not heard when it left goes back to its sender. Both the
+leaver and a sender who wrote too late return it, under one id, so it comes back once.
 """
 
 import secrets
@@ -35,8 +35,8 @@ from deskmate.runtime.streams.log_writer import LogWriter
 from deskmate.runtime.streams.roster import Roster
 from deskmate.runtime.streams.transcript import Transcript
 
-# So many places that cannot be read are told one by one, in so many characters each: at six bytes a character at most,
-# they find room beside HEARD_CAP.
+# At most this many unreadable places are reported one by one, with this many characters each. At six bytes per
+# character at most, they fit into a record together with HEARD_CAP.
 _TOLD, _WORDS = 10, 400
 
 
@@ -79,7 +79,7 @@ class Mailbox:
             first = next((one for one in answers if answered_id(one) == response.request_id), None)
             return None if first else envelope.body()
 
-        # Decided and appended on the same mailbox: of two who answer at once, one is refused.
+        # Decided on the mailbox it is appended to: if two answer at once, one is refused.
         await self._writer.decide(mail(envelope.recipient), 0, body)
         if first and first.id != envelope.id:
             raise Refused(answered_before(first))
@@ -92,7 +92,7 @@ class Mailbox:
         """
         envelopes = [self._addressed(name, message, f"{id_}/{name}") for name in recipients]
         roster = await self._roster.refresh()
-        # All before the first is sent: one too large for a longer name must not end it half-way.
+        # Check all before the first is sent: one that is too large because of a longer name must not stop it half-way.
         for envelope in envelopes:
             if not recipient_refusal(roster, envelope.recipient):
                 self._check(envelope)
@@ -111,7 +111,7 @@ class Mailbox:
         return Envelope(id_, self.me, recipient, self._writer.clock.timestamp(), message)
 
     def _check(self, envelope: Envelope) -> None:
-        """Raise BadInput where an envelope could not be heard, or not once it comes back: larger, and deeper."""
+        """Raise BadInput if an envelope is too large or deep to be heard, also when it comes back in another one."""
         check_size(envelope)
         read_hearable(envelope.body())
         read_hearable(self._come_back(envelope).body())
@@ -124,12 +124,12 @@ class Mailbox:
     async def _checked(self, envelope: Envelope) -> Envelope:
         """Return an envelope with its recipient as the roster spells it.
 
-        Raises UnknownRecipient, naming who is here, or BadInput for what could not be heard.
+        Raises UnknownRecipient, with who is here, or BadInput if the envelope could not be heard.
         """
         roster = await self._roster.refresh()
         to = roster.spelled(envelope.recipient)
         envelope = envelope if to == envelope.recipient else replace(envelope, recipient=to)
-        # A subagent hears a person's verdicts alone; it is here while who sent it is.
+        # A subagent hears only the user's verdicts. It is here as long as the member that started it.
         verdict = self.me == USER and is_call(to) and isinstance(envelope.message, PermissionResponse)
         if why := recipient_refusal(roster, to.partition(":")[0] if verdict else to):
             refusal = UnknownRecipient(why)
@@ -139,7 +139,7 @@ class Mailbox:
         return envelope
 
     async def _put(self, envelope: Envelope) -> None:
-        """Append an envelope to its mailbox; where the owner left meanwhile and will not hear it, give it back."""
+        """Append an envelope to its mailbox. Return it to its sender if the recipient left without hearing it."""
         await self._writer.append(mail(envelope.recipient), envelope.body())
         await self._return_if_late(envelope)
 
@@ -161,7 +161,7 @@ class Mailbox:
 
     @property
     def boxes(self) -> Mapping[str, str]:
-        """The mailboxes of this member: their name in a transcript, and their stream. A lead away from home has two."""
+        """The mailboxes of this member: name in a transcript, and stream. A lead in its second team has two."""
         roster = self._roster.state
         if self.me != LEAD or not roster.home:
             return {mail(self.me): mail(self.me)}
@@ -210,14 +210,14 @@ class Mailbox:
         return len(unheard)
 
     async def _unheard(self, leaver: Member) -> tuple[dict[str, Envelope], list[str]]:
-        """Return by id what a member that left had not heard and should come back, and what there cannot be read."""
+        """Return the mail that a leaver had not heard and that should come back, by id, and what cannot be read."""
         heard: set[str] = set()
         unheard: dict[str, Envelope] = {}
         damage: list[str] = []
         for number, letter, trouble in _places(await self._writer.store.read(mail(leaver.name)), leaver.name):
             if number > leaver.status.heard:
                 damage += trouble
-            # Sent again in doubt, it may stand on both sides of what was heard.
+            # A message that was sent again in doubt may be both before and after the cursor.
             if letter and number <= leaver.status.heard:
                 heard.add(letter.id)
             elif letter and letter.id not in heard and bounces(letter.envelope.message):
@@ -225,20 +225,20 @@ class Mailbox:
         return unheard, damage
 
     async def _give_back(self, envelope: Envelope) -> None:
-        """Return a message to its sender, or to the lead if that one has left without hearing that it came back."""
+        """Return a message to its sender, or to the lead if the sender has left without hearing that it came back."""
         sender, roster = envelope.sender, self._roster.state
         back = self._come_back(envelope)
         if roster.here(sender) and sender != envelope.recipient:
             back = replace(back, recipient=sender)
         elif await self._was_heard(sender, back.id):
             return
-        # Who was killed half-way may have returned it.
+        # A process that was killed half-way may have returned it already.
         if not await self._stands(back):
             await self._put(back)
 
     def _come_back(self, envelope: Envelope) -> Envelope:
         if isinstance(envelope.message, Undeliverable):
-            # Under the id it has: whoever else returns it does so too, and the lead hears it once.
+            # Under the same id: everybody who returns it uses that, so the lead hears it once.
             return replace(envelope, recipient=LEAD)
         reason = f"'{envelope.recipient}' left before reading it"
         return self._returned(envelope.id, envelope.recipient, reason, envelope.body())
@@ -252,7 +252,7 @@ class Mailbox:
         return any(isinstance(item, Record) and item.body.get("id") == envelope.id for item in items)
 
     async def _was_heard(self, name: str, id_: str) -> bool:
-        """Tell whether a member heard this before it left."""
+        """Return whether a member heard this before it left."""
         member = self._roster.state.members.get(name)
         heard = member.status.heard if member else 0
         items = await self._writer.store.read(mail(name))
@@ -272,9 +272,9 @@ class _Letter:
 
 
 def _places(items: Iterable[Item], me: str) -> Iterator[tuple[int, _Letter | None, list[str]]]:
-    """Yield what stands at each number: a letter or none, and a sentence for each thing that is none.
+    """Yield for each number the letter or None, and a sentence for each item that is not a letter.
 
-    Lines put in by hand share the number of the record behind them: what is at one number is taken in together.
+    Lines added by hand share the number of the record after them. Items with one number are read together.
     """
     for number, place in groupby(items, key=lambda item: item.number):
         found = [_letter(item, me) for item in place]
@@ -283,7 +283,7 @@ def _places(items: Iterable[Item], me: str) -> Iterator[tuple[int, _Letter | Non
 
 
 def _letter(item: Item, me: str) -> _Letter | str:
-    """Return the letter in an item of mail, or a sentence on why there is none to hear."""
+    """Return the letter in an item of mail, or a sentence that says why there is none."""
     if isinstance(item, Damaged):
         return f"{item.where}: {item.reason}"
     try:
@@ -304,7 +304,10 @@ def answered_before(first: Envelope) -> str:
 
 
 def _is_for_model(memory: Memory, envelope: Envelope, answered: set[str]) -> bool:
-    """Tell whether a letter is heard: of the answers to a plan only the one that counts. Adds to `answered`."""
+    """Return whether the model hears a letter: of the answers to a plan, only the one that counts.
+
+    Adds to `answered`.
+    """
     if not isinstance(envelope.message, PlanResponse):
         return True
     counts = envelope.message.request_id not in answered and plan_answer_counts(memory, envelope)
@@ -314,6 +317,6 @@ def _is_for_model(memory: Memory, envelope: Envelope, answered: set[str]) -> boo
 
 
 def _told(damage: list[str]) -> tuple[str, ...]:
-    """Return what could not be read, in few enough words to stand beside the mail."""
+    """Return what could not be read, short enough to fit into one entry with the mail."""
     more = len(damage) - _TOLD
     return (*damage[:_TOLD], f"and {more} more places that cannot be read") if more > 0 else tuple(damage)

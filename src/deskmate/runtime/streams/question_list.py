@@ -1,6 +1,6 @@
 """The open questions of a team.
 
-`core.questions` says what is open; here the streams are read that tell it.
+This reads the streams. `core.team.open_questions` decides from them what is open.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,17 +25,17 @@ class QuestionList:
 
     @property
     def open(self) -> tuple[Question, ...]:
-        """What waits for a word, in the order it was asked."""
+        """The questions that wait for an answer, in the order they were asked."""
         return tuple(one for one in self._state.open(self._team_state.roster.state) if one.key not in self._closed)
 
     @property
     def since(self) -> dict[str, int]:
-        """How far each stream was read that tells of questions."""
+        """How far each stream with questions was read."""
         return self._marks.since
 
     @contextmanager
     def closing(self, question: Question) -> Iterator[None]:
-        """Take a question for answered before its answer is read back; for open again where this ends by an error."""
+        """Count a question as answered before its answer is read back. If this fails, it is open again."""
         self._closed.add(question.key)
         try:
             yield
@@ -44,7 +44,7 @@ class QuestionList:
             raise
 
     async def refresh(self) -> tuple[Question, ...]:
-        """Read what is new and return what waits for a word."""
+        """Read what is new and return the open questions."""
         if self._marks.turned():
             self._state = open_questions.EMPTY
             self._closed.clear()
@@ -60,7 +60,7 @@ class QuestionList:
         return self.open
 
     async def _hear(self, owner: str) -> None:
-        # Mostly nothing is new, and of all that was known a copy would be made.
+        # There is mostly nothing new, and reading would copy everything known so far.
         if items := await self._marks.of(mail(owner)):
             self._state = open_questions.read_mail(self._state, self._team_state.roster.state, items)
 
@@ -68,5 +68,5 @@ class QuestionList:
         try:
             return await self._marks.of(stream, behind)
         except StoreCorrupt:
-            # It ends before the record that the question names: somebody made that up, or the end of it is lost.
+            # The stream ends before the record that the question names. That record was invented, or the end is lost.
             return ()

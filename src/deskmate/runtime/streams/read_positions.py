@@ -1,7 +1,4 @@
-"""How far somebody has read each stream.
-
-`questions` here and `app` above read mailboxes and transcripts by it, each how far it likes.
-"""
+"""How far somebody has read each stream."""
 
 from collections.abc import Sequence
 
@@ -10,7 +7,7 @@ from deskmate.runtime.team_state import TeamState
 
 
 class ReadPositions:
-    """How far one reader has come. The streams of another team bear the same names and are read from the beginning."""
+    """How far one reader has read. Streams of another team have the same names and are read from the beginning."""
 
     def __init__(self, team_state: TeamState) -> None:
         self._team_state = team_state
@@ -23,7 +20,7 @@ class ReadPositions:
         return dict(self._read)
 
     def turned(self) -> bool:
-        """Tell whether another team is worked in than when this was last asked, and begin anew there."""
+        """Return whether the team has changed since the last call. If so, start at the beginning of its streams."""
         turn, self._turn = self._turn, self._team_state.roster.turn
         if turn == self._turn:
             return False
@@ -31,8 +28,8 @@ class ReadPositions:
         return True
 
     async def of(self, stream: str, behind: int = 0) -> Sequence[Item]:
-        """Return what is new in a stream; of one that was never read, what is behind a record."""
-        # The lead may have gone to another team between two reads; whoever asks again whether it did begins anew.
+        """Return what is new in a stream. The first read of a stream starts after record `behind`."""
+        # The lead may have moved to another team between two reads. Then read nothing until `turned` is called.
         if self._team_state.roster.turn != self._turn:
             return ()
         after = self._read.get(stream, behind)

@@ -1,6 +1,6 @@
 """Readable copies of roster and board for people and scripts.
 
-It holds no truth, so that what cannot be written is only said. `app` hands in what writes them.
+Nothing depends on these copies, so a failed write is only logged. `app` passes in the function that writes them.
 """
 
 import logging
@@ -16,14 +16,14 @@ from deskmate.core.team.tasks import BoardState
 from deskmate.errors import StoreError
 from deskmate.runtime.team_state import TeamState
 
-# A little less than the second within which a copy is to show a change.
+# A little less than the second within which a copy must show a change.
 PAUSE_SECONDS = 0.9
 Write: TypeAlias = Callable[[RosterState, BoardState], None]
 _LOG = logging.getLogger(__name__)
 
 
 class ReadableCopies:
-    """Writes the copies of one team after another. `write` blocks; nothing is written while someone has the `turn`."""
+    """Writes the copies of the current team. `write` blocks. Nothing is written while someone has the `turn` lock."""
 
     def __init__(self, team_state: TeamState, write: Write) -> None:
         self._team_state, self._write = team_state, write
@@ -31,7 +31,7 @@ class ReadableCopies:
         self.turn = anyio.Lock()
 
     async def keep(self) -> NoReturn:
-        """Show every change within a second, for as long as this runs, and what there is at its end."""
+        """Write every change within a second, for as long as this runs, and once more at its end."""
         team_state = self._team_state
         try:
             while True:
@@ -44,17 +44,17 @@ class ReadableCopies:
                 await self.show()
 
     async def show(self) -> None:
-        """Show what there is now."""
+        """Write the copies as of now."""
         async with self.turn:
             write = self._write
             roster, board = await self._team_state.roster.refresh(), await self._team_state.board.refresh()
-            # Another team may be there by now, and it would be shown what was read of the one before.
+            # The team may have changed by now, and this was read from the one before.
             if self._write is write and self._shown != (roster.number, board.number):
                 self._shown = roster.number, board.number
                 await to_thread.run_sync(_try, write, roster, board)
 
     def begin_again(self, write: Write) -> None:
-        """Show another team from now on."""
+        """Write copies of another team from now on."""
         self._write, self._shown = write, None
 
 

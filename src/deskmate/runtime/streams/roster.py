@@ -1,6 +1,7 @@
 """Joining, resting, leaving, and the permission policy.
 
-Joins, leaves and policy are decided on what was read and synced; status is appended blind and costs nobody a turn.
+Joins, leaves and policy are decided on the roster they are appended to, and synced. A status is appended without
+reading first, so nobody waits for it.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The log of one member, and the memory folded from it.
 
-Only the holder of the member's seat loads it. `expect` on every append is the second net: a copy that lost its seat
-learns of it at its next word.
+Only the holder of the member's seat loads it. Every append also passes `expect`, so a process that lost its seat gets
+a Conflict at its next entry.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -37,7 +37,7 @@ class Transcript:
         self._in_doubt = False
         self._turn = anyio.Lock()
         self.memory: Memory = EMPTY
-        # The arguments of calls that are written redacted, by id: what this process alone knows of them.
+        # The arguments of calls that are written redacted, by id. Only this process knows them.
         self.unwritten: dict[str, Mapping[str, object]] = {}
         self.entries: list[tuple[int, Entry]] = []
         self.damage: list[Damaged] = []
@@ -52,14 +52,14 @@ class Transcript:
         transcript = cls(writer, name)
         items = list(reversed(await writer.store.read(log(name))))
         while items:
-            # Let go one by one: as read, a record takes more memory than the entry that is kept of it.
+            # Free them one by one: a record takes more memory than the entry that is kept of it.
             transcript._add(items.pop())
         transcript._listener = listener
         return transcript
 
     @property
     def last_words(self) -> str:
-        """The answer of the last turn; empty if there is none."""
+        """The answer of the last turn, or an empty string."""
         return last_answer(self.entries)
 
     @property
@@ -81,7 +81,7 @@ class Transcript:
 
         After StoreUnavailable the entry may be there or not. `memory` knows after the next one is recorded.
         """
-        # One at a time: calls that overlap may end at once, and each stands behind the one before.
+        # One at a time: overlapping calls may end at once, and each entry must follow the one before.
         async with self._turn:
             await self._settle()
             return await self._append(entry)
@@ -99,7 +99,7 @@ class Transcript:
         return entry
 
     async def _append(self, entry: Entry) -> int:
-        # However it ends but well, cancelled too: nobody knows then what stands there.
+        # Unless this ends well, nobody knows whether the entry was written. That includes cancellation.
         self._in_doubt = True
         record = await self._writer.append(self._stream, entry.body(), expect=self._last, sync=synced(entry))
         self._add(record)
@@ -107,7 +107,7 @@ class Transcript:
         return record.number
 
     async def _settle(self) -> None:
-        """Take in what got through of an append in doubt. What another wrote is left for the next append to meet."""
+        """Read whether an append in doubt was written. A record of another process makes the next append conflict."""
         if not self._in_doubt:
             return
         for item in await self._writer.store.read(self._stream, self._last):
@@ -143,7 +143,7 @@ class Transcript:
         if isinstance(item, Damaged):
             self.damage.append(item)
             return
-        # Who wrote it is only of use to the store.
+        # Only the store needs to know who wrote it.
         entry = read_entry({key: value for key, value in item.body.items() if key not in STAMP_KEYS})
         if isinstance(entry, Foreign):
             self.foreign.append((item.number, Foreign(item.body, entry.reason)))
