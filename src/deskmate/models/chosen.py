@@ -1,6 +1,6 @@
 """The current model, which the user may change while it is in use.
 
-`app` above gives it to every agent that has no model of its own.
+Every agent without a model of its own uses it.
 """
 
 from collections.abc import AsyncGenerator
@@ -10,13 +10,13 @@ from deskmate.ports import Model, ModelLimits
 
 
 class Chosen:
-    """A model that is whichever was chosen last. What is being asked is answered by who was asked."""
+    """A model that passes each prompt to the model chosen last. A running call stays with the model it began with."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     def choose(self, model: Model) -> None:
-        """Let another model be asked from now on."""
+        """Use another model from the next call on."""
         self._model = model
 
     @property

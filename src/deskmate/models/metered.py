@@ -1,7 +1,4 @@
-"""Reports what each reply costs.
-
-`app` above wraps it around `retrying`; a model stands below.
-"""
+"""Reports what each reply costs."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
@@ -12,9 +9,9 @@ from deskmate.ports import Model, ModelLimits
 
 
 class Metered:
-    """A model that puts a price on each reply.
+    """A model that adds the price to each reply.
 
-    `spend` is awaited before the reply is yielded: if it fails, nobody gets an answer that was not counted.
+    `spend` is awaited before the reply is yielded. If it fails, the caller gets no reply that was not counted.
     """
 
     def __init__(
@@ -42,7 +39,7 @@ class Metered:
                 yield await self._counted(part) if isinstance(part, Reply) else part
 
     async def _counted(self, reply: Reply) -> Reply:
-        # After a fallback it is not the model that was asked first that is paid.
+        # After a fallback, the model that answered is paid, not the one that was asked first.
         counted = replace(reply, cost=self._prices(reply.model or self.name, reply.usage))
         await self._spend(counted)
         return counted

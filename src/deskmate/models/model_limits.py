@@ -1,6 +1,6 @@
 """Context window and output size by model family.
 
-`app` above asks here unless the user's settings say otherwise; nothing is asked of a provider.
+The user's settings can override them. No provider is asked.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from deskmate.ports import ModelLimits
 
 UNKNOWN = ModelLimits(128_000, 8_192)
 
-# A server of one's own holds what it was started with, and cuts longer prompts without a word.
+# A local server has the window it was started with, and truncates longer prompts without an error.
 _SERVERS: Mapping[str, ModelLimits] = MappingProxyType({"ollama": ModelLimits(32_768, 8_192)})
 
-# Beginnings of model names, the longest that fits counts. Where hosts differ, the smaller figure stands.
+# Prefixes of model names. The longest match counts. If hosts differ, the table has the smaller number.
 _FAMILIES: Mapping[str, ModelLimits] = MappingProxyType(
     {
         "claude": ModelLimits(200_000, 32_000),
@@ -85,9 +85,9 @@ _FAMILIES: Mapping[str, ModelLimits] = MappingProxyType(
 
 
 def limits_of(model: str, override: ModelLimits | None = None, window: int | None = None) -> ModelLimits:
-    """Return the limits of `provider:model`: those of `override`, else of the table, looked at in November 2026.
+    """Return the limits of `provider:model`: those of `override`, else of the table, as checked in November 2026.
 
-    `window` replaces the window alone; the output then takes at most half of it, so that there is room to ask.
+    `window` replaces only the window. The output is then at most half of it, to leave room for the prompt.
     """
     limits = override or _known(model)
     if window is None:
@@ -105,7 +105,7 @@ def _known(model: str) -> ModelLimits:
 
 
 def _plain(name: str) -> str:
-    """Return a model's own name as its maker writes it: without the vendor's folder in front of it."""
+    """Return a model's name as its maker writes it, without the vendor's prefix."""
     plain = name.rpartition("/")[2].lower()
-    # Some hosts write claude-opus-4.5 for claude-opus-4-5; elsewhere the dot tells versions from dates.
+    # Some hosts write claude-opus-4.5 for claude-opus-4-5. In other names, the dot separates versions from dates.
     return plain.replace(".", "-") if plain.startswith("claude") else plain

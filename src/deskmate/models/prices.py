@@ -1,6 +1,6 @@
 """US dollars by model.
 
-`metered` above asks for each reply. Nothing is fetched: the table is as old as the installed package.
+Nothing is downloaded: the table is as old as the installed package.
 """
 
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from typing import TypeAlias
 
 from deskmate.core.prompt.prompts import Usage
 
-# US dollars for a million tokens: input, output, read from the cache, written to the cache.
+# US dollars per million tokens: input, output, read from the cache, written to the cache.
 Rates: TypeAlias = tuple[float, float, float, float]
 
 _NO_OVERRIDES: Mapping[str, Rates] = MappingProxyType({})
 
-# Our provider → the table's. Only these: the table also guesses from parts of a name, and a server of one's own
-# that serves a model of a known name would be billed as its maker bills.
+# Our provider → the table's. No others: the table also guesses from parts of a name, and would bill a local server
+# that serves a model with a known name as its maker bills.
 PROVIDERS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic": "anthropic",
@@ -35,9 +35,9 @@ PROVIDERS: Mapping[str, str] = MappingProxyType(
 
 
 def price(model: str, usage: Usage, overrides: Mapping[str, Rates] = _NO_OVERRIDES) -> float | None:
-    """Return in US dollars what this usage of `provider:model` costs; None where no price is known.
+    """Return the cost of this usage of `provider:model` in US dollars, or None if no price is known.
 
-    `overrides`, by the same full name, go before the table.
+    `overrides`, by the same full name, take precedence over the table.
     """
     if model in overrides:
         return _at(overrides[model], usage)
@@ -51,11 +51,11 @@ def _at(rates: Rates, usage: Usage) -> float:
 
 
 def _listed(provider: str, name: str, usage: Usage) -> float | None:
-    # Loading the table takes longer than all the rest of a start; who never asks never pays for it.
+    # Loading the table takes longer than the rest of the startup, so load it only if a price is needed.
     import genai_prices
 
     tokens = genai_prices.Usage(
-        # Here the input counts all of the prompt; what the cache had part in is taken out of it again.
+        # Here the input counts the whole prompt. The library subtracts the cached part again.
         input_tokens=usage.prompt,
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read,
@@ -65,6 +65,6 @@ def _listed(provider: str, name: str, usage: Usage) -> float | None:
         found = genai_prices.calc_price(tokens, name, provider_id=provider)
     except LookupError:
         return None
-    # A model may be listed without its prices, and would then cost nothing.
+    # A model may be listed without prices. It would then cost nothing.
     priced = found.model_price.input_mtok is not None and found.model_price.output_mtok is not None
     return float(found.total_price) if priced else None

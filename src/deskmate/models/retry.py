@@ -1,6 +1,6 @@
 """Asks again after a passing error, and another model if it does not pass.
 
-`app` above wraps it around an adapter; whoever reads the stream sees each new try as a `RetryDelta`.
+The stream has a `RetryDelta` before each new try.
 """
 
 import random
@@ -12,12 +12,12 @@ from deskmate.core.prompt.prompts import Delta, Prompt, Reply, RetryDelta
 from deskmate.errors import ModelError, ModelRejected, ModelTrouble, Unreachable
 from deskmate.ports import Clock, Model, ModelLimits
 
-# Jitter may come out as next to nothing; each pause still costs this much, so that a budget is spent some day.
+# Jitter may be close to zero. Each pause costs at least this much, so that the budget is used up at some point.
 LEAST_SECONDS = 0.1
 
 
 class Patience:
-    """What is left of the waiting that one model is worth in one step: pauses, and tries that came to nothing."""
+    """The waiting time that is left for one model in one step. Pauses and failed tries both use it up."""
 
     def __init__(
         self, budget_seconds: float, first_seconds: float, most_seconds: float, chance: Callable[[], float]
@@ -28,10 +28,10 @@ class Patience:
         self.waited_seconds = 0.0
 
     def pause(self, trouble: ModelTrouble, took_seconds: float) -> float | None:
-        """Count a try that came to trouble; return how many seconds to wait for the next one, None for no more.
+        """Count a failed try. Return how many seconds to wait before the next one, or None to give up.
 
-        The pause lies anywhere below a bound that doubles each time, and never below what the provider asked for;
-        where that is more than is left there is no point in waiting at all.
+        The pause is random, below a bound that doubles each time. It is never shorter than the provider asked for.
+        If the provider asks for more than is left, there is no point in waiting.
         """
         self.tries += 1
         self._spend(took_seconds)
@@ -49,13 +49,13 @@ class Patience:
 
 
 class Retrying:
-    """A model that outlasts passing trouble.
+    """A model that retries after passing errors.
 
-    ModelTrouble, a stream that ends without a reply and one that says nothing for `silence_seconds` are tried again
-    until `budget_seconds` were waited in vain; then, and as soon as it is rejected, the fallback gets the same
-    chance. A server that was never reached is given `unreached_seconds` only: its address is probably wrong. Raises
-    ModelTrouble once nobody is left to ask, ModelRejected where nobody will ever answer, and
-    PromptTooLong at once.
+    ModelTrouble, a stream that ends without a reply, and `silence_seconds` without output are retried until
+    `budget_seconds` were spent waiting. Then, or as soon as the model rejects the prompt, the fallback gets the same
+    chance. A server that was never reached gets only `unreached_seconds`, because its address is probably wrong.
+    Raises ModelTrouble if no model is left to ask, ModelRejected if no model will ever answer, and PromptTooLong
+    at once.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Retrying:
 
     @property
     def limits(self) -> ModelLimits:
-        """The limits of whichever model has the smaller window, so that a prompt fits the fallback too."""
+        """The limits of the model with the smaller window, so that a prompt also fits the fallback."""
         return min((model.limits for model in self._models), key=lambda limits: limits.window)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield what the first model to answer yields. What came before a RetryDelta is void."""
+        """Yield what the first model that answers yields. Discard everything before a RetryDelta."""
         failures: list[ModelTrouble | ModelRejected] = []
         for model in self._models:
             if failures:
@@ -117,7 +117,7 @@ class Retrying:
             except ModelTrouble as error:
                 trouble, patience = error, self._met(model, patience)
             took = self._clock.monotonic() - began
-            # Not more than a silence, which is all of it that was waited in vain.
+            # At most one silence, because only that time was spent waiting without output.
             seconds = patience.pause(trouble, min(took, self._silence_seconds))
             if seconds is None:
                 raise _given_up(model.name, patience, trouble) from trouble
@@ -125,7 +125,7 @@ class Retrying:
             await self._clock.sleep(seconds)
 
     def _met(self, model: Model, patience: Patience) -> Patience:
-        """Note that a server was reached; return how long it is waited for from now on."""
+        """Record that a server was reached, and return how patient to be with it from now on."""
         if model.name in self._reached:
             return patience
         self._reached.add(model.name)
@@ -135,17 +135,17 @@ class Retrying:
         async with aclosing(model.stream(prompt)) as parts:
             while (part := await self._next(parts)) and not isinstance(part, Reply):
                 yield part
-        # The reply is given only now that nothing below it can fail any more: there must be no second one.
+        # Yield the reply only after the stream is closed and nothing can fail: a retry would give a second reply.
         if part is None:
             raise ModelTrouble("the answer broke off before its end")
         yield part
 
     async def _next(self, parts: AsyncGenerator[Delta | Reply, None]) -> Delta | Reply | None:
-        """Return the next part, None at the end of the stream; raise ModelTrouble if it does not come in time.
+        """Return the next part, or None at the end of the stream. Raises ModelTrouble if it does not come in time.
 
-        The stream stays in this task: what it holds open across parts must be let go where it was taken.
+        The stream stays in this task, because what it keeps open between parts must be released where it was opened.
         """
-        # A word that comes with the last second is a word: what ends inside is not cut.
+        # A part that arrives at the last moment counts: what has ended by itself is not cancelled.
         with self._clock.move_on_after(self._silence_seconds):
             return await anext(parts, None)
         raise ModelTrouble(f"no word for {self._silence_seconds:g} s")
@@ -161,7 +161,7 @@ def _given_up(name: str, patience: Patience, trouble: ModelTrouble) -> ModelTrou
 
 
 def _verdict(failures: list[ModelTrouble | ModelRejected]) -> ModelError:
-    """Return what all the failures come to: for good only if each of them is."""
+    """Return the error for all failures. It is final only if each of them is."""
     text = "; and the fallback: ".join(map(str, failures))
     if all(isinstance(failure, ModelRejected) for failure in failures):
         return ModelRejected(text)

@@ -1,7 +1,7 @@
 """Says what a script tells it, for tests and the demo.
 
-Public, exported from `deskmate.testing`. It behaves as a real one does: words come in pieces, others get their turn
-in between, and it may be closed at any time.
+Public, exported from `deskmate.testing`. It behaves like a real model: text comes in pieces, other tasks run in
+between, and the stream may be closed at any time.
 """
 
 import inspect
@@ -35,7 +35,7 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Speak:
-    """One answer. `calls`: pairs of a tool and its arguments. They get their own ids."""
+    """One answer. `calls`: pairs of a tool and its arguments. Each call gets an id."""
 
     text: str = ""
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
@@ -49,10 +49,10 @@ Script: TypeAlias = Sequence[Step] | Callable[[Prompt], Step | Awaitable[Step]]
 
 
 class RehearsedModel:
-    """A model that plays a script: steps in their order, or a function of the prompt, plain or async.
+    """A model that plays a script: steps in order, or a function of the prompt, sync or async.
 
-    A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all it was given so
-    far. Asked for more than its steps it raises ModelRejected. With `pause_seconds` that much of `clock` passes
+    A step is the text to answer, a `Speak`, a whole `Reply`, or an error to raise. `prompts`: all prompts so far.
+    Raises ModelRejected if it is asked after its last step. With `pause_seconds`, that much time of `clock` passes
     before each delta and before the reply.
     """
 
@@ -85,7 +85,7 @@ class RehearsedModel:
         return self._limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Play the next step: its deltas, then its reply. Raises the error that the step is."""
+        """Play the next step: its deltas, then its reply. Raises the error if the step is one."""
         self.prompts.append(prompt)
         step = self._next_step(prompt)
         reply = self._reply(await step if inspect.isawaitable(step) else step)

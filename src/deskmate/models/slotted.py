@@ -1,7 +1,7 @@
 """Asks only while a call slot is held.
 
-`app` above wraps it around `retrying`, which must not take the time in line for the silence of a provider. So a call
-keeps its slot through its pauses: a provider that is overloaded gets no more calls meanwhile.
+It wraps `retry`, so that waiting for a slot does not count as silence of the provider. A call keeps its slot while
+it pauses between retries, so that an overloaded provider gets no more calls meanwhile.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -12,7 +12,7 @@ from deskmate.ports import Model, ModelLimits
 
 
 class Slotted:
-    """A model that stands in line: `slot` is entered before it is asked, and left once its stream ends."""
+    """A model that waits for a slot. `slot` is entered before the model is asked, and left when its stream ends."""
 
     def __init__(self, model: Model, slot: Callable[[], AbstractAsyncContextManager[None]]) -> None:
         self._model, self._slot = model, slot
@@ -28,7 +28,7 @@ class Slotted:
         return self._model.limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield what the model yields, once there is a slot; raise what taking one raises."""
+        """Yield what the model yields, after there is a slot. Raises what taking a slot raises."""
         async with self._slot(), aclosing(self._model.stream(prompt)) as parts:
             async for part in parts:
                 yield part

@@ -1,6 +1,6 @@
 """Asks no more once the time of the run is up.
 
-`app` above wraps it around `retrying`, whose pauses may be longer than the run.
+It wraps `retry`, whose pauses may be longer than the run.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -12,7 +12,7 @@ from deskmate.ports import Clock, Model, ModelLimits
 
 
 class Timed:
-    """A model whose retries end with the run. `seconds_left`: of the run; `over`: which cap is reached, if any."""
+    """A model whose retries end with the run. `seconds_left`: of the run. `over`: which cap is reached, if any."""
 
     def __init__(
         self, model: Model, clock: Clock, seconds_left: Callable[[], float], over: Callable[[], str | None]
@@ -30,7 +30,7 @@ class Timed:
         return self._model.limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield what the model yields; raise ModelError if the time is up before it is asked again."""
+        """Yield what the model yields. Raises ModelError if the time is up before the next retry."""
         async with aclosing(self._model.stream(prompt)) as parts:
             async for part in parts:
                 yield part

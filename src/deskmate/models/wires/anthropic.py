@@ -1,7 +1,4 @@
-"""Anthropic's Messages API.
-
-`anthropic_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
-"""
+"""Anthropic's Messages API."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator
@@ -39,9 +36,9 @@ _USAGE = {
 
 
 class AnthropicModel:
-    """A model of Anthropic, or of a server that speaks its Messages API.
+    """A model of Anthropic, or of a server with the same Messages API.
 
-    `thinking_tokens`: how many of the tokens it gives may be thoughts; 0 leaves that to the model's own default.
+    `thinking_tokens`: how many of the output tokens may be thinking. 0 means the model's own default.
     """
 
     def __init__(
@@ -72,13 +69,13 @@ class AnthropicModel:
 
     @property
     def limits(self) -> ModelLimits:
-        """How much it takes and gives."""
+        """Its context window and output size."""
         return self._limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield deltas as they come and, last of all, the one reply."""
+        """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
-        # No room to think in a short answer.
+        # A short answer has no room for thinking.
         thinking = self._thinking if self._thinking < most else 0
         body = request_body(prompt, self._model, max_tokens=most, thinking_tokens=thinking)
         fold = MessageFold(self._at, prompt)
@@ -92,7 +89,7 @@ class AnthropicModel:
 
 
 class MessageFold:
-    """One message, folded from its events. Kinds of events and blocks it does not know are skipped."""
+    """One message, built from its events. Unknown kinds of events and blocks are skipped."""
 
     def __init__(self, at: ProviderEndpoint, prompt: Prompt) -> None:
         self._at, self._prompt = at, prompt
@@ -102,7 +99,7 @@ class MessageFold:
         self.finished = False
 
     def take(self, event: ServerEvent) -> Iterator[Delta]:
-        """Yield what an event adds for those who watch; raise what an error event means."""
+        """Yield the deltas of an event, for display. Raises the error that an error event reports."""
         found = self._at.read(event.data)
         match words(found, "type"):
             case "message_start":
@@ -121,7 +118,7 @@ class MessageFold:
                 raise failure(self._at, fault.status, fault)
 
     def reply(self) -> Reply:
-        """Return the reply; raise ModelTrouble if the stream ended before the message did."""
+        """Return the reply. Raises ModelTrouble if the stream ended before the message did."""
         if not self.finished:
             raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
         end = self._end()
@@ -135,7 +132,7 @@ class MessageFold:
         return "refused" if self._stop == "refusal" else "done"
 
     def _count(self, usage: dict[str, Any]) -> None:
-        # The figures are totals so far; one that is left out still stands.
+        # The figures are totals so far. If one is missing, the earlier one still applies.
         for theirs, ours in _USAGE.items():
             self._tokens.tell(ours, usage, theirs)
 
@@ -172,6 +169,6 @@ class MessageFold:
                 piece.parts.append(self._taken(words(delta, "partial_json")))
 
     def _taken(self, text: str) -> str:
-        """Return a part of the answer, once there is room for it."""
+        """Return a part of the answer after counting it against the limit."""
         self._room.take(text)
         return text

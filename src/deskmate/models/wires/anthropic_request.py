@@ -1,7 +1,7 @@
 """A prompt as the body of its request.
 
-Breakpoints of the cache stand at the end of the system prompt, which covers the tools too, and at the end of the last
-two passages told: the later one is written now, the earlier one is where the previous request wrote.
+Cache breakpoints are at the end of the system prompt, which also covers the tools, and at the end of the last two
+user messages: the later one is written now, the earlier one was written by the previous request.
 """
 
 import re
@@ -25,12 +25,12 @@ from deskmate.models.wires.request_parts import NO_OUTPUT, NOTHING, base64_of, e
 Block = dict[str, Any]
 
 _CACHED_PASSAGES = 2
-# Looked at in November 2026: these take a budget for their thoughts; later ones choose it themselves and refuse one.
+# Checked in November 2026: these models need a thinking budget. Later models choose it themselves and refuse one.
 _BUDGETED = re.compile(r"claude-(3|(opus|sonnet|haiku)-4(-[0-5])?(-\d{8})?$)")
 
 
 def request_body(prompt: Prompt, model: str, *, max_tokens: int, thinking_tokens: int) -> bytes:
-    """Return the body that asks a model; the same prompt gives the same bytes."""
+    """Return the request body for a prompt. The same prompt gives the same bytes."""
     body: Block = {"model": model, "max_tokens": max_tokens, "stream": True}
     if thinking_tokens:
         body["thinking"] = _thinking(model, thinking_tokens)
@@ -61,7 +61,7 @@ def _messages(prompt: Prompt) -> list[Block]:
             role, content = "user", _given(passage, prompt)
             if id(passage) in cached:
                 content[-1] = _cached(content[-1])
-        # Nothing but thoughts of another provider: left out; the passages around it are then read as one.
+        # Only thoughts of another provider: left out. The messages around it are then read as one.
         if content:
             messages.append({"role": role, "content": content})
     return messages
@@ -82,7 +82,7 @@ def _spoken(block: Spoken) -> list[Block]:
 
 
 def _given(passage: Told, prompt: Prompt) -> list[Block]:
-    # The API wants results to come before any words.
+    # The API requires results before any text.
     ordered = sorted(passage.blocks, key=lambda block: isinstance(block, TextBlock))
     content = [block for part in ordered for block in _told(part, prompt)]
     return content or [_text(NOTHING)]

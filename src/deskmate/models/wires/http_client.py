@@ -1,7 +1,4 @@
-"""One HTTP client for all models of a process.
-
-The wires above say what is asked; `sse` and `failures` below read what comes back.
-"""
+"""One HTTP client for all models of a process."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
@@ -27,15 +24,15 @@ CONNECT_SECONDS = 10.0
 WRITE_SECONDS = 30.0
 DRAIN_SECONDS = 1.0
 BODY_CAP = 64 * 1024
-# Far above the largest answer of any model at one token an event. Counts bytes after decompression.
+# Far above the largest answer of any model with one token per event. Counts bytes after decompression.
 STREAM_CAP = 64 * 2**20
 
 
 def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True) -> httpx2.AsyncClient:
-    """Return a client to share between models; who made it closes it.
+    """Return a client to share between models. The caller closes it.
 
-    A provider that says nothing for `silence_seconds` counts as lost, and so does a wait that long for a connection.
-    Without `secure` it is for addresses that begin with http:// alone, and does not spend 20 ms on certificates.
+    A provider that is silent for `silence_seconds` counts as lost, and so does a wait that long for a connection.
+    Without `secure`, the client works only for http:// addresses, and saves the 20 ms for loading certificates.
     """
     return httpx2.AsyncClient(
         verify=secure,
@@ -49,9 +46,9 @@ def new_client(silence_seconds: float = SILENCE_SECONDS, *, secure: bool = True)
 async def ask(
     client: httpx2.AsyncClient, at: ProviderEndpoint, headers: Mapping[str, str], body: bytes
 ) -> AsyncGenerator[ServerEvent, None]:
-    """Post a body and yield the events of the answer; raise ModelTrouble, PromptTooLong or ModelRejected.
+    """Post a body and yield the events of the answer. Raises ModelTrouble, PromptTooLong or ModelRejected.
 
-    Closing it closes the connection; what has been drained leaves it open for the next request.
+    Closing the generator closes the connection. After `drain`, the connection stays open for the next request.
     """
     sent = {"content-type": "application/json", "accept": "text/event-stream", **headers}
     try:
@@ -75,7 +72,7 @@ async def ask(
 
 
 async def drain(events: AsyncGenerator[ServerEvent, None]) -> None:
-    """Read a finished stream to its end, so that its connection can serve again; a slow or broken one is let go."""
+    """Read a finished stream to its end, so that its connection can be reused. Give up if it is slow or broken."""
     with anyio.move_on_after(DRAIN_SECONDS), suppress(ModelError):
         async for _ in events:
             pass

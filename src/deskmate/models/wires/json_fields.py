@@ -8,7 +8,7 @@ _DIGITS = 4300
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object a text holds; None if it holds anything else."""
+    """Return the JSON object in a text, or None if the text is anything else."""
     try:
         found = json.loads(text, parse_int=_whole)
     except (ValueError, RecursionError):
@@ -17,7 +17,7 @@ def read_object(text: str) -> dict[str, Any] | None:
 
 
 def _whole(text: str) -> int | float:
-    # Python reads no longer ones: as a fraction it is infinite, and only what it counts is odd, not all around it.
+    # Python refuses longer integers. As a float it is infinite, so only this value is odd and not the whole object.
     return int(text) if len(text) <= _DIGITS else float(text)
 
 
@@ -34,12 +34,12 @@ def inner(found: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def objects(found: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the objects in the list under a key."""
+    """Return the objects in the list under a key. Other items are skipped."""
     value = found.get(key)
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def count(found: Mapping[str, Any], key: str) -> int | None:
-    """Return the whole number, not negative, under a key."""
+    """Return the non-negative integer under a key, or None."""
     value = found.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

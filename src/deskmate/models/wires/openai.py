@@ -1,7 +1,4 @@
-"""Chat completions, as OpenAI and many servers speak them.
-
-`openai_wire` writes the request, `http` carries it. Above stand the wrappers that retry and count.
-"""
+"""Chat completions, as OpenAI and many servers speak them."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator
@@ -25,7 +22,7 @@ _OPENAI = "https://api.openai.com"
 
 
 class OpenAIModel:
-    """A model behind chat completions. `provider`: whose it is, for its name and that of its key's setting.
+    """A model with the chat completions API. `provider`: part of its name, and of the name of its key's setting.
 
     `source`: where its address comes from, if the user set it.
     """
@@ -45,7 +42,7 @@ class OpenAIModel:
         url = f"{base_url.rstrip('/')}/chat/completions"
         self._at = ProviderEndpoint(f"{provider}:{model}", url, setting, key, source)
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
-        # OpenAI refuses the old word for its newer models; the others know no other.
+        # OpenAI refuses the old name for its newer models. Other servers know only the old one.
         is_openai = base_url.startswith(f"{_OPENAI}/")
         self._max_tokens_key = "max_completion_tokens" if is_openai else "max_tokens"
         self._client, self._model, self._limits = client, model, limits
@@ -57,11 +54,11 @@ class OpenAIModel:
 
     @property
     def limits(self) -> ModelLimits:
-        """How much it takes and gives."""
+        """Its context window and output size."""
         return self._limits
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield deltas as they come and, last of all, the one reply."""
+        """Yield deltas as they arrive, and the one reply last."""
         most = prompt.most(self._limits.output)
         body = request_body(prompt, self._model, max_tokens=most, max_tokens_key=self._max_tokens_key)
         fold = ChunkFold(self._at, prompt)
@@ -75,7 +72,7 @@ class OpenAIModel:
 
 
 class ChunkFold:
-    """One completion, folded from its chunks."""
+    """One completion, built from its chunks."""
 
     def __init__(self, at: ProviderEndpoint, prompt: Prompt) -> None:
         self._at, self._prompt = at, prompt
@@ -87,7 +84,7 @@ class ChunkFold:
         self.finished = False
 
     def take(self, event: ServerEvent) -> Iterator[Delta]:
-        """Yield what an event adds for those who watch; raise what an error in it means."""
+        """Yield the deltas of an event, for display. Raises the error that the event reports."""
         if event.data.strip() == "[DONE]":
             self.finished = True
             return
@@ -100,7 +97,7 @@ class ChunkFold:
             self._stop = words(choice, "finish_reason") or self._stop
 
     def reply(self) -> Reply:
-        """Return the reply; raise ModelTrouble if the stream ended before the completion did."""
+        """Return the reply. Raises ModelTrouble if the stream ended before the completion did."""
         if not self.finished and not self._stop:
             raise ModelTrouble(f"{self._at.model} broke off in the middle of its answer")
         end = self._end()
@@ -134,7 +131,7 @@ class ChunkFold:
     def _call(self, fragment: dict[str, Any]) -> Iterator[Delta]:
         function = inner(fragment, "function")
         id_, tool = words(fragment, "id"), words(function, "name")
-        # Some servers send the arguments as an object where the others send its text.
+        # Some servers send the arguments as an object, others as text.
         arguments = json.dumps(whole) if (whole := inner(function, "arguments")) else words(function, "arguments")
         index = count(fragment, "index")
         piece = self._piece(index, id_, tool, arguments)
@@ -150,9 +147,9 @@ class ChunkFold:
         piece.parts.append(arguments)
 
     def _piece(self, index: int | None, id_: str, tool: str, arguments: str) -> ReplyBlock | None:
-        """Return the call that a fragment goes on with; None if it begins one.
+        """Return the call that a fragment continues, or None if it starts a new one.
 
-        The index should tell. Some servers leave it out, or send 0 for every call, whole in one fragment each.
+        The index should tell. Some servers omit it, or send 0 for every call, each complete in one fragment.
         """
         last = self._calls[-1] if self._calls else None
         piece = last if index is None else self._by_index.get(index)

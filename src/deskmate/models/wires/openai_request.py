@@ -1,6 +1,6 @@
 """A prompt as the body of their request.
 
-Tool messages hold text alone, so pictures follow in the user's message after them.
+Tool messages contain only text, so pictures follow in the user message after them.
 """
 
 import json
@@ -14,7 +14,7 @@ Message = dict[str, Any]
 
 
 def request_body(prompt: Prompt, model: str, *, max_tokens: int, max_tokens_key: str) -> bytes:
-    """Return the body that asks a model; the same prompt gives the same bytes."""
+    """Return the request body for a prompt. The same prompt gives the same bytes."""
     body: Message = {
         "model": model,
         max_tokens_key: max_tokens,
@@ -44,7 +44,7 @@ def _spoke(passage: Spoke) -> list[Message]:
     calls = [_call(block) for block in passage.blocks if isinstance(block, CallBlock)]
     if calls:
         return [{"role": "assistant", "content": text or None, "tool_calls": calls}]
-    # Nothing but thoughts, which this API does not take back: left out.
+    # Only thoughts, which this API does not accept back: left out.
     return [{"role": "assistant", "content": text}] if text else []
 
 

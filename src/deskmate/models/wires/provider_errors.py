@@ -1,6 +1,6 @@
 """What went wrong at a provider, as one of our errors.
 
-The status decides; where there is none, inside a stream, the provider's own word for the error stands for it.
+The status decides. Inside a stream there is none, so the provider's name for the error is mapped to a status.
 """
 
 import json
@@ -38,7 +38,7 @@ _TOO_LONG = (
     "request_too_large",
 )
 
-# The status that a provider would have answered with, had it known before it began to stream.
+# The status that a provider would have sent if it had found the error before streaming.
 _STATUS: Mapping[str, int] = MappingProxyType(
     {
         "invalid_request_error": 400,
@@ -62,10 +62,10 @@ _UNKNOWN_STATUS = 500
 
 @dataclass(frozen=True, slots=True)
 class ProviderEndpoint:
-    """Where a model is asked, and under which names its failures are told. `setting`: where its key comes from.
+    """The address of a model, and the names used in its errors. `setting`: where its key comes from.
 
     `source`: where its address comes from, if the user set it.
-    Raises BadSettings for a key that no header can carry.
+    Raises BadSettings for a key that no header can contain.
     """
 
     model: str
@@ -76,7 +76,7 @@ class ProviderEndpoint:
 
     @property
     def place(self) -> str:
-        """The server, as a person knows it: its address, and where that was set."""
+        """The server's address for an error message, and where it was set."""
         address = urlsplit(self.url)
         return f"{address.scheme}://{address.netloc}" + (f" (from {self.source})" if self.source else "")
 
@@ -85,13 +85,13 @@ class ProviderEndpoint:
             raise BadSettings(f"{self.setting} holds blanks or characters that no key has; set the key again")
 
     def hide(self, text: str) -> str:
-        """Return a text as a person may read it: short, on one line, without the key."""
-        # What stands in for a key where none is wanted would turn up in any word.
+        """Return a text for display: short, on one line, without the key."""
+        # A short dummy key, as used if no key is needed, could be part of any word.
         shown = text.replace(self.key, "***") if self.key and len(self.key) >= LEAST_KEY else text
         return " ".join(shown[: 2 * MESSAGE_CAP].split())[:MESSAGE_CAP]
 
     def read(self, data: str) -> dict[str, Any]:
-        """Return the object that an event holds; raise ModelTrouble if it holds none: it was torn on the way."""
+        """Return the JSON object of an event. Raises ModelTrouble if there is none: the event was cut on the way."""
         found = read_object(data)
         if found is None:
             raise ModelTrouble(f"{self.model} sent an event that is no JSON object: {self.hide(data)[:EXCERPT_CAP]}")
@@ -100,7 +100,7 @@ class ProviderEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a provider said about an error: its message, and its words for the kind of error."""
+    """What a provider reported: its message, and its names for the kind of error."""
 
     message: str
     kinds: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Fault:
 
     @property
     def status(self) -> int:
-        """The status it stands for; a passing one if it is not known."""
+        """The status it maps to. An unknown error counts as passing."""
         for kind in self.kinds:
             if kind in _STATUS:
                 return _STATUS[kind]
@@ -123,7 +123,7 @@ class Fault:
 
 
 def fault_in(found: Mapping[str, Any]) -> Fault | None:
-    """Return the fault that an object tells under `error`, as an object or in plain words; None if it tells none."""
+    """Return the fault under `error`, which may be an object or a string. None if there is none."""
     if message := words(found, "error"):
         return Fault(message)
     error = inner(found, "error")
@@ -132,7 +132,7 @@ def fault_in(found: Mapping[str, Any]) -> Fault | None:
 
 
 def read_fault(body: str) -> Fault:
-    """Return the fault that the body of an answer tells; all of it is the message where it is of no known form."""
+    """Return the fault in the body of an answer. If its form is unknown, the whole body is the message."""
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def read_fault(body: str) -> Fault:
 
 
 def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float | None = None) -> ModelError:
-    """Return the error that a status and a fault mean for whoever asked."""
+    """Return the error to raise for a status and a fault."""
     said = at.hide(fault.message) or "no reason given"
     if status in _DENIED:
         return ModelRejected(f"{at.model} denied access ({status}): {said}; check {at.setting}")
@@ -161,7 +161,7 @@ def failure(at: ProviderEndpoint, status: int, fault: Fault, retry_after: float 
 
 
 def retry_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds a provider asked to be left alone, in milliseconds, seconds or up to a date."""
+    """Return how many seconds a provider asks to wait. The headers give milliseconds, seconds or a date."""
     if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
     asked = headers.get("retry-after", "")

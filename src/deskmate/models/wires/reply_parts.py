@@ -1,7 +1,4 @@
-"""What both need to read a reply.
-
-The wires above collect the fragments; `core.prompts` below says what blocks are.
-"""
+"""What both need to read a reply. The block types are in `core.prompt.prompts`."""
 
 import json
 import math
@@ -13,21 +10,21 @@ from deskmate.core.prompt.prompts import CallBlock, Spoken, TextBlock, ThinkingB
 from deskmate.errors import ModelRejected
 
 FLAW_CAP = 200
-# Far more than the largest answer of any model, which has about a megabyte; a record holds less.
+# Far more than the largest answer of any model, about a megabyte. A record has less room.
 REPLY_CAP = 4 * 2**20
-# Far more than are run of one answer.
+# Far more calls than are run for one answer.
 CALLS_MOST = 1024
 
 
 class Room:
-    """What an answer may still have of words, thoughts and arguments, and of calls."""
+    """How many characters and calls an answer may still have. Text, thoughts and arguments all count."""
 
     def __init__(self, model: str) -> None:
         self._model = model
         self._characters, self._calls = REPLY_CAP, CALLS_MOST
 
     def take(self, *texts: str) -> None:
-        """Count a part of the answer; raise ModelRejected once it is too large."""
+        """Count a part of the answer. Raises ModelRejected if the answer is too large."""
         self._characters -= sum(map(len, texts))
         if self._characters < 0:
             raise ModelRejected(
@@ -36,7 +33,7 @@ class Room:
             )
 
     def take_call(self, *texts: str) -> None:
-        """Count a call, and what it begins with; raise ModelRejected once there are too many."""
+        """Count a call and its first text. Raises ModelRejected if there are too many calls."""
         self.take(*texts)
         self._calls -= 1
         if self._calls < 0:
@@ -48,9 +45,9 @@ class Room:
 
 @dataclass(slots=True)
 class ReplyBlock:
-    """A block as far as it has come: `parts` are its words, or the text of a call's arguments.
+    """A block as received so far. `parts`: its text, or the text of a call's arguments.
 
-    `sealed`: thoughts of which only the signature is known. `arguments`: those that a call began with, if any.
+    `sealed`: thoughts of which only the signature is known. `arguments`: those that a call started with, if any.
     """
 
     kind: Literal["text", "thinking", "sealed", "call"]
@@ -62,20 +59,20 @@ class ReplyBlock:
 
     @property
     def text(self) -> str:
-        """All that has come of it."""
+        """All of its text received so far."""
         return "".join(self.parts)
 
     @property
     def is_whole_call(self) -> bool:
-        """Whether the arguments of a call have all come, as far as one can see."""
+        """Whether the arguments of a call seem to be complete."""
         return bool(self.arguments) or isinstance(read_arguments(self.text), dict)
 
 
 def blocks(pieces: Iterable[ReplyBlock], *, cut: bool) -> tuple[Spoken, ...]:
-    """Return the blocks of a reply that say something, the ids of calls made unique.
+    """Return the non-empty blocks of a reply, with unique ids for calls.
 
-    In one that was `cut`, a call is left out if its arguments are not whole, or if none have come: more were to come.
-    Words before such a call are whole: they end with a blank line, as what comes next does not continue them.
+    If the reply was `cut`, calls with incomplete or no arguments are left out, because more were to come. Text before
+    such a call is complete. It gets a blank line at its end, because the next text does not continue it.
     """
     found = list(pieces)
     kept = [piece for piece in found if piece.kind != "call" or not cut or piece.is_whole_call]
@@ -111,7 +108,7 @@ def _call(id_: str, piece: ReplyBlock) -> CallBlock:
 
 
 def read_arguments(text: str) -> dict[str, Any] | str:
-    """Return the arguments that a text holds, or why it holds none, in words for the model."""
+    """Return the arguments in a text, or a message for the model that says why there are none."""
     try:
         found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ from deskmate.core.prompt.prompts import Image, Prompt
 NOTHING = "(nothing)"
 NO_OUTPUT = "(no output)"
 
-# What both providers take as the id and as the name of a call.
+# What both providers accept as the id and as the name of a call.
 _ID = re.compile("[A-Za-z0-9_-]{1,40}")
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 _NO_NAME = re.compile("[^A-Za-z0-9_-]")
@@ -19,7 +19,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(body: Mapping[str, Any]) -> bytes:
-    """Return a body as JSON, the same bytes for the same body; lone surrogates, which have no UTF-8, become U+FFFD."""
+    """Return a body as JSON, always the same bytes. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     try:
         return text.encode()
@@ -28,22 +28,22 @@ def encode(body: Mapping[str, Any]) -> bytes:
 
 
 def wire_id(call: str) -> str:
-    """Return the id of a call as providers take it; calls that differ keep ids that differ."""
+    """Return the id of a call in a form that providers accept. Different calls keep different ids."""
     if _ID.fullmatch(call):
         return call
-    # Ours fit; only who hands over others pays for loading it.
+    # Our own ids match. Import it only for other ids.
     from hashlib import sha256
 
     return f"call_{sha256(call.encode(errors='replace')).hexdigest()[:32]}"
 
 
 def wire_name(tool: str) -> str:
-    """Return the name of a called tool as providers take it, also where a model made it up."""
+    """Return the name of a tool in a form that providers accept, even if a model made it up."""
     return tool if _NAME.fullmatch(tool) else _NO_NAME.sub("_", tool)[:64] or "unnamed"
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a text holds nothing that providers would take: they refuse blank ones."""
+    """Return whether a text is blank. Providers refuse blank texts."""
     return not text.strip()
 
 

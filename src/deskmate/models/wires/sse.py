@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from deskmate.errors import ModelRejected, ModelTrouble
 
 EVENT_CAP = 16 * 1024 * 1024
-# Three for each token of the largest answer, and as many again: a stream of short lines takes long to read.
+# Three lines for each token of the largest answer, times two. A stream of short lines takes long to read.
 LINES_CAP = 1_000_000
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
@@ -15,7 +15,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class ServerEvent:
-    """What a server sent at once. The name is empty where it gave none."""
+    """One event of a stream. The name is empty if the server sent none."""
 
     name: str
     data: str
@@ -44,7 +44,7 @@ class EventParser:
         self._check_size(self._size + len(self._rest))
 
     def end(self) -> Iterator[ServerEvent]:
-        """Yield what stands unfinished where the stream ended: some servers leave out the last blank line."""
+        """Yield what is unfinished at the end of the stream. Some servers omit the last blank line."""
         line = bytes(self._rest).removesuffix(b"\r")
         self._rest.clear()
         yield from self._take(line)
@@ -58,7 +58,7 @@ class EventParser:
                 self._scanned = start
                 return
             line = bytes(self._rest[:start])
-            # A match holds on to the bytes it was found in, and then they cannot be cut.
+            # A match keeps a buffer on the bytes it was found in. They cannot be cut until it is deleted.
             del found
             del self._rest[:stop]
             self._scanned = 0

@@ -1,6 +1,6 @@
 """How many tokens a reply took.
 
-Both wires above pass on what their provider reports. Caps on tokens and money need this: no answer may count as zero.
+Caps on tokens and money need this, so no answer may count as zero. What a provider does not report is estimated.
 """
 
 import logging
@@ -16,7 +16,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class TokenCount:
-    """The tokens of one answer that were reported. A later figure replaces an earlier one of the same name."""
+    """The reported tokens of one answer. A later figure replaces an earlier one with the same name."""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -24,7 +24,7 @@ class TokenCount:
         self._unreadable: set[str] = set()
 
     def tell(self, name: str, found: Mapping[str, Any], key: str) -> None:
-        """Record the figure under a key; a missing figure or null changes nothing."""
+        """Record the figure under a key. A missing figure or null changes nothing."""
         value = found.get(key)
         if value is None:
             return
@@ -38,7 +38,7 @@ class TokenCount:
     def usage(self, prompt: Prompt, blocks: tuple[Spoken, ...], *, cached_in_input: bool = False) -> Usage:
         """Return the tokens of an answer to this prompt that consists of these blocks.
 
-        `cached_in_input`: the figure of the input counts those read from the cache, too.
+        `cached_in_input`: the reported input includes tokens read from the cache.
         """
         cache_read, cache_write = self._tokens.get("cache_read", 0), self._tokens.get("cache_write", 0)
         input_, output = self._tokens.get("input", 0), self._tokens.get("output", 0)
@@ -59,7 +59,7 @@ class TokenCount:
 
 
 def read_tokens(value: object) -> int | None:
-    """Return the number of tokens in what a provider sent, rounded up and at most TOKENS_CAP; None if it is none."""
+    """Return the reported number of tokens, rounded up and at most TOKENS_CAP. None if it is not a valid number."""
     if isinstance(value, str):
         try:
             value = float(value)
@@ -67,7 +67,7 @@ def read_tokens(value: object) -> int | None:
             return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    # Not a number is neither.
+    # This also refuses NaN.
     if not value >= 0:
         return None
     return math.ceil(min(value, TOKENS_CAP))
@@ -75,5 +75,5 @@ def read_tokens(value: object) -> int | None:
 
 @cache
 def _warn_of_estimates(model: str) -> None:
-    """Say once that a model's tokens are estimated."""
+    """Log once that a model's tokens are estimated."""
     _LOG.warning("%s does not report usable token counts; Deskmate estimates them from the text", model)
