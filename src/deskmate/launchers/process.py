@@ -1,7 +1,7 @@
 """One process for each member, on this machine.
 
-`runtime.supervisor` above starts again what failed here; `app` says what the process is told and who hears its lines.
-The process itself is `deskmate play`. It ends at once when its stdin does, so that no killed lead leaves one behind.
+The process runs `deskmate play`. It ends at once when its stdin is closed, so a killed lead leaves no process behind.
+`runtime.supervisor` restarts a member whose process failed.
 """
 
 import logging
@@ -24,25 +24,25 @@ log = logging.getLogger(__name__)
 
 SILENCE_SECONDS = 60.0
 GRACE_SECONDS = 5.0
-# Safe path: the folder worked in must not bring modules of its own along.
+# Safe path: the workspace must not supply modules.
 DESKMATE = (sys.executable, "-P", "-m", "deskmate")
-# More than the largest record has as ASCII.
+# Larger than the largest record as ASCII.
 LINE_CAP = 4 * 2**20
 COMPLAINTS_CAP = 4096
-# How a process ends that found the records of its member cut or changed. No other failure ends with this.
+# Exit code of a process that found its member's records truncated or changed. No other failure uses it.
 CORRUPT_EXIT = 4
-# How `deskmate play` begins a line on its stderr that a person is to read.
+# Prefix of stderr lines of `deskmate play` that a person should read.
 _WARNING = b"deskmate: warning: "
 _LOOKS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLauncher:
-    """Plays members of a team in the workspace `place`, each in a process of its own.
+    """Runs members of a team in the workspace `place`, each in its own process.
 
-    `team`: whichever it is when somebody is started. `order`: the first line it is then told on stdin; what is secret
-    goes there, never on the command line. `hear` is given every line of its stdout and must not raise. `sweep` ends
-    what the commands of a member left, once nobody plays it.
+    `team`: returns the team at the time a member is started. `order`: returns the first line sent to its stdin.
+    Secrets go there, never on the command line. `hear` gets every line of its stdout and must not raise. `sweep` ends
+    what the commands of a member left running, after its process has ended.
     """
 
     place: Path
@@ -56,10 +56,10 @@ class ProcessLauncher:
     grace_seconds: float = GRACE_SECONDS
 
     async def play(self, name: str) -> None:
-        """Play a member until it leaves; raise PlayerFailed where its process ends before, or says nothing for long.
+        """Run a member until it leaves. Raises PlayerFailed if its process ends before that, or is silent too long.
 
-        Raises StoreCorrupt if the process found that the member's records were cut or changed. However it ends,
-        cancelled too, the process is gone then and so is all that it ran.
+        Raises StoreCorrupt if the process found that the member's records were truncated or changed. On return, on
+        errors and on cancellation, the process and everything it started have ended.
         """
         with anyio.CancelScope(shield=True):
             process = await self._start(name)
@@ -92,7 +92,7 @@ class ProcessLauncher:
             raise PlayerFailed(f"no process could be started for '{name}': {error}") from error
 
     async def _end(self, process: Process) -> None:
-        """End the process, asked first and killed once its grace is over, and reap it."""
+        """End the process and reap it: SIGTERM first, SIGKILL after the grace period."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if process.returncode is None:
                 _signal(process, number)
@@ -100,7 +100,7 @@ class ProcessLauncher:
         await process.aclose()
 
     async def _exit(self, process: Process) -> None:
-        """Return once the process has ended, or its grace has."""
+        """Return when the process has ended, or after the grace period."""
         async with anyio.create_task_group() as tasks:
 
             async def wait() -> None:
@@ -113,7 +113,7 @@ class ProcessLauncher:
 
 
 class _Player:
-    """One process that plays, while it runs."""
+    """One running member process."""
 
     def __init__(self, name: str, process: Process, hear: Callable[[bytes], None]) -> None:
         self._name, self._process, self._hear = name, process, hear
@@ -122,17 +122,17 @@ class _Player:
 
     @property
     def last_words(self) -> str:
-        """What it last complained of, to stand at the end of a sentence."""
+        """The last lines of its stderr, formatted to end a sentence."""
         lines = self._complaints.decode(errors="replace").splitlines()
         words = " / ".join(line.strip() for line in lines[-3:] if line.strip())
         return f": {words}" if words else ""
 
     async def follow(self, order: str, silence_seconds: float, clock: Clock) -> bool:
-        """Return once it has ended, or was silent for too long, and tell whether it was that."""
+        """Wait until the process has ended or was silent for too long. Return True if it was silent."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._tell, order)
             tasks.start_soon(self._await_end, tasks.cancel_scope)
-            # Counted by looks: that this process was stopped for a minute is not the other's silence.
+            # Count short checks: if this process was suspended for a minute, that is not the other's silence.
             looks = 0
             while looks < _LOOKS:
                 self._spoke = False
@@ -144,7 +144,7 @@ class _Player:
 
     async def _tell(self, order: str) -> None:
         assert self._process.stdin is not None
-        # One that is gone already is told of by how it ended.
+        # If it has ended already, its exit status tells why.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await self._process.stdin.send(order.encode() + b"\n")
 
@@ -164,7 +164,7 @@ class _Player:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 self._hear(line)
-            # A line without end is none of ours; what is left of it will not be understood and is passed over.
+            # None of our lines is this long. The rest will not be understood and is skipped.
             rest = rest[:LINE_CAP]
 
     async def _note(self, stderr: ByteReceiveStream) -> None:
@@ -174,13 +174,13 @@ class _Player:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 if line.startswith(_WARNING):
-                    # Nobody else reads what it warns of.
+                    # Nobody else reads its warnings.
                     log.warning("'%s': %s", self._name, line.removeprefix(_WARNING).decode(errors="replace"))
             rest = rest[:LINE_CAP]
 
 
 def _signal(process: Process, number: signal.Signals) -> None:
-    """Signal a process and all of its group, also where it is stopped."""
+    """Send a signal to a process and its whole group, even if it is stopped."""
     for each in (number, signal.SIGCONT):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, each)
