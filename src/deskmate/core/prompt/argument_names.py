@@ -1,6 +1,6 @@
 """Other names that models use for arguments.
 
-A schema shows one name only. A call is read, asked about and shown under that name, whichever the model wrote.
+A schema shows one name only. A call is read, asked about and shown under that name, even if the model used another.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _KNOWN_AS: Mapping[str, Mapping[str, str]] = {
 
 
 def with_our_names(tool: str, arguments: Mapping[str, V]) -> Mapping[str, V]:
-    """Return the arguments of a call under the names of our schema; one that is there under both stays as it is."""
+    """Return the arguments of a call under the names of our schema; unchanged if one of those is given already."""
     names = {theirs: ours for theirs, ours in _KNOWN_AS.get(tool, {}).items() if theirs in arguments}
     if not names or not arguments.keys().isdisjoint(names.values()):
         return arguments

@@ -6,7 +6,7 @@ A value in capitals, such as `"WHY"`, is for the model to fill in.
 
 import json
 
-# What a model fills in by itself. No member can have such a name: see `names`.
+# Values for the model to fill in. No member can have such a name: see `names`.
 WHY = "WHY"
 WORDS = "WORDS"
 PLAN = "PLAN"
@@ -51,7 +51,7 @@ def ask_to_leave(name: str) -> str:
 
 
 def ways_to_end(number: int) -> str:
-    """Return how its owner ends work on a task."""
+    """Return how the owner of a task ends work on it."""
     done = call_text("TaskUpdate", taskId=number, status="completed")
     undone = call_text("TaskUpdate", taskId=number, status="pending")
     return f"When it is done: {done}. If you cannot do it: {undone}."

@@ -1,7 +1,7 @@
 """How full the context is, what can be cleared, and what a summary must keep.
 
-It changes only what is rendered: `Cleared` blanks old results, `Compacted` puts a summary in place of what came before;
-the transcript keeps everything, and memory folds all of it. The runtime above asks the model and records.
+Compaction changes only what is rendered: `Cleared` blanks old results, and `Compacted` puts a summary in place of what
+came before. The transcript keeps everything, and memory folds all of it.
 """
 
 import json
@@ -33,12 +33,12 @@ from deskmate.texts import filled
 
 BYTES_PER_TOKEN = 3.5
 IMAGE_TOKENS = 1_600
-# What each block costs beside its words.
+# What each block costs in addition to its text.
 BLOCK_TOKENS = 8
 
 SUMMARY_OUTPUT = 8_000
 MARGIN = 13_000
-# Neither takes more than this part of a window, so that a small one can be used at all.
+# Each reserve takes at most this fraction of the window, so that a small window is usable at all.
 _RESERVED_PART = 4
 
 KEPT_RESULTS = 3
@@ -47,7 +47,7 @@ WORTH_CLEARING = 20_000
 LEFT_OUT = "(The older part of this conversation was left out here: it was too long.)"
 NO_SUMMARY = "(the model gave no summary)"
 
-# In characters: of the model's own words, of the request, of each thing not yet answered, and of all those together.
+# In characters: the model's own words, the request, each unanswered item, and all of those together.
 SUMMARY_CAP = 60_000
 REQUEST_CAP = 6_000
 UNANSWERED_CAP = 4_000
@@ -59,7 +59,7 @@ FILES_KEPT = 10
 
 
 def estimate(passages: Iterable[Passage], system: str = "", tools: Iterable[ToolSpec] = ()) -> int:
-    """Return about how many tokens a prompt has; rather too many than too few for prose and code."""
+    """Return roughly how many tokens a prompt has. For prose and code it errs on the high side."""
     specs = sum(_tokens(tool.name, tool.text, _json(tool.schema)) for tool in tools)
     return _tokens(system) + specs + sum(_passage_tokens(passage) for passage in passages)
 
@@ -89,10 +89,10 @@ def _block_tokens(block: TextBlock | ResultBlock | ThinkingBlock | CallBlock) ->
 
 
 def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
-    """Return about how many tokens the next prompt has, of which `overhead` are system prompt and tools.
+    """Return roughly how many tokens the next prompt has, of which `overhead` are system prompt and tools.
 
-    What the provider counted for the latest answer is trusted, and only what came after it estimated; where nothing
-    was counted, or a compaction changed the prompt since, all of it is estimated. `entries`: the whole transcript.
+    The provider's count for the latest answer is trusted, and only what came after it is estimated. Everything is
+    estimated if there is no count or a compaction changed the prompt since. `entries`: the whole transcript.
     """
     after = 0
     for number, entry in reversed(entries):
@@ -107,7 +107,7 @@ def context_tokens(entries: Sequence[Numbered], overhead: int) -> int:
 def _counted(entry: Said) -> int:
     counts = (entry.usage.get(key) for key in ("input", "cache_read", "cache_write", "output"))
     tokens = sum(count for count in counts if isinstance(count, int))
-    # A provider that miscounted says nothing about the context.
+    # A count this high is a provider's mistake and says nothing about the context.
     return tokens if tokens < TOKENS_CAP else 0
 
 
@@ -131,7 +131,7 @@ def _entry_tokens(number: int, entry: Entry, cleared: int) -> int:
 
 
 def _thought(block: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a stored thought that are given back: signed ones alone are."""
+    """Return the parts of a stored thought that are sent back: only signed ones are."""
     parts = (block.get("text"), block.get("signature"))
     return [part for part in parts if isinstance(part, str)] if block.get("signature") else []
 
@@ -145,9 +145,9 @@ def _cleared_upto(entries: Sequence[Numbered]) -> int:
 
 
 def is_full(tokens: int, window: int, output: int) -> bool:
-    """Tell whether a context of so many tokens leaves too little of the window for an answer and what follows it.
+    """Tell whether a context of this many tokens leaves too little of the window for an answer and what follows it.
 
-    All that the answer may have is kept free: a provider counts it against the window before a word is said.
+    The maximum length of the answer is kept free, since a provider counts it against the window in advance.
     """
     part = window // _RESERVED_PART
     return tokens >= window - min(output, part) - min(MARGIN, part)
@@ -157,7 +157,7 @@ def is_full(tokens: int, window: int, output: int) -> bool:
 
 
 def clearable(entries: Sequence[Numbered]) -> int | None:
-    """Return the number up to which results can be cleared; None where that frees too little to be worth it.
+    """Return the number up to which results can be cleared; None if that frees too little to be worth it.
 
     The newest few stay, and so does every result that the model has not seen.
     """
@@ -174,7 +174,7 @@ def clearable(entries: Sequence[Numbered]) -> int | None:
 
 
 def summary_request(focus: str = "") -> str:
-    """Return the words that ask a model to sum up its conversation so far."""
+    """Return the text that asks a model to summarise its conversation so far."""
     wish = unframed(focus)
     return filled("summary", {"focus": wish}, {"focus"} if wish else ())
 
@@ -182,11 +182,11 @@ def summary_request(focus: str = "") -> str:
 def summary_text(
     model_text: str, memory: Memory, entries: Sequence[Numbered], board: BoardState, roster: RosterState
 ) -> str:
-    """Return what a compaction up to the last entry records: the model's summary, and what must outlive any summary.
+    """Return what a compaction up to the last entry records: the model's summary, and what no summary may lose.
 
     That is the team a lead works in away from home, who is on the team, the request, the mode, open requests and tasks,
-    what came in and was not answered, the files last dealt with and what runs in the background. `entries`: the whole
-    transcript. Team and tasks are told as roster and board have them now.
+    unanswered input, the files last used and what runs in the background. `entries`: the whole transcript. Team and
+    tasks are those of the current roster and board.
     """
     is_member, requests = memory.name in roster.members, _requests(entries)
     sections = (
@@ -205,7 +205,7 @@ def summary_text(
 
 
 def _requests(entries: Sequence[Numbered]) -> list[str]:
-    """Return what the agent was asked first and, where that is something else, last."""
+    """Return the first request to the agent and, if it differs, the last."""
     asked = [text for _, entry in entries for text in _asked_in(entry) if text.strip()]
     return [_cut(text, REQUEST_CAP) for text in dict.fromkeys([*asked[:1], *asked[-1:]])]
 
@@ -217,7 +217,7 @@ def _asked_in(entry: Entry) -> list[str]:
 
 
 def _request(envelope: Envelope) -> str:
-    """Return what user or lead ask for by mail, and nothing of other mail."""
+    """Return what the user or lead asks for by mail; empty for other mail."""
     if envelope.sender not in IN_CHARGE or not isinstance(envelope.message, Plain):
         return ""
     words = envelope.message.content
@@ -231,7 +231,7 @@ def _reasons(entries: Sequence[Numbered]) -> dict[str, str]:
 
 
 def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[str]) -> list[str]:
-    """Return what was told since the model last spoke: the newest, as far as there is room."""
+    """Return what the model was told since it last spoke: the newest, as far as there is room."""
     spoke = max((number for number, entry in entries if isinstance(entry, Said)), default=0)
     new = (entry for number, entry in entries if number > spoke)
     told = [_cut(text, UNANSWERED_CAP) for entry in new for text in _news(entry, memory, requests)]
@@ -245,7 +245,7 @@ def _unanswered(entries: Sequence[Numbered], memory: Memory, requests: Sequence[
 
 
 def _news(entry: Entry, memory: Memory, requests: Sequence[str]) -> list[str]:
-    """Return what an entry told, but for what another section has: the request, open requests, the task in progress."""
+    """Return what an entry told, without what other sections have: requests and the task in progress."""
     match entry:
         case Started():
             return []
@@ -274,7 +274,7 @@ def _files(entries: Sequence[Numbered]) -> list[str]:
 
 
 def _cut(text: str, cap: int) -> str:
-    """Return at most `cap` characters of a text and, where that is not all, how many are missing."""
+    """Return at most `cap` characters of a text and, if some are missing, how many."""
     return text if len(text) <= cap else f"{text[:cap]} (… {len(text) - cap} characters more were cut here)"
 
 
@@ -282,12 +282,12 @@ def _cut(text: str, cap: int) -> str:
 
 
 def halved(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Return about the newer half of well-formed passages, well formed, no call without its result.
+    """Return about the newer half of well-formed passages, still well formed, with no call without its result.
 
-    Asked again it goes on halving; the last block told always stays, itself cut where it stands alone.
+    Repeated calls go on halving. The last block told always stays, but is cut itself if it is the only one.
     """
     sizes = [_passage_tokens(passage) for passage in passages]
-    # What is kept behind each passage; of the first one kept only the words are.
+    # The tokens after each passage. Of the first passage kept, only the text stays.
     behind = [sum(sizes) - size for size in accumulate(sizes)]
     starts = [place for place, passage in enumerate(passages) if place and isinstance(passage, Told)]
     start = next((place for place in starts if behind[place] <= sum(sizes) // 2), 0)

@@ -1,7 +1,7 @@
 """Mail, tasks and notices in tags that no text inside can close.
 
-`rendering` puts them into a prompt. Who wrote something is said by the frame alone, and the frame by the envelope; what
-is inside is words. Below stand messages and handshakes.
+Only the frame says who wrote something, and it takes that from the envelope. Everything inside is just text.
+`rendering` puts frames into a prompt.
 """
 
 import json
@@ -42,21 +42,21 @@ TASK_NOTE = "deskmate-note"
 
 EMPTY_MESSAGE = "(an empty message)"
 
-# All control characters but tab and newline, and those that turn the direction of what is shown.
+# All control characters except tab and newline, and those that change the direction of text.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _TAG = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{SUMMARY}|{NOTES}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
-# In a result only those that pose as somebody: a page may well have a summary.
+# In a result, only tags that imitate a sender: a page may well have a summary.
 _POSING = re.compile(rf"<(?=[\s/]*(?:{MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE})\b)", re.IGNORECASE)
-# `<` and what looks like it.
+# `<` and characters that look like it.
 _OPENING = re.compile("[<\ufe64\uff1c]")
 _HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Mn"})
 _LINE_END = re.compile(r"\r\n?")
 
 
 def message_text(envelope: Envelope) -> str | None:
-    """Return a message as its hearer's model reads it; None where no model reads its kind.
+    """Return a message as its recipient's model reads it; None if no model reads its kind.
 
-    The user's words to the lead are the conversation itself and stand as they are; all else is framed.
+    The user's words to the lead are the conversation itself and have no frame. Everything else is framed.
     """
     if envelope.sender == USER and envelope.recipient == LEAD and isinstance(envelope.message, Plain):
         return unframed(envelope.message.content) or EMPTY_MESSAGE
@@ -69,7 +69,7 @@ def message_text(envelope: Envelope) -> str | None:
 
 
 def _next_step(envelope: Envelope) -> str:
-    """Return how to answer a request, or what an answer to one's own request allows: calls exactly as they work."""
+    """Return how to answer a request, or what an answer to one's own request allows, as exact calls."""
     match envelope.message:
         case ShutdownRequest(request_id=id_, force=force):
             return f"Answer this request. {ways_to_leave(id_, forced=bool(force))}"
@@ -86,7 +86,7 @@ def _next_step(envelope: Envelope) -> str:
 
 
 def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
-    """Return body and attributes of what a model reads, or nothing for what only the runtime does: the one table."""
+    """Return body and attributes of what a model reads; None for kinds that only the runtime reads."""
     message = envelope.message
     match message:
         case Plain(content=content, summary=summary) | Broadcast(content=content, summary=summary):
@@ -100,7 +100,7 @@ def _as_read(envelope: Envelope) -> tuple[str, dict[str, str]] | None:
         case ShutdownRequest(content=content, request_id=id_):
             return (content, {"request_id": id_}) if may_ask(envelope.sender, message) else None
         case ShutdownResponse(content=content, request_id=id_, approve=approve):
-            # That someone left is news of the roster; only a refusal has to be answered.
+            # The roster shows that a member left. Only a refusal has to be answered.
             return None if approve else (content, {"request_id": id_, "approve": _yes_or_no(approve)})
         case Undeliverable(reason=reason, original=original):
             return f"Not delivered: {reason}. The message:\n{_returned(original)}", {}
@@ -123,7 +123,7 @@ def _returned(original: dict[str, object]) -> str:
 
 
 def notification_text(ended: Ended) -> str:
-    """Return the end of something in the background as a model reads it."""
+    """Return the end of a background command or subagent as a model reads it."""
     attributes = {"id": ended.background, "status": ended.status, "output": ended.blob or ""}
     return framed(NOTIFICATION, ended.text, attributes)
 
@@ -136,20 +136,20 @@ def task_text(id_: int, words: str, created_by: str, edited_by: Iterable[str], n
 
 
 def framed(tag: str, body: str, attributes: dict[str, str] | None = None) -> str:
-    """Return a text in a frame, attributes only where they are set; nothing in them can end it early."""
+    """Return a text in a frame with the attributes that are set. Nothing in them can end the frame early."""
     set_ones = {key: " ".join(clean(value).split()) for key, value in (attributes or {}).items()}
     head = "".join(f' {key}="{escape(value)}"' for key, value in set_ones.items() if value)
     return f"<{tag}{head}>{escape(clean(body), quote=False)}</{tag}>"
 
 
 def unframed(text: str) -> str:
-    """Return a text that stands in no frame, with all that could pass for a frame of ours made harmless."""
+    """Return a text for use without a frame, with everything that looks like one of our frames made harmless."""
     text = _harmless(clean(text), _TAG)
     return text if text.strip() else ""
 
 
 def posing_as_nobody(text: str) -> str:
-    """Return the text of a result, in which nothing can pass for mail or for the end of something."""
+    """Return the text of a result, in which nothing can be taken for mail or a notification."""
     return _harmless(storable(text), _POSING)
 
 
@@ -157,12 +157,12 @@ def _harmless(text: str, tag: re.Pattern[str]) -> str:
     if not _OPENING.search(text):
         return text
     text = tag.sub("&lt;", text)
-    # Where one is left that is disguised, nobody can say by which of its characters.
+    # If a disguised tag is left, it is unknown which characters form it. So all of them are replaced.
     return _OPENING.sub("&lt;", text) if tag.search(_as_seen(text)) else text
 
 
 def _as_seen(text: str) -> str:
-    """Return a text with wide letters as narrow ones, and without characters that are not seen."""
+    """Return a text with wide letters as narrow ones, and without invisible characters."""
     if text.isascii():
         return _UNSEEN.sub("", text)
     text = unicodedata.normalize("NFKC", text)
@@ -171,14 +171,14 @@ def _as_seen(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text without characters that hide something or have no UTF-8; line ends become newlines."""
+    """Return a text without characters that hide something or have no UTF-8. Line ends become newlines."""
     if text.isascii() and text.isprintable():
         return text
     return _UNSEEN.sub("", _LINE_END.sub("\n", storable(text)))
 
 
 def storable(text: str) -> str:
-    """Return a text as a store gives it back: lone surrogates become U+FFFD."""
+    """Return a text as a store returns it: lone surrogates become U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,12 +1,12 @@
 """What a running command has printed so far.
 
-The workspace that runs the command fills it in; the runtime reads it when the command is looked at, or cut.
+The workspace that runs the command fills it in. The runtime reads it when the command is looked at or cut off.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-# The most that is told of a command that still runs, or was cut: the end says what it was at.
+# The most that is shown of a command that still runs or was cut off. The end shows what it was doing.
 TAIL_CHARS = 8_000
 
 
@@ -16,7 +16,7 @@ def _nothing() -> tuple[str, str | None]:
 
 @dataclass(slots=True)
 class LiveOutput:
-    """What one command has printed so far. `look`: returns the text, bounded, and the blob that has all of it, if any.
+    """What one command has printed so far. `look`: returns the text, bounded, and the blob with all of it, if any.
 
     It may be called from another thread than the one that serves the command.
     """
@@ -24,7 +24,7 @@ class LiveOutput:
     look: Callable[[], tuple[str, str | None]] = _nothing
 
     def tail(self) -> str:
-        """Return the end of what was printed, and where the rest is; nothing if nothing was."""
+        """Return the end of what was printed, and where the rest is; empty if nothing was printed."""
         text, blob = self.look()
         text = text.rstrip()
         if len(text) <= TAIL_CHARS:

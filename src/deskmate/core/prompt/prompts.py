@@ -1,6 +1,6 @@
 """Prompts, replies and their parts.
 
-`rendering` above makes a prompt of a transcript; the adapters in `models/` put it on the wire and fold what comes back.
+`rendering` makes a prompt from a transcript. The adapters in `models/` send it and fold what comes back.
 """
 
 from collections.abc import Mapping
@@ -14,16 +14,17 @@ from deskmate.core.agent.view import Origin
 
 @dataclass(frozen=True, slots=True)
 class TextBlock:
-    """Words."""
+    """Text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingBlock:
-    """What a model thought before it spoke, to be given back unchanged to the provider that signed it.
+    """What a model thought before it spoke, to be returned unchanged to the provider that signed it.
 
-    Without a signature it is for people only. `sealed`: the provider keeps it to itself; the signature is all there is.
+    Without a signature it is for people only. `sealed`: the provider keeps the text to itself and sends only a
+    signature.
     """
 
     text: str
@@ -33,7 +34,7 @@ class ThinkingBlock:
 
 @dataclass(frozen=True, slots=True)
 class CallBlock:
-    """A tool use the model asked for, under an id that pairs it with its result within one prompt.
+    """A tool use the model asked for, with an id that pairs it with its result within one prompt.
 
     `flaw`: why the arguments could not be read, in words for the model; they are empty then.
     """
@@ -71,7 +72,7 @@ Given: TypeAlias = TextBlock | ResultBlock
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A passage that the model is given: results first, then words. Never empty."""
+    """A passage that the model is given: results first, then text. Never empty."""
 
     blocks: tuple[Given, ...]
 
@@ -88,7 +89,7 @@ Passage: TypeAlias = Told | Spoke
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the model is shown it: its name, the text it reads, the JSON schema of its arguments."""
+    """A tool as the model sees it: its name, its description, the JSON schema of its arguments."""
 
     name: str
     text: str
@@ -97,12 +98,11 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """All that a model is given for one step.
+    """Everything a model is given for one step.
 
-    Passages alternate and begin and end with one that is told. Every call is followed, in the very next passage, by
-    its one result. `pictures`: the bytes of the blobs that images name; one that is not there is not shown. `output`:
-    how many tokens the answer may have at most, where that is less than the model gives. `origin`: what it was made
-    from; no part of what is asked.
+    Passages alternate; the first and the last are `Told`. The passage after a call has its one result. `pictures`: the
+    bytes of the blobs that images name; an image without bytes is not shown. `output`: the most tokens the answer may
+    have, if that is less than the model's own limit. `origin`: what the prompt was made from; it is never sent.
     """
 
     system: str
@@ -113,14 +113,14 @@ class Prompt:
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def most(self, gives: int) -> int:
-        """Return how many tokens the answer of a model that gives so many may have."""
+        """Return how many tokens the answer may have, from a model that gives at most `gives`."""
         return gives if self.output is None else min(gives, self.output)
 
 
 # -- what is answered -----------------------------------------------------------------------------
 
 
-# No model takes or gives as many tokens in one step: a provider that says more than this has miscounted.
+# No model takes or gives this many tokens in one step: a higher count is a provider's mistake.
 TOKENS_CAP = 10_000_000
 
 
@@ -135,7 +135,7 @@ class Usage:
 
     @property
     def prompt(self) -> int:
-        """All tokens of the prompt, wherever they were read from."""
+        """All tokens of the prompt, cached or not."""
         return self.input + self.cache_read + self.cache_write
 
 
@@ -143,8 +143,8 @@ class Usage:
 class Reply:
     """What a model answered. `blocks` may be empty: it had nothing to say.
 
-    `end`: `done`; `length`, it ran out of room and should go on, a call cut in the middle left out; `refused`, the
-    provider stopped it. `cost`: in US dollars, None where the price is not known.
+    `end`: `done`; `length`, it ran out of room and should go on, without a call that was cut; `refused`, the provider
+    stopped it. `cost`: in US dollars, None if the price is not known.
     """
 
     blocks: tuple[Spoken, ...]
@@ -166,28 +166,28 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """Some words, as they come."""
+    """Some text, as it arrives."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """Some thoughts, as they come."""
+    """Some thinking, as it arrives."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """A call has begun to come."""
+    """A call has begun to arrive."""
 
     tool: str
 
 
 @dataclass(frozen=True, slots=True)
 class RetryDelta:
-    """The answer so far is void: it is asked for again in so many seconds, because of `reason`, of `model`."""
+    """The answer so far is void: `model` is asked again in this many seconds, because of `reason`."""
 
     seconds: float
     reason: str

@@ -70,7 +70,7 @@ EMPTY_RESULT = "(no output)"
 REFUSED = "(the provider stopped this answer)"
 SUMMARISED = "This summary replaces the conversation so far. Continue from here."
 
-# What providers take as the name of a tool; a model may come up with any.
+# Characters that providers refuse in the name of a tool. A model may invent any name.
 _NO_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _TOOL_NAME_CAP = 64
 
@@ -78,7 +78,7 @@ Numbered = tuple[int, Entry]
 
 
 def passages(entries: Sequence[Numbered], name: str) -> tuple[Passage, ...]:
-    """Return what the model of `name` has been told and has said, by its transcript."""
+    """Return what the model of `name` has been told and has said, according to its transcript."""
     rendered = Rendered(name)
     for number, entry in entries:
         rendered.add(number, entry)
@@ -86,12 +86,12 @@ def passages(entries: Sequence[Numbered], name: str) -> tuple[Passage, ...]:
 
 
 class Rendered:
-    """The passages of one transcript, kept up with it: an entry costs what it says, not what went before it."""
+    """The passages of one transcript, kept up to date: adding an entry costs its own size, not the transcript's."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._entries: list[Numbered] = []
-        # Where each message was heard first: a repeat of it is no second message, also behind a compaction.
+        # Where each message was heard first: a repeat is not a second message, even after a compaction.
         self._heard: dict[str, tuple[int, int]] = {}
         self._summary: Compacted | None = None
         self._cleared = 0
@@ -105,11 +105,11 @@ class Rendered:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """What the model is to be given now: well formed, beginning and ending with something told."""
+        """What the model is given next: well formed, with a `Told` passage at the start and the end."""
         return (*self._closed, self._told())
 
     def add(self, number: int, entry: Entry) -> None:
-        """Take in the next entry of the transcript."""
+        """Add the next entry of the transcript."""
         match entry:
             case Compacted(upto=upto):
                 self._summary = entry
@@ -153,7 +153,7 @@ class Rendered:
             self._wire = {call_id(self._name, number, i): wire_id(number, i) for i in range(len(entry.calls))}
             self._results, self._words = {}, []
         else:
-            # The model has been asked with exactly this; what comes later may add to it, not change it.
+            # The model was asked with exactly this. Later entries may add to it, not change it.
             self._results = {call: self._result(call) for call in self._wire}
             self._words = [block for block in told.blocks if isinstance(block, TextBlock)]
         if entry.unfinished and not entry.stopped:
@@ -171,14 +171,14 @@ class Rendered:
 
 
 def told_texts(entry: Entry) -> list[str]:
-    """Return the words an entry tells the model, repeats among its mail included; results are apart."""
+    """Return the texts an entry tells the model, including repeated mail but not results."""
     match entry:
         case Heard():
             return [*filter(None, map(message_text, envelopes(entry))), *damage_texts(entry)]
         case Took(created_by=str()):
             return [_taken(entry)]
         case Started(prompt=prompt, planning=planning, name=name):
-            # Whether the user is there changes nothing for who is answered by the lead.
+            # For an agent that is answered by the lead it does not matter whether the user is there.
             mode = planning_text(name, attended=True) if planning else ""
             return [told for text in (prompt, mode) if (told := unframed(text))]
         case Took(text=text) | Noticed(text=text):
@@ -218,7 +218,7 @@ def damage_texts(entry: Heard) -> list[str]:
 
 
 def framed_summary(entry: Compacted) -> str:
-    """Return what stands for all that was compacted."""
+    """Return the text that replaces everything that was compacted."""
     return f"{SUMMARISED}\n{framed(SUMMARY, entry.summary)}"
 
 
@@ -244,7 +244,7 @@ def wire_id(said: int, index: int) -> str:
 
 
 def spoken(number: int, entry: Said) -> tuple[Spoken, ...]:
-    """Return what the model spoke in an entry, as it is given back; nothing where it came to nothing."""
+    """Return what the model said in an entry, as it is sent back; empty if nothing is left of it."""
     calls = tuple(
         CallBlock(wire_id(number, index), _tool_name(call.tool), call.arguments, call.flaw)
         for index, call in enumerate(entry.calls)
@@ -257,7 +257,7 @@ def _tool_name(tool: str) -> str:
 
 
 def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -> tuple[Spoken, ...] | None:
-    """Return stored blocks as they were spoken; None where they have not their shape or do not hold each call once."""
+    """Return stored blocks as they were spoken; None if they are malformed or do not have each call exactly once."""
     found: list[Spoken] = []
     for block in blocks:
         match block:
@@ -273,7 +273,7 @@ def _stored(blocks: Iterable[Mapping[str, Any]], calls: tuple[CallBlock, ...]) -
 
 
 def _given_back(blocks: Iterable[Spoken]) -> tuple[Spoken, ...]:
-    """Return blocks without what providers refuse: blank text, space at the end of one, thoughts nothing followed."""
+    """Return blocks without what providers refuse: blank text, trailing space, and thoughts at the end."""
     kept = _tidy(blocks)
     while kept and isinstance(kept[-1], ThinkingBlock):
         kept.pop()
@@ -289,13 +289,13 @@ def _tidy(blocks: Iterable[Spoken]) -> list[Spoken]:
 
 
 def said(reply: Reply) -> Said:
-    """Return the entry that records a reply; rendered, it gives the blocks of the reply again.
+    """Return the entry that records a reply. Rendering it gives the blocks of the reply again.
 
-    What the provider stopped has no calls: an answer it takes back must not have effects.
+    A reply that the provider stopped has no calls: an answer that is taken back must have no effects.
     """
     blocks = _recorded(reply)
     return Said(
-        # The space between two pieces of an answer belongs to the answer, although no provider is given it back.
+        # The space between two pieces of an answer is part of the answer, although it is not sent back to a provider.
         text=_text(blocks) + (_space_at_end(reply) if reply.end == "length" else ""),
         calls=tuple(
             Call(tool=block.tool, arguments=_storable_arguments(block.arguments), flaw=block.flaw)
@@ -313,16 +313,16 @@ def _space_at_end(reply: Reply) -> str:
         case [*_, TextBlock(text=text)]:
             return text[len(text.rstrip()) :]
         case [*before, ThinkingBlock()] if any(isinstance(block, TextBlock) for block in before) and not reply.calls:
-            # Words that a thought follows are whole: what comes next does not continue them.
+            # Text before a thought is complete: what comes next does not continue it.
             return "\n\n"
         case _:
             return ""
 
 
 def redacted(entry: Said, redaction: Redaction) -> Said:
-    """Return an entry without secrets: a call that held one is marked.
+    """Return an entry without secrets. A call that contained one is marked.
 
-    A thought that did is not signed any more, and not given back: its provider would refuse it.
+    A thought that contained one loses its signature and is not sent back: its provider would refuse it.
     """
     return entry.model_copy(
         update={
@@ -345,7 +345,7 @@ def _redacted_block(block: Mapping[str, Any], redaction: Redaction) -> dict[str,
 
 
 def blocks_of(reply: Reply) -> tuple[dict[str, Any], ...]:
-    """Return the blocks of a reply as they are recorded: none where text and then calls say it all."""
+    """Return the blocks of a reply as they are recorded; none if it is just text followed by calls."""
     blocks = _recorded(reply)
     calls = [block for block in blocks if isinstance(block, CallBlock)]
     text = _text(blocks)
@@ -382,7 +382,7 @@ def _records(blocks: Iterable[Spoken]) -> Iterator[dict[str, Any]]:
 
 
 def _storable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments as a store gives them back, so that a restart changes no byte of the prompt."""
+    """Return arguments as a store returns them, so that a restart changes no byte of the prompt."""
     text = json.dumps(arguments, ensure_ascii=False)
     kept = storable(text)
     return dict(arguments) if kept is text else dict(json.loads(kept))

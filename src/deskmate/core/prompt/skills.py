@@ -1,6 +1,6 @@
 """Instructions that an agent loads when it needs them.
 
-Only the line about each stands in the system prompt; the body is read by `Skill` when it is wanted.
+The system prompt has only one line about each. The `Skill` tool reads the body when it is needed.
 """
 
 import re
@@ -18,7 +18,7 @@ DESCRIPTION_CAP = 300
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """Something an agent can be taught when it needs it. `folder`: where the files it speaks of stand."""
+    """Instructions that an agent can load. `folder`: where the files it mentions are."""
 
     name: str
     description: str
@@ -27,11 +27,11 @@ class Skill:
 
 
 def read_skill(text: str, folder: str) -> Skill:
-    """Return the skill a `SKILL.md` describes; raise BadInput, naming what is missing."""
+    """Return the skill a `SKILL.md` describes; raise BadInput that names what is missing."""
     found = _FRONT.match(text)
     if not found:
         raise BadInput(f"{folder}/SKILL.md has no front matter; begin it with ---, name:, description:, ---")
-    # A value may go on in the lines below it, set in by some space.
+    # A value may continue on the following lines, if they are indented.
     lines = [_FIELD.fullmatch(line) for line in _FOLD.sub(" ", found["front"]).split("\n")]
     fields = {line["key"]: _value(line["value"]) for line in lines if line}
     missing = [key for key in ("name", "description") if not fields.get(key)]
@@ -45,7 +45,7 @@ def read_skill(text: str, folder: str) -> Skill:
 
 
 def _value(written: str) -> str:
-    """Return a value without the marks that YAML has around texts."""
+    """Return a value without YAML's quotes."""
     mark = _BLOCK.match(written)
     text = written[mark.end() :] if mark else written
     is_quoted = len(text) > 1 and text[0] in "\"'" and text[0] == text[-1]

@@ -1,7 +1,7 @@
 """The system prompt of an agent.
 
-`made_of` gathers that once, for the agent's first entry; `brief` writes it out, so that every step has the same bytes,
-after a restart too. The sentences are in `deskmate.texts`: `lead.md`, `teammate.md` and `subagent.md`.
+`made_of` gathers its parts once, for the agent's first entry. `brief` writes it out, so that every step has the same
+bytes, even after a restart. The sentences are in `deskmate.texts`: `lead.md`, `teammate.md` and `subagent.md`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ READ_ONLY: Mapping[AgentKind, str] = {
 class Environment(BaseModel):
     """Where an agent works. `attended`: a person is there to answer.
 
-    `branch`: None outside of a git repository, empty where nobody looked. `sandbox`: how far commands are confined,
-    with a `network`, without, or with these hosts; what they may write besides the workspace is `writable`.
+    `branch`: None outside a git repository, empty if nobody looked. `sandbox`: how far commands are confined, with a
+    `network`, without, or with these hosts. `writable`: what they may write besides the workspace.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -78,10 +78,10 @@ def made_of(
     notes_file: str = "AGENTS.md",
     skills: Iterable[Skill] = (),
 ) -> dict[str, Any]:
-    """Return all that a brief is made of, as JSON.
+    """Return everything that a system prompt is made of, as JSON.
 
-    `members`: the other agents on the team, with their roles. `barred`: tools of which every call is denied.
-    `notes`: what AGENTS.md says; of more than its cap the beginning is kept.
+    `members`: the other agents on the team, with their roles. `barred`: tools whose every call is denied. `notes`: the
+    text of AGENTS.md; only its beginning is kept if it is longer than its cap.
     """
     return _Makings(
         name=name,
@@ -107,9 +107,9 @@ def _bounded(notes: str) -> str:
 
 
 def brief(makings: Mapping[str, Any]) -> str:
-    """Return the system prompt of an agent that was started with these makings.
+    """Return the system prompt of an agent that was started with these parts.
 
-    Raises BadInput where they are not what `made_of` returns.
+    Raises BadInput if they are not what `made_of` returns.
     """
     try:
         parts = _Makings.model_validate(makings)
@@ -124,7 +124,7 @@ def brief(makings: Mapping[str, Any]) -> str:
 
 
 def _values(parts: _Makings) -> dict[str, str]:
-    """Return what goes into the places of the texts `lead`, `teammate` and `subagent`."""
+    """Return the values for the placeholders of the texts `lead`, `teammate` and `subagent`."""
     others = [f"{name} ({_line(role)})" if role else name for name, role in parts.members.items()]
     return {
         "name": parts.name,
@@ -146,7 +146,7 @@ def _environment(where: Environment) -> str:
 
 
 def _limits(parts: _Makings) -> list[str]:
-    """Return what this agent cannot do for as long as it works, or until it is told otherwise."""
+    """Return what this agent cannot do while it works, or until it is told otherwise."""
     reads = not EDITING & set(parts.tools) and "read_file" in parts.tools
     barred = [tool for tool in parts.barred if tool in parts.tools]
     return [
@@ -180,5 +180,5 @@ def _notes(parts: _Makings) -> str:
 
 
 def _line(text: str) -> str:
-    """Return a text as one line: no line end in it can pose as another part of the brief."""
+    """Return a text as one line, so that no line break in it can imitate another part of the prompt."""
     return " ".join(unframed(text).splitlines())
