@@ -1,7 +1,7 @@
 """Scripts, and letters that look like other letters.
 
-`names` relies on this to keep names readable. The tables hold the letters that a reader takes for another in the
-common fonts, as Unicode's list of confusable characters has them; no table can hold all.
+`names` uses this to keep names readable. The tables have the letters that look like another in common fonts, according
+to Unicode's list of confusable characters. No table can be complete.
 """
 
 import unicodedata
@@ -30,17 +30,17 @@ _SEEN_AS = {
 
 
 def is_letter(character: str) -> bool:
-    """Tell whether a character is a letter of words, or a decimal digit."""
+    """Tell whether a character is a letter of words or a decimal digit."""
     return unicodedata.category(character) in (_CASES | {"Nd"}) or character in _WORD_MARKS
 
 
 def is_mark(character: str) -> bool:
-    """Tell whether a character is written onto the letter before it."""
+    """Tell whether a character is a mark on the letter before it."""
     return unicodedata.category(character) in _MARKS
 
 
 def scripts_of(text: str) -> frozenset[str]:
-    """Return the scripts of the letters of a text; digits, marks and signs belong to none."""
+    """Return the scripts of the letters of a text. Digits, marks and signs belong to none."""
     return frozenset(_script(character) for character in text if unicodedata.category(character).startswith("L"))
 
 
@@ -51,7 +51,7 @@ def is_mixed(text: str) -> bool:
 
 
 def plain_letters(text: str) -> str:
-    """Return a text in lower case, without accents, each letter as the one it is easily taken for."""
+    """Return a text in lower case, without accents, each letter replaced by the one it is easily mistaken for."""
     bare = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
     return unicodedata.normalize("NFC", "".join(one for one in bare if ord(one) not in _DIACRITICS)).translate(_SEEN_AS)
 

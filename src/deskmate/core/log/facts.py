@@ -1,7 +1,7 @@
 """The base of every record body, one frozen class per kind.
 
-Mail, board events, roster events and transcript entries are facts. Unknown fields are kept; a kind that this version
-does not know, or one that does not have its shape, is kept as `Foreign` and skipped by every fold.
+Mail, board events, roster events and transcript entries are facts. Unknown fields are kept. A body of unknown kind or
+wrong shape is kept as `Foreign`, and every fold skips it.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,10 @@ M = TypeVar("M", bound=BaseModel)
 class Fact(BaseModel):
     """Something that was said or done. `type` names the kind on disk.
 
-    Made with fields that are not of its shape it raises BadInput, for a name BadName.
+    The constructor raises BadInput for fields of the wrong shape, and BadName for a bad name.
     """
 
-    # Built when a kind is first used: a process meets few of them, and building takes a millisecond each.
+    # Built when a kind is first used: a process uses few of them, and building takes a millisecond each.
     model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     type: str
@@ -35,21 +35,21 @@ class Fact(BaseModel):
             raise _flaw(type(self), error) from error
 
     def body(self) -> dict[str, Any]:
-        """Return the fact as the body of a record, without what is not set; unknown fields stay, empty ones too."""
+        """Return the fact as the body of a record, without unset fields. Unknown fields stay, even empty ones."""
         unknown = {key: None for key, value in (self.model_extra or {}).items() if value is None}
         return self.model_dump(mode="json", exclude_none=True) | unknown
 
 
-# What all facts share that were slimmed. Nobody changes a fact, so nobody changes these.
+# Shared by all slimmed facts. A fact is never changed, so neither is this.
 _NOTHING: dict[str, Any] = {}
 _FIELD_SETS: dict[frozenset[str], set[str]] = {}
 
 
 def slimmed(fact: M) -> M:
-    """Return an equal fact that takes about a third of the memory, for those that are kept by the thousand.
+    """Return an equal fact that takes about a third of the memory, for facts that are kept by the thousand.
 
-    Pydantic gives every instance a hash table of its own for its fields, a set of their names and a dict for unknown
-    ones: more than most records have bytes. Set one by one, the fields share their names with all others of the kind.
+    Pydantic gives every instance its own hash table of fields, a set of their names and a dict for unknown ones. That
+    is more than the size of most records. If they are set one by one, instances of a kind share the names of fields.
     """
     slim = object.__new__(type(fact))
     for name, value in fact.__dict__.items():
@@ -75,7 +75,7 @@ def _slim_value(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A record of a kind unknown here, as it stands on disk, and why it was not understood."""
+    """A record of a kind unknown here, as it is on disk, and why it was not understood."""
 
     raw: Json
     reason: str
@@ -101,7 +101,7 @@ def reader(*kinds: type[F]) -> Callable[[Json], F | Foreign]:
 
 
 def _flaw(kind: type[Fact], error: ValidationError) -> BadInput:
-    """Return what is to be raised for a fact that has not its shape."""
+    """Return the error to raise for a fact of the wrong shape."""
     first = error.errors(include_input=False, include_url=False)[0]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, BadName):

@@ -3,7 +3,7 @@
 
 def fingerprint(data: bytes) -> str:
     """Return the fingerprint of a file's bytes: 16 hexadecimal digits."""
-    # Loading it takes longer than most starts have to spare.
+    # Imported here because loading it would slow down every start.
     from hashlib import sha256
 
     return sha256(data).hexdigest()[:16]

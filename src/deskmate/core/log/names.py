@@ -1,8 +1,8 @@
 """Valid names of members, teams and streams.
 
-A name becomes part of a file name and of a prompt, so it is checked when it enters and again whenever it is read
-back. A member's name may be in any script and keeps its case. No two names of a team differ by case alone, nor by
-letters that look alike, so their file names differ on every file system. Everything above relies on it; nothing below.
+A name becomes part of a file name and of a prompt, so it is checked when it enters and whenever it is read back. A
+member's name may be in any script and keeps its case. No two names of a team differ only by case or by letters that
+look alike, so their file names differ on every file system.
 """
 
 import re
@@ -16,7 +16,7 @@ from deskmate.errors import BadName
 LEAD = "lead"
 USER = "user"
 IN_CHARGE = frozenset({LEAD, USER})
-# Who writes to this name writes to every agent on the team.
+# A message to this name goes to every agent on the team.
 ALL = "all"
 RESERVED = frozenset({LEAD, USER, ALL, "anyone", "everyone", "system"})
 
@@ -37,7 +37,7 @@ _MOST_BYTES = 192
 
 
 def new_name(name: str, what: str = "member") -> str:
-    """Return the name that a new team or teammate gets, a member's in normal form; raise BadName if it is refused."""
+    """Return the name of a new team or teammate, a member's in normal form; raise BadName if it is refused."""
     if what == "member":
         name = unicodedata.normalize("NFKC", name)
     if name in RESERVED:
@@ -45,7 +45,7 @@ def new_name(name: str, what: str = "member") -> str:
             f"The {what} name '{name}' is reserved. Choose another, and none of {', '.join(sorted(RESERVED))}."
         )
     if what == "member" and _LIKE_A_CALL.fullmatch(name):
-        # Its blobs could then bear the names of another's.
+        # Its blobs could then have the same names as another member's.
         raise BadName(f"{ascii(name)[:80]} ends like the id of a call. Choose a name that ends in at most one number.")
     if what == "member" and is_mixed(name) and _fault(name) is None:
         raise BadName(f"The name '{name}' mixes letters of several scripts. Use letters of one script.")
@@ -53,9 +53,9 @@ def new_name(name: str, what: str = "member") -> str:
 
 
 def confusion(name: str, members: Iterable[str]) -> str | None:
-    """Return why a new member's name could be mistaken for a reserved or an existing one, or nothing.
+    """Return why a new member's name could be mistaken for a reserved or existing one; None if it could not.
 
-    The answer proposes a name that is free. Only those who join are checked: names on a roster stay as they are.
+    The answer proposes a name that is free. Only new members are checked: names on a roster stay as they are.
     """
     taken = {_as_seen(other): other for other in (*members, *RESERVED)}
     like = taken.get(_as_seen(name))
@@ -69,9 +69,9 @@ def confusion(name: str, members: Iterable[str]) -> str | None:
 
 
 def _as_seen(name: str) -> str:
-    """Return a name with look-alike characters mapped: names that become equal are easily confused.
+    """Return a name with look-alike characters mapped. Names that become equal are easily confused.
 
-    A number after a separator stays one: nobody takes `worker-4` for `worker-a`.
+    A number after a separator is not mapped: nobody mistakes `worker-4` for `worker-a`.
     """
     name = plain_letters(name)
     words, number = _NUMBER.sub("", name), "".join(_NUMBER.findall(name))
@@ -82,7 +82,7 @@ def _as_seen(name: str) -> str:
 
 
 def same_name(one: str, other: str) -> bool:
-    """Tell whether two texts name the same member: they differ by case or by how their letters are encoded."""
+    """Tell whether two texts name the same member: they differ only by case or by the encoding of their letters."""
     return _folded(one) == _folded(other)
 
 
@@ -91,9 +91,9 @@ def _folded(name: str) -> str:
 
 
 def known_name(name: str, what: str = "member") -> str:
-    """Return `name` if it is well formed, `lead` and `user` included; raise BadName otherwise.
+    """Return `name` if it is well formed, including `lead` and `user`; raise BadName otherwise.
 
-    Names of members may be in any script. All others, as those of teams, are plain.
+    Names of members may be in any script. All others, such as names of teams, are plain.
     """
     if _NAME.fullmatch(name):
         return name
@@ -105,7 +105,7 @@ def known_name(name: str, what: str = "member") -> str:
 
 
 def _fault(name: str) -> str | None:
-    """Return why a text is no name of a member, or nothing."""
+    """Return why a text is not a valid name of a member, or None."""
     if not 0 < len(name) <= _MOST or not is_letter(name[0]):
         return _MEMBER_RULE
     if not all(one in "_-" or is_letter(one) or is_mark(one) for one in name):
@@ -126,7 +126,7 @@ def is_call(text: str) -> bool:
 
 
 def _is_member(text: str) -> bool:
-    # Plain names, which most are, cost one match.
+    # Most names are plain, and cost one match.
     return _NAME.fullmatch(text) is not None or _fault(text) is None
 
 
@@ -136,17 +136,17 @@ def call_id(member: str, said: int, index: int) -> str:
 
 
 def is_command(background: str) -> bool:
-    """Tell whether this is the id of a command in the background, and not of a subagent."""
+    """Tell whether this is the id of a background command, not of a subagent."""
     return background.startswith(COMMAND)
 
 
 def blob_name(call: str) -> str:
-    """Return how the names of the blobs that belong to a call begin: `lead-12-0` for `lead:12.0`."""
+    """Return the prefix of the names of a call's blobs: `lead-12-0` for `lead:12.0`."""
     return call.replace(":", "-").replace(".", "-")
 
 
 def agent_id(member: str, team: str) -> str:
-    """Return the name a member has outside its team."""
+    """Return the name of a member outside its team."""
     return f"{member}@{team}"
 
 
@@ -164,7 +164,7 @@ def mail(member: str) -> str:
 
 
 def box(member: str, away: str) -> str:
-    """Return what a transcript calls a mailbox: a lead has one at home, and one more in the team it works in."""
+    """Return what a transcript calls a mailbox. A lead has one at home and one in the team it works in."""
     return mail(agent_id(member, away)) if away and member == LEAD else mail(member)
 
 
@@ -177,12 +177,12 @@ ROSTER = "roster"
 BOARD = "board"
 SPEND = "spend"
 
-# What the ids of things in the background begin with.
+# The prefixes of the ids of background commands and subagents.
 COMMAND, SUBAGENT = "b", "a"
 
 
 def split_stream(stream: str) -> tuple[str, str]:
-    """Return a stream's kind and whose it is: `("mail", "bob")`, `("board", "")`; raise BadName for no stream."""
+    """Return a stream's kind and owner: `("mail", "bob")`, `("board", "")`; raise BadName for any other text."""
     kind, slash, owner = stream.partition("/")
     if not slash and kind in (ROSTER, BOARD, SPEND):
         return kind, ""
@@ -192,7 +192,7 @@ def split_stream(stream: str) -> tuple[str, str]:
 
 
 def split_seat(seat: str) -> tuple[str, str]:
-    """Return where a seat stands and its name there: `("", "bob")`, `("calls", "0")`; raise BadName for no seat."""
+    """Return a seat's folder and its name there: `("", "bob")`, `("calls", "0")`; raise BadName for any other text."""
     where, slash, slot = seat.rpartition("/")
     if not slash:
         return "", known_name(seat, "seat")

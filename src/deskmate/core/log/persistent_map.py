@@ -1,7 +1,7 @@
 """A map that only grows and can be kept as a value.
 
-Folds remember with it every id they have met. It is a few dictionaries of growing size, merged as equals meet, so
-that adding costs the logarithm of what is there, not a copy of it.
+Folds use it to remember every id they have seen. It is a few dictionaries of growing size, merged when two have the
+same size. Adding a key has logarithmic cost and does not copy the map.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Seen(Generic[V]):
-    """Keys met so far, each with what it stood for."""
+    """The keys seen so far, each with its value."""
 
     levels: tuple[dict[str, V], ...] = ()
 
@@ -29,11 +29,11 @@ class Seen(Generic[V]):
         return hash(frozenset(self._all()))
 
     def get(self, key: str) -> V | None:
-        """Return what a key stood for, or nothing."""
+        """Return the value of a key, or None."""
         return next((level[key] for level in self.levels if key in level), None)
 
     def put(self, key: str, value: V) -> "Seen[V]":
-        """Return this with one key more; a key met before keeps its first meaning."""
+        """Return this map with one more key. A key seen before keeps its first value."""
         if key in self:
             return self
         newest, levels = {key: value}, self.levels

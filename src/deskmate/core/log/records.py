@@ -1,6 +1,6 @@
 """Numbered records, damaged lines and what may be encoded.
 
-Stores encode through here, so that every store takes and refuses the same things.
+All stores encode with these functions, so that every store accepts and refuses the same things.
 """
 
 import json
@@ -31,8 +31,8 @@ class Record:
 class Damaged:
     """A place in a stream where no record can be read.
 
-    `torn`: an append that never finished. Nobody was told that it had succeeded. `lost`: something that was, or may
-    have been, a record.
+    `torn`: an append that never finished, and whose success was never reported. `lost`: something that was, or may have
+    been, a record.
     """
 
     number: int
@@ -48,7 +48,7 @@ Stamp: TypeAlias = tuple[str, int]
 def encode(record: Json) -> bytes:
     """Return a record as one line of JSON without its line end; raise BadRecord or TooLarge.
 
-    Lone surrogates become U+FFFD: they have no UTF-8, and a tool's odd output must not stop its agent.
+    Lone surrogates become U+FFFD: they have no UTF-8, and odd output of a tool must not stop its agent.
     """
     if not isinstance(record, dict) or not record:
         raise BadRecord(f"a record is a JSON object with at least one key, not {type(record).__name__}")
@@ -68,7 +68,7 @@ def encode(record: Json) -> bytes:
 
 
 def stamp(record: Json) -> Stamp:
-    """Return who appended a record for the how-manieth time; raise BadRecord where it bears no stamp."""
+    """Return which run appended a record and its ordinal in that run; raise BadRecord if it has no stamp."""
     run, ordinal = record.get("run"), record.get("ord")
     if not isinstance(run, str) or not run or type(ordinal) is not int:
         raise BadRecord("a record has `run` (a text) and `ord` (a number), by which a repeat of it is recognised")
@@ -76,7 +76,7 @@ def stamp(record: Json) -> Stamp:
 
 
 def check_number(number: int) -> None:
-    """Raise BadInput where no place in a stream can have this number."""
+    """Raise BadInput if no place in a stream can have this number."""
     if number < 0:
         raise BadInput(f"{number} is no place in a stream; the first record is number 1, and 0 stands before it")
 
@@ -99,14 +99,14 @@ def _no_constant(name: str) -> object:
 
 
 def _finite(digits: str) -> float:
-    """Return a number that can be encoded again: `1e999` is JSON, but becomes infinite."""
+    """Return a number that can be encoded again. `1e999` is JSON, but becomes infinite."""
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError(f"{digits[:40]} is larger than any number here")
     return number
 
 
-# Made once: `json.dumps` and `json.loads` make one for each call that is not by default.
+# Made once: `json.dumps` and `json.loads` make a new one for each call with other than default options.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
@@ -119,12 +119,12 @@ def _utf8(text: str) -> bytes:
 
 
 def _too_deep(line: bytes, value: object) -> bool:
-    """Tell whether a value is nested too deep; its line tells cheaply that most are not."""
+    """Tell whether a value is nested too deep. For most values the line shows cheaply that they are not."""
     return line.count(b"[") + line.count(b"{") > DEPTH_CAP and _depth(value) > DEPTH_CAP
 
 
 def _depth(value: object) -> int:
-    """Return how deep `value` is nested, level by level: no recursion to run out of."""
+    """Return how deep `value` is nested, level by level and without recursion."""
     depth, level = 0, [value]
     while level:
         depth += 1
