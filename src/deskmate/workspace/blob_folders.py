@@ -1,6 +1,6 @@
 """Our own folders below `.teams`: blobs and the list of process groups.
 
-Private: nobody but this user reads them, and no link is followed on the way. `local` and `sweep` stand above.
+They are private: only this user can read them, and no symlink is followed on the way.
 """
 
 import contextlib
@@ -18,25 +18,25 @@ from deskmate.workspace.paths import FOLDER
 TEAMS, TASKS, BLOBS = ".teams", ".tasks", "blobs"
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# What follows the name of its member: the numbers of a call, what ran in the background, or a word with an ending.
+# What follows the member's name: the numbers of a call, a background id, or a word with a suffix.
 _BLOB = re.compile(r"(?:(?:-[0-9]{1,16}-[0-9]{1,6}){1,9}|-[a-z][0-9a-f]{6}|-[a-z]{1,32}(?=\.))(?:\.[a-z]{1,9})?")
 
 
 def own_blob(name: str, member: str) -> str:
-    """Return the name of a blob if `member` may keep and read it; raise BadName otherwise."""
+    """Return the name of a blob that `member` may keep and read. Raises BadName for any other name."""
     if not is_own_blob(name, member):
         raise BadName(f"{ascii(name)[:80]} is not a blob of '{member}'. Name it like {member}-12-0.txt")
     return name
 
 
 def is_own_blob(name: str, member: str) -> bool:
-    """Tell whether a blob is a member's own; one of who is called `bob-x` is not bob's."""
+    """Tell whether a blob belongs to a member. A blob of `bob-x` does not belong to `bob`."""
     return name.startswith(member) and _BLOB.fullmatch(name, len(member)) is not None
 
 
 @contextlib.contextmanager
 def private_folder(root: Path, *parts: str) -> Iterator[int]:
-    """Hold open a folder of ours, made where it is missing; raise OSError where something else stands there."""
+    """Keep a private folder open, and create it if it is missing. Raises OSError if something else is there."""
     fd = os.open(root, FOLDER)
     try:
         for part in parts:
@@ -53,9 +53,9 @@ def private_folder(root: Path, *parts: str) -> Iterator[int]:
 
 
 def read_regular(path: str | Path, most: int, folder: int | None = None) -> bytes:
-    """Return all of an ordinary file of at most `most` bytes, by its path or by its name in an open folder.
+    """Return the content of a regular file of at most `most` bytes, by its path or by its name in an open folder.
 
-    Raises OSError, with words for the user, for a link, a pipe, a device, a folder or a longer file. Never blocks.
+    Raises OSError, with a message for the user, for a link, a pipe, a device, a folder or a larger file. Never blocks.
     """
     try:
         fd = os.open(path, _READ, dir_fd=folder)
@@ -81,14 +81,14 @@ def _read(fd: int, most: int) -> bytes:
 
 
 def new_file(folder: int, name: str) -> int:
-    """Open an empty file to write, in the place of whatever bore its name."""
+    """Open an empty file for writing. It replaces anything with the same name."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(name, dir_fd=folder)
     return os.open(name, _NEW, 0o600, dir_fd=folder)
 
 
 def replace_file(folder: int, name: str, data: bytes) -> None:
-    """Put a file there, whole or not at all."""
+    """Write a file atomically: all of it or nothing."""
     temporary = f".{secrets.token_hex(8)}"
     try:
         with os.fdopen(new_file(folder, temporary), "wb") as file:

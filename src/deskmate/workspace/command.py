@@ -1,7 +1,7 @@
 """One command, from its start until nothing of it is left.
 
-A thread of its own serves it, so that nothing blocks the event loop; the caller's cancellation rings a bell there.
-`local` above starts them; below, `confined` starts those in a sandbox, `processes` knows what belongs to them.
+Each command has its own thread, so that nothing blocks the event loop. A cancelled caller wakes that thread through a
+socket.
 """
 
 import contextlib
@@ -37,14 +37,14 @@ from deskmate.workspace.sweep import Groups
 _CHUNK = 1 << 16
 _PIPE = 1 << 20
 _LAST_WORDS_SECONDS = 0.5
-# How often, and for how long, setting up a sandbox is tried again.
+# How often, and for how long, to retry setting up a sandbox.
 _TRIES, _TRY_SECONDS = 6, 5.0
-# At most this many are set up at once: each must be ready within seconds.
+# At most this many are set up at once, because each must be ready within seconds.
 _STARTING = threading.BoundedSemaphore(8)
-# How often git's folder is looked at, and for how much of the time it may be looked through as a whole.
+# How often to check git's folder, and how many times longer than a full check to wait before the next one.
 _WATCH_SECONDS, _WATCH_SHARE = 1.0, 10
 
-# A command behind one wall or the other, begun.
+# Starts a command in bubblewrap or with Landlock.
 Begin: TypeAlias = Callable[
     [CommandSandbox, Sequence[str], Mapping[str, str], Start],
     contextlib.AbstractContextManager[Fenced | ConfinedProcess],
@@ -55,11 +55,11 @@ class Sink(Protocol):
     """Where the output of a command goes."""
 
     def add(self, data: bytes) -> bool:
-        """Take some; tell whether there is room for all of it."""
+        """Take some output. Return whether there was room for all of it."""
 
 
 class Why(StrEnum):
-    """What brought a command to its end."""
+    """Why a command ended."""
 
     EXIT = "exit"
     TIME = "time"
@@ -70,11 +70,11 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How a command ended: `status` below zero is a signal, None one that not even a kill ended.
+    """How a command ended. `status`: below zero is a signal, None if not even SIGKILL ended it.
 
-    `ended`: how many processes were still running then; in a sandbox those go with the command, and are not counted.
-    `begun`: False where the sandbox could not be set up; what it complained about is the output. `refused`: the hosts
-    that it wanted to reach and may not. `told`: what it left in git's folder, one sentence each.
+    `ended`: how many other processes were still running. In a sandbox they end with the command and are not counted.
+    `begun`: False if the sandbox could not be set up. The output is then its error. `refused`: the hosts that the
+    command wanted to reach and may not. `told`: what it left in git's folder, one sentence each.
     """
 
     why: Why
@@ -88,10 +88,10 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class CommandOrder:
-    """What is to be run: never through a shell, unless the words name one.
+    """What to run. No shell is used unless the words name one.
 
-    `complains`: what it prints to standard error belongs to its output. `command_sandbox`: the sandbox it runs in, if
-    any. `fds`: descriptors that it inherits.
+    `complains`: stderr is part of the output. `command_sandbox`: the sandbox to run in, if any. `fds`: descriptors
+    that the command inherits.
     """
 
     words: Sequence[str]
@@ -105,7 +105,7 @@ class CommandOrder:
 
 
 async def execute(order: CommandOrder, sink: Sink, groups: Groups) -> End:
-    """Run a command to its end. Nothing of it is left when this returns or raises, a cancellation included."""
+    """Run a command to its end. When this returns, raises or is cancelled, no process of the command is left."""
     command = RunningCommand(order, sink, groups)
     try:
         return await to_thread.run_sync(command.run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
@@ -117,7 +117,7 @@ async def execute(order: CommandOrder, sink: Sink, groups: Groups) -> End:
 
 
 class RunningCommand:
-    """One command; `run` serves it, in a thread, and `cancel` ends it from any other."""
+    """One command. `run` serves it in a thread, and `cancel` ends it from any other thread."""
 
     def __init__(self, order: CommandOrder, sink: Sink, groups: Groups) -> None:
         self.over = threading.Event()
@@ -132,7 +132,7 @@ class RunningCommand:
         self._output: int | None = None
 
     def cancel(self) -> None:
-        """End the command; one that has not begun never will."""
+        """End the command. If it has not started, it never will."""
         with self._lock:
             self._cancelled.set()
             if not self._begun:
@@ -140,13 +140,13 @@ class RunningCommand:
         self._ring()
 
     def close(self) -> None:
-        """Let go of the bell, once the command is over."""
+        """Close the wakeup sockets, after the command is over."""
         self._selector.close()
         self._ear.close()
         self._wakeups.close()
 
     def run(self) -> End:
-        """Run the command; raise ToolError if it cannot be started."""
+        """Run the command. Raises ToolError if it cannot be started."""
         with self._lock:
             if self._cancelled.is_set():
                 return End(Why.CANCEL, None, 0, ())
@@ -171,19 +171,19 @@ class RunningCommand:
                         self._drain(_LAST_WORDS_SECONDS)
                         self._sink.add(f"{error}\n".encode())
                         break
-            # What was to be masked may have gone in the meantime, as sockets that are used for a moment do. New ones
-            # are left out only if that happens again and again, because they are not masked then.
+            # A path to mask may have disappeared meanwhile, such as a short-lived socket. New sockets are skipped only
+            # if this happens repeatedly, because they are not masked then.
             if left < _TRIES - 3:
                 command_sandbox = replace(command_sandbox, sandbox=replace(command_sandbox.sandbox, settled=True))
         return End(Why.EXIT, None, 0, (), begun=False)
 
     @contextlib.contextmanager
     def _listening(self) -> Iterator[Start]:
-        """Hear what is printed meanwhile; yield what starts the process that prints it."""
+        """Listen to the output. Yield the function that starts the process."""
         self._output, theirs = os.pipe()
         try:
             self._selector.register(self._output, selectors.EVENT_READ)
-            # Ours is closed as soon as there is one of theirs: else nobody could tell that they printed all.
+            # Close our end as soon as the child has its own. Otherwise we would never see the end of the output.
             with io.FileIO(theirs, "w") as output:
                 yield partial(self._start, output)
         finally:
@@ -252,7 +252,7 @@ class RunningCommand:
     def _serve(
         self, process: subprocess.Popen[bytes], ending: Callable[[bool], EndedProcesses], watch: GitWatch
     ) -> End:
-        """Serve a command until nothing of it is left; `ending` ends it, and is told whether it has ended by itself."""
+        """Serve a command until nothing of it is left. `ending` ends it, and gets whether it has ended by itself."""
         threading.Thread(target=self._await_exit, args=(process.pid,), daemon=True).start()
         status: int | None = None
         why = Why.CANCEL
@@ -261,7 +261,7 @@ class RunningCommand:
             if why is Why.EXIT:
                 self._drain(_LAST_WORDS_SECONDS)
         finally:
-            # Not reaped before that: until then nobody else can bear its id, nor its group's.
+            # Reap it only after that: until then no other process or group can get its id.
             toll = ending(why is Why.EXIT)
             self._empty()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -269,7 +269,7 @@ class RunningCommand:
         return End(why, status, toll.ended, toll.left)
 
     def _listen(self, watch: GitWatch) -> Why:
-        """Take what is printed until something brings the command to its end; return what."""
+        """Read the output until the command ends or must be ended. Return why."""
         deadline = time.monotonic() + self._order.timeout_seconds
         glance_at = look_at = time.monotonic() + _WATCH_SECONDS
         while True:
@@ -285,7 +285,7 @@ class RunningCommand:
             if now >= look_at:
                 if watch.look():
                     return Why.PLANT
-                # A folder that is slow to look through must not keep the command from being served.
+                # A check that is slow must not keep us from serving the command.
                 look_at = time.monotonic() + max(_WATCH_SECONDS, _WATCH_SHARE * (time.monotonic() - now))
                 glance_at = time.monotonic() + _WATCH_SECONDS
             elif now >= glance_at:
@@ -295,26 +295,26 @@ class RunningCommand:
             self._hear(max(0.0, min(deadline, look_at, glance_at) - now))
 
     def _drain(self, seconds: float) -> None:
-        """Take what is still printed, until nobody can print any more or the time is over."""
+        """Read the remaining output until it is closed or the time is over."""
         deadline = time.monotonic() + seconds
         while self._output is not None and (left := deadline - time.monotonic()) > 0:
             self._hear(left)
 
     def _pause(self, seconds: float) -> None:
-        """Wait a moment, and meanwhile keep nobody waiting who has something to print before it ends."""
+        """Wait, and read output meanwhile, so that processes can print before they end."""
         if self._output is None:
             time.sleep(seconds)
         else:
             self._hear(seconds)
 
     def _empty(self) -> None:
-        """Take what the pipe still holds, and no more: somebody out of reach may print into it for ever."""
+        """Read what is left in the pipe, but no more: a process out of our reach may print forever."""
         for _ in range(_PIPE // _CHUNK):
             if self._output is None or not self._hear(0):
                 return
 
     def _hear(self, seconds: float) -> bool:
-        """Wait for the bell or some output, and take it; tell whether either came."""
+        """Wait for a wakeup or some output, and read it. Return whether either came."""
         ready = self._selector.select(seconds)
         for key, _ in ready:
             if key.fd == self._output:
@@ -342,18 +342,18 @@ class RunningCommand:
         self._ring()
 
     def _ring(self) -> None:
-        # Closed: it is over, and nobody listens any more.
+        # If the socket is closed, the command is over and nobody listens.
         with contextlib.suppress(OSError):
             self._wakeups.send(b"!", socket.MSG_DONTWAIT)
 
 
 def await_exit(pid: int) -> None:
-    """Return once a child has ended, and leave it to be reaped."""
+    """Return when a child process has ended. It is not reaped."""
     if sys.platform == "darwin":
         ending = select.kevent(pid, select.KQ_FILTER_PROC, select.KQ_EV_ADD, select.KQ_NOTE_EXIT)
         with contextlib.closing(select.kqueue()) as queue, contextlib.suppress(ProcessLookupError):
             queue.control([ending], 1)
     else:
-        # It may have been ended and reaped before we came to wait for it.
+        # It may have ended and been reaped already.
         with contextlib.suppress(ChildProcessError):
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)

@@ -1,7 +1,4 @@
-"""What a command prints: bounded, kept, made readable.
-
-`command` hands over the bytes as they come; `local` reads the text when it has ended.
-"""
+"""What a command prints: bounded, kept, made readable."""
 
 import codecs
 import os
@@ -24,10 +21,10 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Output:
-    """The head and the tail of what was printed; beyond both, a file holds all of it, up to `limit` bytes.
+    """The head and the tail of an output. If there is more, a file has all of it, up to `limit` bytes.
 
-    `keep` opens that file when it is needed; without it, only the head and the tail remain. No secret that `redaction`
-    knows gets into either, in whatever pieces it was printed; without one all is as it was printed.
+    `keep` opens that file when it is needed. Without it, only the head and the tail are kept. Secrets that `redaction`
+    knows are removed from both, even if printed in pieces. Without `redaction`, the output is kept as printed.
     """
 
     def __init__(
@@ -51,12 +48,12 @@ class Output:
         self._passing = redaction.passing() if redaction else None
 
     def add(self, data: bytes) -> bool:
-        """Take some more; tell whether there is room for all of it."""
+        """Add some output. Return whether there was room for all of it."""
         text = self._decoder.decode(data)
         return self._take(self._passing.add(text) if self._passing else text)
 
     def finish(self) -> bool:
-        """Take what is held back, as nothing comes behind it; tell whether there was room for all."""
+        """Add what is held back, because nothing follows. Return whether there was room for everything."""
         text = self._decoder.decode(b"", final=True)
         return self._take(self._passing.add(text) + self._passing.end() if self._passing else text)
 
@@ -76,38 +73,38 @@ class Output:
         return not self.full
 
     def text(self, blob: str) -> str:
-        """Return what the model reads; `blob` is where it may read the rest."""
+        """Return the output for the model. `blob`: where it can read the rest."""
         self.finish()
         return self.so_far(blob)
 
     def so_far(self, blob: str) -> str:
-        """Return the same of what was printed until now. Another thread may add to it meanwhile."""
+        """Return the same for the output so far. Another thread may add to it meanwhile."""
         total = self._total
         gap = total - len(self._head) - len(self._tail)
         if gap <= 0:
             return clean(_decoded(self._head + self._tail))
         rest = f"They could not be saved: {self._trouble}" if self._trouble else f"All of it is in {blob}"
         head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)
-        # The first bytes of the tail may be the end of a character whose beginning was left out.
+        # The tail may start in the middle of a character.
         tail = _decoded(self._tail[:3].lstrip(bytes(range(0x80, 0xC0))) + self._tail[3:])
         return f"{clean(head)}\n[{gap:,} bytes left out. {rest}]\n{clean(tail)}"
 
     @property
     def is_cut(self) -> bool:
-        """Whether more was printed than the text has."""
+        """Whether the text leaves out a part of the output."""
         return self._total > len(self._head) + len(self._tail)
 
     def lines(self) -> str:
-        """Return the whole lines of the head, for an output of which the rest is of no use."""
+        """Return the complete lines of the head, cleaned, for an output whose rest is of no use."""
         return clean(_decoded(self.whole_lines()))
 
     def whole_lines(self) -> bytes:
-        """Return the same as it was printed."""
+        """Return the complete lines of the head as printed."""
         self.finish()
         return self._head[: self._head.rfind(b"\n") + 1] if self.full else self._head
 
     def close(self) -> None:
-        """Write what is left, and let go of the file."""
+        """Write what is left, and close the file."""
         self.finish()
         self._let_go()
 
@@ -117,7 +114,7 @@ class Output:
             self._file = None
 
     def _spill(self) -> None:
-        """Begin the file with what is held; until now that is all there was."""
+        """Start the file with everything printed so far."""
         if self._keep is None:
             return
         try:
@@ -134,7 +131,7 @@ class Output:
             while self._file is not None and rest:
                 rest = rest[os.write(self._file, rest) :]
         except OSError as error:
-            # A full disk is no reason to end the command: what it prints is told to be lost.
+            # A full disk is no reason to end the command. The text says that output was lost.
             self._trouble, self.kept = error.strerror or str(error), False
             self._let_go()
 
@@ -144,7 +141,7 @@ def _decoded(data: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text as it would stand on paper: no escapes, no controls, of a line written over only its last state."""
+    """Return text without escapes and control characters. Of an overwritten line, only its last state remains."""
     text = _OVERSTRUCK.sub("", _ESCAPES.sub("", text))
     lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
     return _CONTROLS.sub("", "\n".join(lines))

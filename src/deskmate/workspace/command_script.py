@@ -1,7 +1,7 @@
 """The text of a command, passed so that no process list shows it.
 
 Every user of a machine can read the arguments of all processes, for example with `ps`. What an agent runs and searches
-for is nobody else's business, so it is not passed as an argument. `local` above hands it over.
+for is private, so it is not passed as an argument.
 """
 
 import contextlib
@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from deskmate.errors import ToolError
 from deskmate.workspace.descriptors import inherited_limit
 
-# Bash reads all of the text before it runs any of it, as it does with a text among its words: only so does it go on, or
-# not, after an error as it would there. A script in a file it reads line by line, under another name.
+# Bash reads all of the text before it runs any of it, as with `bash -c`. Only then does an error have
+# the same effect as there. A script file would be read line by line, and run under another name.
 _READ_ALL = "IFS= read -r -d '' <&{fd}; exec {fd}<&-; eval \"$REPLY\""
-# What a program calls the first line of what it was handed.
+# How a program refers to the first line of the file it was given.
 NAMED_PATTERN = re.compile(r"/dev/fd/\d+:1: ")
 _READ = ". /dev/fd/{fd}"
 
 
 @contextlib.contextmanager
 def handed_over(text: str) -> Iterator[int]:
-    """Lend a descriptor that a text can be read from; raise ToolError for one that no program can be given."""
+    """Yield a descriptor from which a text can be read. Raises ToolError for a text that no program can be given."""
     try:
         data = os.fsencode(text)
     except ValueError:
@@ -43,11 +43,11 @@ def handed_over(text: str) -> Iterator[int]:
 
 
 def shell_words(shell: str, fd: int) -> list[str]:
-    """Return the words that have a shell run what it reads there, with the limit of open files that we were given."""
+    """Return the words that make a shell run the text of a descriptor, with our original limit of open files."""
     limit, read = inherited_limit(), _READ_ALL if os.path.basename(shell) == "bash" else _READ
     return [shell, "-c", (f"ulimit -S -n {limit}; " if limit else "") + read.format(fd=fd)]
 
 
 def file_named(fd: int) -> str:
-    """Return the path by which a program reads a descriptor that it has."""
+    """Return the path by which a program reads a descriptor that it inherits."""
     return f"/dev/fd/{fd}"

@@ -1,7 +1,7 @@
 """How many files may be open, and so how much runs at once.
 
-A command takes about a dozen while it runs, and many agents may ask for many. `local` above waits for room before it
-starts one. What is started has the limit that Deskmate was started with: some programs break under a higher one.
+A running command needs about a dozen open files, and many agents may run many commands. So a command waits for room.
+It gets the limit that Deskmate was started with, because some programs break with a higher one.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ from deskmate.errors import ToolError
 _MOST_SEARCHES = 8
 _MOST_COMMANDS = 256
 _PER_COMMAND = 10
-# For searches, for what is being set up, and for all else: records, connections, files that tools read.
+# Reserved for searches, for setup, and for everything else: records, connections, files that tools read.
 _KEPT = 256
-# No command that somebody waits for may run longer.
+# No command that somebody waits for may run longer than this.
 _LONG_SECONDS = 600.0
-# Teammates are processes that this one starts: they, too, must know what the first was started with.
+# Teammates are child processes. They must also know the limit that the first process was started with.
 _INHERITED = "DESKMATE_OPEN_FILES"
 
 _searches: RunVar[CapacityLimiter] = RunVar("searches")
@@ -32,7 +32,7 @@ _long: RunVar[CapacityLimiter] = RunVar("long commands")
 
 
 def raise_open_files() -> None:
-    """Let this process open as many files as it may, and note how many that was before."""
+    """Raise this process's open-file limit to the maximum, and remember the previous one."""
     if sys.platform == "linux":
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         os.environ.setdefault(_INHERITED, str(soft))
@@ -41,7 +41,7 @@ def raise_open_files() -> None:
 
 
 def inherited_limit() -> int | None:
-    """Return how many files Deskmate might have open when it was started, if it has raised that since."""
+    """Return the open-file limit that Deskmate was started with, or None if it was not raised."""
     noted, (_, hard) = os.environ.get(_INHERITED, ""), resource.getrlimit(resource.RLIMIT_NOFILE)
     if not noted.isdecimal():
         return None
@@ -57,16 +57,16 @@ def give_back(pid: int) -> None:
 
 @contextlib.asynccontextmanager
 async def room_to_search() -> AsyncIterator[None]:
-    """Wait until there is room for a search, and keep it. A search waits for nothing but itself, so that this ends."""
+    """Wait for room for a search, and keep it. A search waits for nothing else, so this always ends."""
     async with _limiter(_searches, _MOST_SEARCHES):
         yield
 
 
 @contextlib.asynccontextmanager
 async def room_to_run(seconds: float) -> AsyncIterator[None]:
-    """Wait until there is room for a command of at most this time, and keep it; raise ToolError after the same time.
+    """Wait for room for a command of at most this time, and keep it. Raises ToolError after the same time.
 
-    Commands that may run for a day have a count of their own, so that they never keep others waiting.
+    Commands that may run for a day are counted separately, so that they never keep others waiting.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = max(1, min(_MOST_COMMANDS, (soft - _KEPT) // _PER_COMMAND) // 2)
@@ -85,7 +85,7 @@ async def room_to_run(seconds: float) -> AsyncIterator[None]:
 
 
 def _limiter(variable: RunVar[CapacityLimiter], most: int) -> CapacityLimiter:
-    """Return the one that all of this event loop share."""
+    """Return the limiter that all tasks of this event loop share."""
     try:
         return variable.get()
     except LookupError:

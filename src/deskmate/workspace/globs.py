@@ -1,7 +1,4 @@
-"""Which paths a glob pattern matches.
-
-`searching` asks about every file, and about every folder whether to go into it.
-"""
+"""Which paths a glob pattern matches."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,14 +16,14 @@ Pattern: TypeAlias = tuple[str, ...]
 class GlobPattern:
     """A pattern: `*`, `?` and `[…]` within a name, `**` for any folders, `{a,b}` for either.
 
-    What begins with a dot is matched only by a part that does too.
+    A name that begins with a dot is matched only by a part that begins with one.
     """
 
     def __init__(self, text: str) -> None:
         self._patterns = [_parts(one) for one in alternatives(text)]
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Tell whether a file's path, in parts, is matched whole."""
+        """Tell whether the pattern matches the whole path of a file, given in parts."""
         return any(len(pattern) in _reached(pattern, parts) for pattern in self._patterns)
 
     def reaches(self, parts: Sequence[str]) -> bool:
@@ -35,7 +32,7 @@ class GlobPattern:
 
 
 def alternatives(text: str) -> list[str]:
-    """Return the patterns that one with braces stands for, those in braces within braces too."""
+    """Return the patterns that a pattern with braces stands for, nested braces included."""
     done, todo = list[str](), [text]
     while todo:
         one = todo.pop()
@@ -52,12 +49,12 @@ def _parts(text: str) -> Pattern:
     parts = tuple(part for part in text.split("/") if part not in ("", "."))
     if text.startswith("/") or ".." in parts:
         raise ToolError("This pattern leads outside the workspace. Write it relative to the root, without '..'.")
-    # A folder is no match itself: all that lies in it is.
+    # A folder itself never matches. Everything in it does.
     return (*parts, "**") if text.endswith("/") else parts
 
 
 def _reached(pattern: Pattern, parts: Iterable[str]) -> set[int]:
-    """Return every position in a pattern at which it may stand once it has matched these parts."""
+    """Return every position in the pattern that can be reached by matching these parts."""
     reached = _passing(pattern, {0})
     for part in parts:
         reached = _passing(pattern, {after for at in reached for after in _step(pattern, at, part)})
@@ -74,7 +71,7 @@ def _step(pattern: Pattern, at: int, part: str) -> tuple[int, ...]:
 
 
 def _passing(pattern: Pattern, reached: set[int]) -> set[int]:
-    """Add the positions behind each `**`, which also stands for no folder at all."""
+    """Add the positions after each `**`, which also matches no folder at all."""
     todo = list(reached)
     while todo:
         at = todo.pop()

@@ -1,7 +1,6 @@
 """The workspace on this machine: files by descriptor, commands in their own process group.
 
-Above stand the tools, which see `ports.Workspace`; `app` makes one for each member. Below: `paths` and `files`,
-`command`, `searching`, and the private folders of ours.
+Tools see it as `ports.Workspace`.
 """
 
 import os
@@ -44,18 +43,18 @@ SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 30_000
 GRACE_SECONDS = 5.0
 
-# What a command may know of the environment Deskmate runs in. A list of what is secret would never be complete.
+# The environment variables a command may see. A list of secret ones would never be complete.
 ALLOWED = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TMPDIR", "TZ", "VIRTUAL_ENV"})
 
 T = TypeVar("T")
 
 
 class LocalWorkspace:
-    """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that one runs.
+    """The folder `root`, as one member of a team may use it. Make one for each seat: it lists what that member runs.
 
-    `sandbox`: where commands are confined; without one they are not. What we run to find and search is, too: what
-    git and the search obey stands in the workspace, and so may the programs themselves. `redaction`: what no output
-    shows, nor the blob it is kept in.
+    `sandbox`: confines commands. Without one they are not confined. It also confines git and the search program,
+    because their settings, and even the programs, may be in the workspace. `redaction`: the secrets that neither the
+    output nor its blob shows.
     """
 
     def __init__(
@@ -81,13 +80,13 @@ class LocalWorkspace:
 
     @property
     def root(self) -> str:
-        """The absolute path of the folder, no link in it."""
+        """The absolute path of the folder, without symlinks."""
         return str(self._root)
 
     # -- files ------------------------------------------------------------------------------------
 
     async def locate(self, path: str) -> tuple[str, bool]:
-        """Return a path resolved, relative to the root, and whether it lies inside; absolute where it does not."""
+        """Return a resolved path and whether it is inside the root: relative to the root if it is, else absolute."""
         return await _threads(lambda: self._locate(path))
 
     def _locate(self, path: str) -> tuple[str, bool]:
@@ -99,7 +98,7 @@ class LocalWorkspace:
                 return os.path.realpath(self._root / path), False
 
     async def is_autorun(self, path: str) -> bool:
-        """Tell whether a program of the user's runs commands that a file at this path names, without asking."""
+        """Tell whether one of the user's programs runs commands from a file at this path without asking."""
         return await _threads(lambda: self._is_autorun(path))
 
     def _is_autorun(self, path: str) -> bool:
@@ -107,11 +106,11 @@ class LocalWorkspace:
             with resolved(self._root, path) as place:
                 return is_autorun(self._root, place)
         except Outside:
-            # Asked about for another reason, whatever it is.
+            # The user is asked about paths outside the workspace anyway.
             return False
 
     async def read(self, path: str) -> bytes:
-        """Return the bytes of a file; raise ToolError for none, a folder, something special, or one above the cap."""
+        """Return the bytes of a file. Raises ToolError if it is missing, not a regular file, or above the cap."""
         return await _threads(lambda: self._read(path))
 
     def _read(self, path: str) -> bytes:
@@ -120,7 +119,7 @@ class LocalWorkspace:
             return content(place)
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
-        """Put a file there, whole or not at all; raise ToolError unless what stands there has this fingerprint."""
+        """Write a file atomically. Raises ToolError unless the current file has the fingerprint `known`."""
         await _threads(lambda: self._write(path, data, known))
 
     def _write(self, path: str, data: bytes, known: str | None) -> None:
@@ -144,7 +143,7 @@ class LocalWorkspace:
     # -- blobs ------------------------------------------------------------------------------------
 
     async def keep(self, blob: str, data: bytes) -> str:
-        """Keep bytes under a name that begins with the member's; return the path under which it may read them."""
+        """Keep bytes under a name that begins with the member's. Return the path by which it can read them."""
         name = own_blob(blob, self._member)
         await _threads(lambda: self._keep(name, data))
         return self._blob_path(name)
@@ -158,7 +157,7 @@ class LocalWorkspace:
             return new_file(folder, name)
 
     async def blob(self, path: str) -> bytes:
-        """Return what was kept under a path; raise ToolError for anything but a blob of this member."""
+        """Return the bytes kept under a path. Raises ToolError for anything but a blob of this member."""
         return await _threads(lambda: self._blob(path))
 
     def _blob(self, path: str) -> bytes:
@@ -175,14 +174,14 @@ class LocalWorkspace:
     # -- searching --------------------------------------------------------------------------------
 
     async def find(self, pattern: str) -> list[str]:
-        """Return at most 1,000 files that a glob pattern matches, the latest changed first; none that git ignores."""
+        """Return at most 1,000 files that match a glob pattern, latest changed first, none that git ignores."""
         async with room_to_search():
             return await self._find(pattern)
 
     async def _find(self, pattern: str) -> list[str]:
         with telling(pattern), closing(Found(self._root, pattern)) as found:
             in_time = await self._list(found)
-            # Where git lists nothing, it knows nothing of this folder.
+            # If git lists nothing, this folder is not in a repository.
             if not found.heard:
                 with anyio.move_on_after(SEARCH_SECONDS) as limit:
                     await to_thread.run_sync(found.walk)
@@ -192,7 +191,7 @@ class LocalWorkspace:
             return await _threads(found.paths)
 
     async def _list(self, found: Found) -> bool:
-        """Take what git lists, where there is git; tell whether that was done in time."""
+        """Read the files that git lists, if git is installed. Return whether that finished in time."""
         git = shutil.which("git", path=self._environ.get("PATH"))
         if not git:
             return True
@@ -200,7 +199,7 @@ class LocalWorkspace:
         return end.why is not Why.TIME
 
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
-        """Return the lines that match, as `path:line:text`, bounded; raise ToolError for a bad pattern."""
+        """Return the matching lines as `path:line:text`, bounded. Raises ToolError for an invalid pattern."""
         async with room_to_search():
             return await self._matching_lines(pattern, path, glob)
 
@@ -215,7 +214,7 @@ class LocalWorkspace:
         if end.why is Why.FLOOD:
             return Ran(None, text, f"Stopped after {SEARCH_BYTES:,} bytes of matches. Search for less.")
         if end.status not in (0, 1):
-            # A file that cannot be read is told in the same way as a pattern that cannot: without files it is clear.
+            # Unreadable files and invalid patterns give the same status. A search without files tells them apart.
             check, output = await self._search(pattern, glob, [os.devnull], complains=True)
             if check.status not in (0, 1):
                 complaint = NAMED_PATTERN.sub("", output.lines().strip())
@@ -226,7 +225,7 @@ class LocalWorkspace:
         self, pattern: str, glob: str, paths: Sequence[str], *, complains: bool = False
     ) -> tuple[End, Output]:
         rg = shutil.which("rg", path=self._environ.get("PATH"))
-        # As it was printed: it is held against what stands in the files.
+        # Not redacted, because it is compared with what is in the files.
         output = Output(SEARCH_BYTES, head=SEARCH_BYTES, tail=0, redaction=None)
         blobs = [path for path in paths if self._is_own_blob(tuple(path.removeprefix("./").split("/")))]
         with handed_over(f"{pattern}\n") as fd:
@@ -237,9 +236,9 @@ class LocalWorkspace:
         return end, output
 
     def _confirmed(self, printed: bytes) -> str:
-        """Return what a search found as `path:line:text`, as far as it stands there.
+        """Return the results of a search as `path:line:text`, if the file really has that line.
 
-        It followed paths by itself: what it was led out by, in whatever moment, is left out here.
+        The search program follows paths by itself. Anything it found outside the workspace is left out here.
         """
         lines = list[str]()
         for path, hits in hits_by_file(printed):
@@ -250,7 +249,7 @@ class LocalWorkspace:
         return self._redaction.text(clean("".join(lines)))
 
     def _searched(self, path: str, glob: str) -> list[str]:
-        """Return the paths to search in for one that a model gave; in the folder of blobs, those of this member."""
+        """Return the paths to search for a path given by a model. In the blob folder, only this member's blobs."""
         with resolved(self._root, path) as place:
             if place.parts == self._blobs:
                 names = sorted(name for name in os.listdir(place.folder) if fnmatchcase(name, glob or "*"))
@@ -264,7 +263,7 @@ class LocalWorkspace:
     # -- commands ---------------------------------------------------------------------------------
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
-        """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that."""
+        """Run a shell command until it ends, is cancelled, or reaches its timeout or output cap. No process is left."""
         name = own_blob(blob, self._member)
         shell = shutil.which("bash", path=self._environ.get("PATH")) or "/bin/sh"
         kept = Output(MAX_BLOB, lambda: self._open_blob(name), redaction=self._redaction)
@@ -292,7 +291,7 @@ class LocalWorkspace:
         )
 
     async def revision(self) -> Revision | None:
-        """Return the commit that the folder is at; None if there is none or it cannot be told."""
+        """Return the current commit of the folder, or None if there is none or it is unknown."""
         commit = await _threads(lambda: head_commit(self._root))
         return Revision(commit, await self._is_clean()) if commit else None
 
@@ -310,9 +309,9 @@ class LocalWorkspace:
         return not output.lines().strip() if end.why is Why.EXIT and end.status == 0 else None
 
     async def sweep(self) -> int:
-        """End what a dead predecessor in this seat left running, and remove what it left half written.
+        """End what a dead predecessor in this seat left running, and remove files it did not finish.
 
-        Return how many processes that were. Call it once the seat is held, before anything is run.
+        Return how many processes were ended. Call it when the seat is held, before anything is run.
         """
         entries = frozenset(os.fsencode(f"{key}={value}") for key, value in self._seat.items())
         try:
@@ -361,7 +360,7 @@ def _ours(place: Place) -> ToolError:
 
 
 def _protected(output: str) -> str:
-    """Return which auto-run files a command could not change, told by what it printed: git itself may go on."""
+    """Return which auto-run files a command could not change, judged by its output. Git itself may go on."""
     failed = [line for line in output.splitlines() if "Read-only file system" in line]
     names = [name for name in AUTORUN if any(re.search(rf"(?<![\w.]){re.escape(name)}\b", line) for line in failed)]
     if not names:
@@ -373,7 +372,7 @@ def _protected(output: str) -> str:
 
 
 def _ended(end: End, timeout_seconds: float) -> str:
-    """Return in words how a command ended, if not by itself."""
+    """Return how a command ended, for the model. Empty if it ended by itself."""
     stuck = f"; process {', '.join(map(str, end.left))} could not be ended" if end.left else ""
     if end.why is Why.TIME:
         return f"timed out after {timeout_seconds:g} s{stuck}"
@@ -394,5 +393,5 @@ def _signal_name(number: int) -> str:
 
 
 async def _threads(work: Callable[[], T]) -> T:
-    """Return what `work` returns, done in a thread; once begun it is waited for."""
+    """Run `work` in a thread and return its result. A cancellation waits for it."""
     return await to_thread.run_sync(work)

@@ -1,7 +1,7 @@
 """Paths followed one descriptor at a time, never out of the root.
 
-Every folder is opened by its name in the folder before it and never through a link; links are read and followed here.
-What was checked is the descriptor that is used. `files` and `local` stand above; only the kernel below.
+Every folder is opened by name in its parent folder, never through a symlink. Symlinks are read and followed here. The
+descriptor that was checked is the one that is used.
 """
 
 import errno
@@ -27,26 +27,26 @@ class Outside(ToolError):
 
 
 def shown(path: str) -> str:
-    """Return a path as a message may hold it: bounded, and nothing in it that cannot be printed."""
+    """Return a path for a message: bounded, with unprintable characters replaced."""
     return "".join(char if char.isprintable() else "?" for char in path[:200])
 
 
 def plain(name: str) -> str:
-    """Return a name as a disk may take it that ignores case and spelling, dots at its end, and what follows a colon."""
+    """Return a name as a disk may read it that ignores case, spelling, dots at the end, and what follows a colon."""
     seen = (char for char in unicodedata.normalize("NFKC", name) if unicodedata.category(char) != "Cf")
     return "".join(seen).casefold().partition(":")[0].rstrip(". ")
 
 
 def is_ours(name: str) -> bool:
-    """Tell whether an entry of the root would be a folder of ours, on any disk."""
+    """Tell whether an entry of the root would be one of our folders, on any disk."""
     return plain(name) in OURS
 
 
 class Place:
-    """Where a path leads: the last folder of it that is there, held open, and the names that are left.
+    """Where a path leads: its last existing folder, kept open, and the names that are left.
 
-    `rest` is empty for a folder. One name is a file, something special, or nothing yet; of more, the first stands for
-    no folder.
+    `rest` is empty for a folder. One name is a file, something special, or does not exist yet. If there are more, the
+    first is not a folder.
     """
 
     def __init__(self, root: Path, path: str) -> None:
@@ -60,29 +60,29 @@ class Place:
 
     @property
     def folder(self) -> int:
-        """The descriptor of the last folder that is there."""
+        """The descriptor of the last existing folder."""
         return self._folders[-1]
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The whole path, resolved, relative to the root."""
+        """The whole resolved path, relative to the root."""
         return (*self._names, *self.rest)
 
     @property
     def ours(self) -> bool:
-        """Whether it lies in a folder of ours, by whatever name."""
+        """Whether it is in one of our folders, by any name."""
         if self.parts and is_ours(self.parts[0]):
             return True
         return self.passes({_identity(name, self._folders[0]) for name in OURS})
 
     def passes(self, some: Collection[Identity | None]) -> bool:
-        """Tell whether one of these folders or files lies on the way, by whatever name."""
+        """Tell whether the path passes through one of these folders or files, by any name."""
         last = _identity(self.rest[0], self.folder) if self.rest else None
         way = {(found.st_dev, found.st_ino) for found in map(os.fstat, self._folders)}
         return not (way | ({last} - {None})).isdisjoint(some)
 
     def follow(self, path: str) -> None:
-        """Go where a path leads; raise Outside, or ToolError for one that cannot be followed."""
+        """Follow a path. Raises Outside if it leaves the root, and ToolError if it cannot be followed."""
         if len(path) > MAX_PATH or "\0" in path:
             raise ToolError(f"{self.path} is not a path. Use at most {MAX_PATH:,} characters, and no zero byte.")
         todo = self._begin(path)
@@ -102,17 +102,17 @@ class Place:
             raise self._outside()
 
     def descend(self, name: str) -> None:
-        """Go into a folder below, which must be one."""
+        """Enter a subfolder. Raises OSError if it is not a folder."""
         self._folders.append(os.open(name, FOLDER, dir_fd=self.folder))
         self._names.append(name)
 
     def close(self) -> None:
-        """Let go of every folder."""
+        """Close every folder."""
         while self._folders:
             os.close(self._folders.pop())
 
     def _begin(self, path: str) -> list[str]:
-        """Return the parts of a path, the first one last; an absolute one starts as far above the root as there is."""
+        """Return the parts of a path in reverse. An absolute path starts at the top, above the root."""
         if path.startswith("/"):
             self._above = len(self._root.parts) - 1
             while self._names:
@@ -132,13 +132,13 @@ class Place:
         os.close(self._folders.pop())
 
     def _back(self, name: str) -> None:
-        """Come down again towards the root: above it, only the names of its own path are known not to be links."""
+        """Go down towards the root again. Above it, only the names of its own path are known not to be symlinks."""
         if name != self._root.parts[-self._above]:
             raise self._outside()
         self._above -= 1
 
     def _down(self, name: str) -> list[str]:
-        """Go one name down; return what is to be followed instead if it is a link."""
+        """Go one name down. If it is a symlink, return the parts to follow instead."""
         try:
             self.descend(name)
         except FileNotFoundError:
@@ -176,7 +176,7 @@ def _identity(name: str, folder: int) -> Identity | None:
 
 @contextmanager
 def resolved(root: Path, path: str) -> Iterator[Place]:
-    """Hold open where a path leads; raise ToolError, naming it, for what the disk refuses meanwhile too."""
+    """Yield where a path leads, with its folder open. Raises ToolError, naming the path, also for later disk errors."""
     with telling(path):
         place = Place(root, path)
         try:
@@ -188,7 +188,7 @@ def resolved(root: Path, path: str) -> Iterator[Place]:
 
 @contextmanager
 def telling(path: str) -> Iterator[None]:
-    """Turn what the disk refuses into words for the model."""
+    """Turn disk errors into messages for the model."""
     try:
         yield
     except FileNotFoundError as error:

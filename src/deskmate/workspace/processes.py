@@ -1,7 +1,4 @@
-"""Which processes belong to a command, and ending them.
-
-`command` ends what it started, `sweep` what a predecessor left; the kernel's own table stands below.
-"""
+"""Which processes belong to a command, and ending them."""
 
 import contextlib
 import logging
@@ -27,13 +24,13 @@ Living: TypeAlias = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How processes of ours are known: by their group, or by entries of the environment they were started with."""
+    """How to recognize our processes: by their group, or by entries of the environment they were started with."""
 
     group: int | None = None
     entries: frozenset[bytes] = frozenset()
 
     def living(self) -> Living:
-        """Return those that are alive, this process and those above it never among them."""
+        """Return those that are alive, but never this process or its ancestors."""
         found = self.by_proc() if sys.platform == "linux" else dict(self.by_ps())
         for above in _ancestry() if found else ():
             found.pop(above, None)
@@ -43,14 +40,14 @@ class Mark:
         """Return them as /proc shows them."""
         found = {}
         for entry in os.listdir(PROC):
-            # It may end while we look: then it is not alive.
+            # A process may end while we look. Then it is not alive.
             with contextlib.suppress(OSError):
                 if entry.isdigit() and (group := self._group_of(PROC / entry)) is not None:
                     found[int(entry)] = group
         return found
 
     def _group_of(self, process: Path) -> int | None:
-        """Return the group of a process that is alive and ours."""
+        """Return the group of a process, or None if it is not alive or not ours."""
         fields = _fields(process)
         state, group = fields[0], int(fields[2])
         if state in (b"Z", b"X"):
@@ -61,7 +58,7 @@ class Mark:
         return group if carries else None
 
     def by_ps(self) -> Iterator[tuple[int, int]]:
-        """Yield what can be known where there is no /proc: the group alone."""
+        """Yield what is known without /proc: only those of the group."""
         listing = subprocess.run(["ps", "-axo", "pid=,pgid=,stat="], capture_output=True, text=True, check=True)
         for line in listing.stdout.splitlines():
             pid, group, state = line.split(maxsplit=2)
@@ -70,18 +67,18 @@ class Mark:
 
 
 def mark_of(group: int, environ: Mapping[str, str]) -> Mark:
-    """Return how the processes of a command are known that was started in a group, with an environment of ours."""
+    """Return the mark of a command that was started in a group with an environment of ours."""
     ours = (f"{key}={value}" for key, value in environ.items() if key.startswith("DESKMATE_"))
     return Mark(group, frozenset(map(os.fsencode, ours)))
 
 
 def start_of(pid: int) -> str | None:
-    """Return when a process was started, as its system tells it, so that its id is not mistaken for another's."""
+    """Return when a process was started, as the system shows it. It tells a process from a later one with its id."""
     return start_by_proc(pid) if sys.platform == "linux" else start_by_ps(pid)
 
 
 def is_living(pid: int, start: str | None) -> bool:
-    """Tell whether a process that was started then still is: one that nobody has collected yet is not."""
+    """Tell whether the process with this start time is alive. A zombie is not."""
     if start is None or start_of(pid) != start:
         return False
     if sys.platform != "linux":
@@ -107,12 +104,12 @@ def start_by_ps(pid: int) -> str | None:
 
 
 def _fields(process: Path) -> list[bytes]:
-    """Return the fields of a process from its state on; its name, which may hold anything, stands before them."""
+    """Return the fields of a process from its state on. The name before them may contain anything."""
     return (process / "stat").read_bytes().rpartition(b")")[2].split()
 
 
 def _ancestry() -> list[int]:
-    """Return this process and those above it, as far as they can be seen."""
+    """Return this process and its ancestors, as far as they are visible."""
     line = [os.getpid()]
     if sys.platform == "linux":
         with contextlib.suppress(OSError):
@@ -132,9 +129,9 @@ class EndedProcesses:
 
 
 def end(mark: Mark, grace_seconds: float, pause: Callable[[float], None] = time.sleep) -> EndedProcesses:
-    """End all processes that a mark knows: asked first, killed once their grace is over, and what they start meanwhile.
+    """End all processes with a mark, and those they start meanwhile: SIGTERM first, SIGKILL after the grace period.
 
-    `pause` waits a moment. What a kill does not end within seconds is stuck in the kernel: it is told, not waited for.
+    `pause` waits a moment. What SIGKILL does not end within seconds is stuck in the kernel. It is reported.
     """
     living = mark.living()
     seen = set(living)
@@ -155,7 +152,7 @@ def end(mark: Mark, grace_seconds: float, pause: Callable[[float], None] = time.
 
 
 def _signal(living: Living, *signals: signal.Signals) -> None:
-    """Signal whole groups, so that none of them can escape by forking; our own group only one by one."""
+    """Signal whole groups, so that no process escapes by forking. In our own group, signal each process."""
     mine = os.getpgrp()
     for number in signals:
         for group in set(living.values()) - {mine}:

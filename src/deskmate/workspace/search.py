@@ -1,7 +1,4 @@
-"""Finding files, and the command that searches them.
-
-`local` runs what is asked for here; `globs` and `paths` stand below.
-"""
+"""Finding files, and the command that searches them."""
 
 import heapq
 import os
@@ -24,14 +21,14 @@ MAX_FOUND = 1000
 MAX_DEPTH = 100
 _GIT = ".git"
 _HIT = re.compile(rb"(?:\./)?(?P<path>[^\0]+)\0(?P<line>\d+):(?P<offset>\d+):(?P<text>[^\n]*)\n?")
-# What ripgrep puts in the place of the rest of a long line.
+# What ripgrep prints instead of the rest of a long line.
 _CUT = re.compile(rb" \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$")
 
 
 class Found:
-    """The files that match, the latest changed first, as many as there is room for.
+    """The matching files, latest changed first, up to a maximum.
 
-    What git lists may be handed over as it comes (`add`): names, each followed by a zero.
+    Git's list can be added as it arrives (`add`): names, each followed by a zero byte.
     """
 
     def __init__(self, root: Path, pattern: str) -> None:
@@ -42,7 +39,7 @@ class Found:
         self._folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def add(self, data: bytes) -> bool:
-        """Take some names, the last of them cut off perhaps."""
+        """Add some names. The last one may be incomplete."""
         self.heard = True
         *names, self._cut = (self._cut + data).split(b"\0")
         for name in names:
@@ -50,7 +47,7 @@ class Found:
         return True
 
     def walk(self, top: str = "") -> None:
-        """Look at all files below a folder. Run it in a thread; a cancellation is heard at every folder."""
+        """Look at all files below a folder. Run it in a thread. It checks for cancellation at every folder."""
         for path, folders, names, fd in os.fwalk(top or ".", dir_fd=self._folder):
             from_thread.check_cancelled()
             parts = [part for part in path.split("/") if part != "."]
@@ -59,23 +56,23 @@ class Found:
                 self._offer([*parts, name], fd)
 
     def paths(self) -> list[str]:
-        """Return the files; of a name that is no text, what can be told of it.
+        """Return the files. A name that is not UTF-8 has replacement characters.
 
-        Each is looked for once more, without leaving the root: who listed them followed paths by itself.
+        Each is resolved again without leaving the root, because the program that listed them followed paths by itself.
         """
         return [shown_name(path) for _, path in sorted(self._latest, key=_order) if self._leads_to_file(path)]
 
     def close(self) -> None:
-        """Let go of the root."""
+        """Close the root folder."""
         os.close(self._folder)
 
     def _enters(self, parts: Sequence[str]) -> bool:
         return len(parts) < MAX_DEPTH and not _is_skipped(parts) and self._glob.reaches(parts)
 
     def _offer_listed(self, path: str) -> None:
-        """Take a file that git lists. A folder is another repository in this one, whose files git leaves out."""
+        """Add a file that git lists. A folder is a nested repository, whose files git does not list."""
         parts = path.split("/")
-        # Git prints no such name; a program that calls itself git may.
+        # Git never prints such a name, but a program that pretends to be git may.
         if not {"", ".", ".."}.isdisjoint(parts):
             return
         try:
@@ -89,7 +86,7 @@ class Found:
             self._offer(parts, None)
 
     def _offer(self, parts: list[str], folder: int | None) -> None:
-        """Take a file if it matches; `folder` is the one it lies in, where that is open."""
+        """Add a file if it matches. `folder`: its folder, if that is open."""
         if _is_skipped(parts) or not self._glob.matches(parts):
             return
         path = "/".join(parts)
@@ -97,7 +94,7 @@ class Found:
         try:
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         except OSError:
-            # It went while we looked.
+            # It was removed meanwhile.
             return
         if stat.S_ISREG(found.st_mode) or (stat.S_ISLNK(found.st_mode) and self._leads_to_file(path)):
             (heapq.heappush if len(self._latest) < MAX_FOUND else heapq.heappushpop)(
@@ -115,7 +112,7 @@ class Found:
 
 
 def shown_name(path: str) -> str:
-    """Return a path in characters, whatever bytes its names are."""
+    """Return a path as text, whatever bytes its names have."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -128,7 +125,7 @@ def _is_skipped(parts: Sequence[str]) -> bool:
 
 
 def _relative(root: Path, pattern: str) -> str:
-    """Return a pattern relative to the root, one that names the root first too."""
+    """Return a pattern relative to the root. It may begin with the absolute path of the root."""
     if not pattern.strip("/. "):
         raise ToolError("This pattern matches nothing. Write one like **/*.py.")
     if not pattern.startswith("/"):
@@ -141,14 +138,14 @@ def _relative(root: Path, pattern: str) -> str:
 
 
 def listing_words(git: str) -> list[str]:
-    """Return the command that lists what git does not ignore; nothing that the repository names is run by it."""
+    """Return the command that lists what git does not ignore. It runs nothing that the repository configures."""
     return [git, "-c", "core.fsmonitor=false", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
 
 
 def searching_words(rg: str | None, pattern: str, file: str, glob: str, paths: Sequence[str]) -> list[str]:
-    """Return the command that prints what `hits_by_file` reads for all that matches in these paths.
+    """Return the command that searches these paths. It prints what `hits_by_file` reads.
 
-    `file`: where it reads the pattern from. One of several lines would be several patterns there.
+    `file`: where it reads the pattern from. A pattern of several lines would be several patterns there.
     """
     words = _by_rg(rg, glob) if rg else list(_by_grep(glob))
     what = ["-e", pattern] if {"\n", "\r"} & set(pattern) else [f"--file={file}"]
@@ -157,7 +154,7 @@ def searching_words(rg: str | None, pattern: str, file: str, glob: str, paths: S
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A line that a search printed: its number, the bytes before it in its file, and its text."""
+    """A line that a search printed: its number, its byte offset in the file, and its text."""
 
     line: int
     offset: int
@@ -165,18 +162,18 @@ class Hit:
 
     @property
     def shown(self) -> str:
-        """The text in characters."""
+        """The text, decoded."""
         return self.text.decode("utf-8", "replace")
 
     def stands_in(self, fd: int) -> bool:
-        """Tell whether an open file holds this text there; ripgrep does not count a byte order mark."""
+        """Tell whether an open file has this text at this offset. Ripgrep does not count a byte order mark."""
         text = _CUT.sub(b"", self.text)
         mark = len(BOM_UTF8) if os.pread(fd, len(BOM_UTF8), 0) == BOM_UTF8 else 0
         return any(os.pread(fd, len(text), self.offset + skipped) == text for skipped in {0, mark})
 
 
 def hits_by_file(printed: bytes) -> Iterator[tuple[str, list[Hit]]]:
-    """Yield the files of a search one after the other, as far as it printed lines of them whole."""
+    """Yield the files of a search in order, each with its complete lines."""
     found = [(os.fsdecode(hit["path"]), hit) for hit in _HIT.finditer(printed)]
     for path, hits in groupby(found, key=itemgetter(0)):
         yield path, [Hit(int(hit["line"]), int(hit["offset"]), hit["text"]) for _, hit in hits]
@@ -186,7 +183,7 @@ def _by_rg(rg: str, glob: str) -> list[str]:
     words = [rg, "--line-number", "--no-heading", "--color=never", "--with-filename", "--hidden", "--no-messages"]
     words += ["--null", "--byte-offset"]
     words += ["--max-columns=500", "--max-columns-preview"]
-    # The last that matches counts: what is ours stays out, whatever is asked for.
+    # The last matching glob counts, so our folders are always left out.
     globs = [*([glob] if glob else []), "!.git", "!/.teams", "!/.tasks"]
     return [*words, *(f"--glob={one}" for one in globs)]
 

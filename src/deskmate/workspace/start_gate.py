@@ -1,16 +1,16 @@
 """Holds a command until all its limits are in place.
 
-`confined` and `fenced` put it before a command's words, and open it. Where nobody is left to do so, it ends.
+The gate is put before the words of a command. If the process that should open it ends, the gate ends too.
 """
 
 import os
 import sys
 
-# It reads from its standard input: to be told that nobody is left to write there is not to be let in.
+# It reads from stdin. The end of input means that nobody is left to open the gate, so the command does not start.
 GATE = ("/bin/sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
 OPEN = b"go\n"
 
-# First it hands out what listens in the network that the command will have. What Python has changed is put right.
+# First it passes out a socket that listens in the command's network. It resets the signals that Python changed.
 _LISTENING = """
 import os, signal, socket, sys
 port, outward = map(int, sys.argv[1:3])
@@ -26,5 +26,5 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def listening_gate(port: int, outward: int) -> tuple[str, ...]:
-    """Return a gate that first listens on a port inside, and hands that out by a socket it inherits."""
+    """Return a gate that first listens on a port inside, and sends that socket out through one it inherits."""
     return os.path.realpath(sys.executable), "-I", "-S", "-c", _LISTENING, str(port), str(outward)

@@ -1,7 +1,7 @@
 """Ends what an earlier process left running.
 
-A member's process groups are listed, with the time each was started, in a file beside its seat for as long as they
-run, and so are the files it has not finished. `command` and `files` list them; `local` sweeps.
+While a member's process groups run, they are listed in a file beside its seat, with the time each was started. So are
+the files it has not finished.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _UNFINISHED = re.compile(r"\.deskmate-[0-9a-f]{16}")
 
 
 class Listed:
-    """A file beside a seat that lists, a line each, what must not outlive whoever sits there."""
+    """A file beside a seat that lists, one per line, what must not outlive the seat's owner."""
 
     def __init__(self, root: Path, team: str, name: str) -> None:
         self._root, self._team, self._name = root, team, name
@@ -33,7 +33,7 @@ class Listed:
 
     @contextlib.contextmanager
     def having(self, line: str) -> Iterator[None]:
-        """Have a line on the list meanwhile; where that cannot be written, go on without it."""
+        """Keep a line on the list meanwhile. If the list cannot be written, go on without it."""
         self._change(add=line)
         try:
             yield
@@ -42,7 +42,7 @@ class Listed:
 
     @contextlib.contextmanager
     def sweeping(self) -> Iterator[list[str]]:
-        """Yield the lines; once they are dealt with, there are none."""
+        """Yield the lines. Afterwards the list is empty."""
         with self._lock, self._folder() as folder:
             yield self._lines(folder)
             replace_file(folder, self._name, b"")
@@ -53,7 +53,7 @@ class Listed:
                 lines = [line for line in self._lines(folder) if line != remove] + [add] * bool(add)
                 replace_file(folder, self._name, "".join(f"{line}\n" for line in lines).encode())
         except OSError as error:
-            # A full disk must not keep anyone from the command that makes room.
+            # A full disk must not prevent the command that frees space.
             log.warning("%s could not be written: %s", self._name, error.strerror)
 
     def _lines(self, folder: int) -> list[str]:
@@ -67,24 +67,24 @@ class Listed:
 
 
 class Groups:
-    """The process groups that one member has running, each by its id and when it was started."""
+    """The running process groups of one member, each by its id and start time."""
 
     def __init__(self, root: Path, team: str, member: str) -> None:
         self._listed = Listed(root, team, f"{member}.groups")
 
     def listing(self, group: int) -> contextlib.AbstractContextManager[None]:
-        """Have a group on the list meanwhile."""
+        """Keep a group on the list meanwhile."""
         return self._listed.having(f"{group} {start_of(group)}")
 
     def sweep(self, entries: frozenset[bytes], grace_seconds: float) -> int:
-        """End what a predecessor left: the groups on the list, and whatever carries these entries; return how many."""
+        """End what a predecessor left: the listed groups, and processes with these entries. Return how many."""
         with self._listed.sweeping() as lines:
             ended = sum(end(Mark(group), grace_seconds).ended for group in _same(lines))
             return ended + end(Mark(None, entries), grace_seconds).ended
 
 
 def _same(lines: list[str]) -> Iterator[int]:
-    """Yield the groups on a list whose leader is still the process it was."""
+    """Yield the listed groups whose leader is still the same process."""
     for line in lines:
         number, _, start = line.partition(" ")
         if not number.isdigit() or not start:
@@ -94,19 +94,19 @@ def _same(lines: list[str]) -> Iterator[int]:
 
 
 class Unfinished:
-    """The files that one member has not finished, each under a name of its own beside the one it will have."""
+    """The files that one member has not finished. Each has a temporary name beside its final one."""
 
     def __init__(self, root: Path, team: str, member: str) -> None:
         self._root = root
         self._listed = Listed(root, team, f"{member}.unfinished")
 
     def listing(self, path: str) -> contextlib.AbstractContextManager[None]:
-        """Have a file on the list meanwhile, by its path in the workspace."""
-        # Quoted: a name may hold a line end, or what is no UTF-8.
+        """Keep a file on the list meanwhile, by its path in the workspace."""
+        # Quoted, because a name may contain a line end or bytes that are not UTF-8.
         return self._listed.having(quote(path, errors="surrogateescape"))
 
     def sweep(self) -> None:
-        """Remove what a predecessor did not finish, and nothing that bears another name than such a file."""
+        """Remove the files that a predecessor did not finish. Files without a temporary name are left alone."""
         with self._listed.sweeping() as lines:
             for line in lines:
                 try:

@@ -1,6 +1,6 @@
 """Reading and replacing one file.
 
-What is opened is looked at before it is used, on the same descriptor: nothing special, no link, not too much.
+A file is checked after it is opened, on the same descriptor: it must be regular, no symlink, and not too large.
 """
 
 import contextlib
@@ -18,14 +18,14 @@ from deskmate.workspace.paths import Place
 MAX_READ = 16_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Disks that know no second name for a file.
+# Errors of disks without hard links.
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 Listing: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
 
 
 @contextlib.contextmanager
 def opened(place: Place) -> Iterator[int]:
-    """Hold a regular file open for reading; raise ToolError for anything else."""
+    """Keep a regular file open for reading. Raises ToolError for anything else."""
     if not place.rest:
         raise ToolError(f"{place.path} is a folder. Name a file in it: glob lists them.")
     if len(place.rest) > 1:
@@ -47,7 +47,7 @@ def opened(place: Place) -> Iterator[int]:
 
 
 def content(place: Place, most: int = MAX_READ) -> bytes:
-    """Return the bytes of a file; raise ToolError above `most`."""
+    """Return the bytes of a file. Raises ToolError if there are more than `most`."""
     with opened(place) as fd:
         size = os.fstat(fd).st_size
         data = b"" if size > most else _read(fd, most + 1)
@@ -67,9 +67,9 @@ def _read(fd: int, most: int) -> bytes:
 
 
 def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
-    """Replace a file that has the fingerprint `known`, or make one where there is none; raise ToolError otherwise.
+    """Replace a file that has the fingerprint `known`, or create one if there is none. Raises ToolError otherwise.
 
-    `listing` has the path of what is unfinished on a list meanwhile.
+    `listing` keeps the path of the unfinished file on a list meanwhile.
     """
     if not place.rest:
         raise ToolError(f"{place.path} is a folder. Name a file in it.")
@@ -84,7 +84,7 @@ def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
 
 def _put(place: Place, data: bytes, known: str | None, temporary: str) -> None:
     try:
-        # Who may not read the old file must not read the new one either, not for a moment.
+        # A user who may not read the old file must not read the new one either, not even for a moment.
         fd = os.open(temporary, _NEW, 0o666 if known is None else 0o600, dir_fd=place.folder)
         with os.fdopen(fd, "wb") as file:
             file.write(data)
@@ -106,7 +106,7 @@ def _make_folder(place: Place) -> None:
 
 
 def _make(place: Place, temporary: str) -> None:
-    """Give a new file its name, unless something bears it."""
+    """Give a new file its name, unless something has it already."""
     name, folder = place.rest[0], place.folder
     try:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
@@ -122,7 +122,7 @@ def _make(place: Place, temporary: str) -> None:
 
 
 def _replace(place: Place, temporary: str, fd: int, known: str) -> None:
-    """Put a new file in the place of the one that is known, with its mode and, where we may, its owner."""
+    """Replace the known file by the new one, with the same mode and, if permitted, the same owner."""
     try:
         with opened(place) as standing:
             old = os.fstat(standing)
