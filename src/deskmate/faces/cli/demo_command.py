@@ -1,6 +1,6 @@
 """The demo.
 
-`commands` stands above; `deskmate.app.demo_team` plays.
+`deskmate.app.demo_team` plays it.
 """
 
 import os
@@ -32,7 +32,7 @@ _ANSWERS: dict[str, Answer] = {"y": "yes", "yes": "yes", "a": "always", "always"
 
 
 def carry_out(*, fast: bool, on_screen: bool) -> int:
-    """Play the demo; return the exit code: 0 only where the application's own tests pass. Raises DeskmateError."""
+    """Play the demo. Return 0 only if the application's own tests pass. Raises DeskmateError."""
     folder = prepare()
     if on_screen:
         from deskmate.faces.tui.demo_screen import open_show
@@ -53,13 +53,13 @@ def carry_out(*, fast: bool, on_screen: bool) -> int:
                 rehearsed = anyio.run(_play, folder, progress, stop_signals, fast)
             finally:
                 progress.close()
-                # On a terminal, both write to one place.
+                # On a terminal, stdout and stderr write to the same place.
                 stderr.drain(READER_SECONDS)
             return _end(rehearsed, folder, progress, stdout)
 
 
 async def _play(folder: Path, progress: Progress, stop_signals: StopSignals, fast: bool) -> Rehearsed | None:
-    """Return what it came to, or none where the brake was pulled first."""
+    """Return the result of the demo, or None if it was stopped first."""
     feed = Feed()
     feed.listen(progress.hear)
     with anyio.CancelScope() as scope, stop_signals.stops(scope):
@@ -69,23 +69,23 @@ async def _play(folder: Path, progress: Progress, stop_signals: StopSignals, fas
 
 
 class _Onlooker:
-    """Who sits at the terminal, if anybody does: is shown every question, and may answer with a key and Enter."""
+    """The person at the terminal, if there is one. Sees every question and may answer with a key and Enter."""
 
     def __init__(self, progress: Progress, *, fast: bool) -> None:
         self._progress, self._fast = progress, fast
 
     @property
     def patience_seconds(self) -> float:
-        """How long to wait for an answer: where nobody can type and time matters, not at all."""
+        """How long to wait for an answer. Zero for a fast demo if nobody can type."""
         return 0.0 if self._fast and not self._there else PATIENCE_SECONDS
 
     @property
     def _there(self) -> bool:
-        """Whether something can be typed: who reads a terminal from the background is stopped."""
+        """Whether a person can type. A background process that reads the terminal is stopped."""
         return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
 
     async def ask(self, question: Question) -> Answer:
-        """Show a question; return the answer that is typed, if one ever is."""
+        """Show a question and return the typed answer. Waits forever if none is typed."""
         details = "\n".join(f"    {name}: {exact(str(value))}" for name, value in question.arguments.items())
         self._progress.note(f"\n{question.member} asks: may I use {question.tool}?\n{details}")
         if not self._there:
@@ -106,16 +106,16 @@ class _Onlooker:
             await anyio.wait_readable(number)
             typed = os.read(number, 1024).decode(errors="replace")
             if not typed:
-                # The end of it: nobody will ever answer.
+                # End of input: nobody will ever answer.
                 await anyio.sleep_forever()
             if answer := _ANSWERS.get(typed.strip().lower()):
                 return answer
 
 
 def _end(rehearsed: Rehearsed | None, folder: Path, progress: Progress, stdout: OutputStream) -> int:
-    """Tell how it ended; return the exit code."""
+    """Report how the demo ended. Return the exit code."""
     if rehearsed is None:
-        # Who closed the output knows that it was cut short.
+        # A reader that closed the output knows that it was cut short.
         if stdout.trouble is None:
             progress.note(f"deskmate: interrupted; what there is, is in {folder}")
         return INTERRUPTED

@@ -1,6 +1,6 @@
 """The entry point: version, exit codes, uncaught errors.
 
-Importing it costs nothing, so that the version is told at once.
+Importing it is cheap, so `--version` prints at once.
 """
 
 import errno
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from deskmate.faces.cli.run_command import Runner
 
 
-# What else can be done with a lead that another process plays.
+# What a user can do with a lead that another process runs.
 _WHILE_HELD = ", or look on with: deskmate tail lead -f, and write to it with: deskmate send lead TEXT"
 
 
 def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> int:
-    """Carry out what was typed; return the exit code. `runner`: who runs teams, `deskmate.app` itself unless given."""
+    """Carry out a command line and return the exit code. `runner` runs teams; the default is `deskmate.app`."""
     _replace_closed_streams()
     if sys.stdout is None:
         print("deskmate: stdout is closed; send it somewhere, such as > answer.txt", file=sys.stderr)
@@ -45,11 +45,11 @@ def _tell_version() -> int:
 
 
 def _give_up_writing(error: OSError) -> int:
-    """Tell that something cannot be written, and drop what was printed; return the exit code."""
-    # Python would try once more when it ends.
+    """Report that output cannot be written, and drop what was printed. Return the exit code."""
+    # Python would try to write again at exit.
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    # Who closed the output has seen enough.
+    # A reader that closed the output has seen enough.
     if isinstance(error, BrokenPipeError):
         return 0
     print(f"deskmate: cannot write: {error.strerror}", file=sys.stderr)
@@ -57,7 +57,7 @@ def _give_up_writing(error: OSError) -> int:
 
 
 def _replace_closed_streams() -> None:
-    """Have a stdin to read and a stderr to write, whatever the caller closed: Python has none there."""
+    """Provide stdin and stderr if the caller closed them. Python sets a closed stream to None."""
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY))
     if sys.stderr is None:
@@ -92,14 +92,14 @@ def _carry_out(typed: list[str], runner: "Runner | None") -> int:
 
 
 def _discreet(words: str) -> str:
-    # Only now: it takes its time, and most commands have nothing to complain of.
+    # Imported here because it is slow, and most commands report no error.
     from deskmate.faces.common.error_log import discreet
 
     return discreet(words)
 
 
 def _tell_own(error: Exception) -> None:
-    """Tell an error that is nobody's but ours: a line for people, the rest for who mends it."""
+    """Report an error in Deskmate itself: one line for people, the traceback in a file for whoever fixes it."""
     import traceback
 
     from deskmate.faces.common.error_log import keep
@@ -111,5 +111,5 @@ def _tell_own(error: Exception) -> None:
         words, trace = _discreet(words), _discreet(trace)
         print(f"{words}; details in {keep(words, error)}", file=sys.stderr)
     except (OSError, ImportError):
-        # No place to keep it, or the installation is what is broken.
+        # The file cannot be written, or the installation itself is broken.
         print(clean(f"{words}\n{trace}").rstrip(), file=sys.stderr)

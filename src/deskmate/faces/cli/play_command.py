@@ -1,7 +1,7 @@
 """One teammate for the process that started this one.
 
-Its stdin brings one line that says how, and then its end: whoever started it is gone. Its stdout tells what happens, a
-JSON object a line, and that it is not hung. `commands` stands above, `deskmate.app` does the work.
+The first line of stdin says how to run the teammate. The end of stdin means that the parent process is gone. Stdout
+has one JSON object per line: what happens, and beats that show the process is not hung.
 """
 
 import os
@@ -23,14 +23,14 @@ from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.terminal_text import clean
 
 BEAT = '{"type": "beat"}\n'
-# More than any settings have.
+# More than any settings need.
 ORDER_CAP = 2**20
-# What ends in good order ends sooner: a command has 5 seconds to do so.
+# An orderly end is faster than this: a command gets 5 seconds to exit.
 LAST_SECONDS = 15.0
 
 
 def carry_out(workspace: Path | None, team: str, name: str) -> int:
-    """Play a teammate; return the exit code. Raises DeskmateError."""
+    """Run a teammate and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     line = sys.stdin.buffer.readline(ORDER_CAP)
@@ -52,10 +52,10 @@ def carry_out(workspace: Path | None, team: str, name: str) -> int:
 
 
 async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSignals) -> bool:
-    """Return whether the teammate left before the brake was pulled."""
+    """Return whether the teammate left before the process was told to stop."""
 
     def hear(event: TeamEvent) -> None:
-        # What was said is recorded once it is whole; a reader that is behind needs no parts of it.
+        # A complete reply is recorded anyway, so a slow reader does not need its parts.
         if not (isinstance(event, Streamed) and stdout.behind):
             stdout.put(app.to_line(event) + "\n")
 
@@ -69,7 +69,7 @@ async def _play(part: TeammateRun, stdout: OutputStream, stop_signals: StopSigna
 
 
 def _stop_at_end_of_stdin(stop: Callable[[], None]) -> None:
-    """Stop in good order once stdin ends, and if that takes too long, at once: nobody else will end this process."""
+    """Stop in good order when stdin ends. If that takes too long, exit: nobody else will end this process."""
     while os.read(sys.stdin.fileno(), 4096):
         pass
     stop()

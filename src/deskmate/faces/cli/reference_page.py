@@ -1,6 +1,6 @@
 """Every command in Markdown, for the docs.
 
-`docs/reference/commands.md` holds what this prints; no command leads here. Below stand `commands` and click.
+`docs/reference/commands.md` contains what this prints (`make reference`). No command runs it.
 """
 
 import re
@@ -21,14 +21,14 @@ This page shows what `deskmate COMMAND --help` prints. Every command has `-h` an
 leave out what is in brackets, and repeat what is followed by dots.
 """
 _COLUMNS = 120
-# Nothing that click writes is wrapped or cut for want of room.
+# Wide enough that click wraps and cuts nothing.
 _ROOM = 10_000
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _AS_IT_STANDS = "\b\n"
 
 
 def reference() -> str:
-    """Return the page: every command that is not hidden, each with its usage, text, options and what stands below."""
+    """Return the page: every visible command with its usage, text, options and subcommands."""
     return "".join([HEAD, *_sections("deskmate", deskmate, None)])
 
 
@@ -37,7 +37,7 @@ def _sections(name: str, command: click.Command, above: click.Context | None) ->
     ctx = click.Context(command, info_name=name, parent=above, **settings)
     page = _Page(ctx.command_path)
     command.format_help(ctx, page)
-    # A command that is used in two ways has both in one block.
+    # A command with two usages has both in one block.
     yield page.getvalue().replace("```\n\n```\n", "")
     if isinstance(command, click.Group):
         for below in command.list_commands(ctx):
@@ -47,7 +47,7 @@ def _sections(name: str, command: click.Command, above: click.Context | None) ->
 
 
 class _Page(click.HelpFormatter):
-    """What a command writes its help on, to become a section in Markdown. `path`: the command, as it is typed."""
+    """A help formatter that writes a command's help as a Markdown section. `path`: the command as it is typed."""
 
     def __init__(self, path: str) -> None:
         super().__init__(width=_ROOM)
@@ -59,7 +59,7 @@ class _Page(click.HelpFormatter):
         self._put(_fenced(f"{prog} {args}"))
 
     def write_paragraph(self) -> None:
-        """Leave it: all that is written stands apart here."""
+        """Do nothing: blocks are always separated here."""
 
     def write_heading(self, heading: str) -> None:
         self._put(f"{heading}:")
@@ -85,7 +85,7 @@ class _Page(click.HelpFormatter):
 
 
 def _filled(text: str, indent: str = "") -> str:
-    # Neither `--max-cost` nor an address is broken.
+    # Break neither `--max-cost` nor an address.
     return textwrap.fill(" ".join(text.split()), _COLUMNS, subsequent_indent=indent, break_on_hyphens=False)
 
 

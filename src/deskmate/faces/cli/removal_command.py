@@ -16,12 +16,12 @@ NOT_REMOVED = 1
 
 
 def remove_named(folder: Path | None, names: Sequence[str], *, asks: bool) -> int:
-    """Remove the teams of these names, once the user has seen what goes and said yes."""
+    """Remove the teams with these names, after showing them and asking the user."""
     return _remove(folder, removable(folder, names), asks=asks)
 
 
 def prune(folder: Path | None, *, days: float | None, dry_run: bool, asks: bool) -> int:
-    """Remove teams that nothing came of and, with `days`, old ones; with `dry_run` only list them."""
+    """Remove teams without results and, with `days`, old teams. With `dry_run`, only list them."""
     found, kept = prunable(folder, days) if has_teams(folder) else ((), ())
     for why in kept:
         warn(why)

@@ -1,6 +1,6 @@
 """Run, resume, demo and the other main commands, with their help.
 
-`main` stands above; each command hands what was typed to the module that carries it out.
+Each command passes its arguments to the module that carries it out. Docstrings of commands are their help.
 """
 
 import os
@@ -175,7 +175,7 @@ def deskmate(
 
 
 def _refuse_options(ctx: click.Context) -> None:
-    """Raise UsageError for an option of the conversation before a command: it would change nothing."""
+    """Raise UsageError for a conversation option before a command: it would have no effect."""
     typed = [
         param.opts[-1]
         for param in ctx.command.params
@@ -193,7 +193,7 @@ def _converse(sitting: "ConversationStart", *, plain: bool) -> int:
         else:
             from deskmate.faces.tui import carry_out
 
-    # Here, where the terminal is still as anybody else leaves it.
+    # Ask here, while the terminal is still in its normal state.
     agreed = sitting.agreed(asks=at_terminal())
     return carry_out(agreed) if agreed else 0
 

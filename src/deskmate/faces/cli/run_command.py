@@ -1,6 +1,6 @@
 """Run and resume, from arguments to exit code.
 
-`commands` stands above. `deskmate.app` does the work, or whoever plays it in a test; feed, outlets and brake meet here.
+`deskmate.app` does the work, or a replacement in tests.
 """
 
 import os
@@ -28,24 +28,24 @@ from deskmate.faces.common.terminal_text import clean, one_line
 from deskmate.faces.common.trust_prompt import consent_of
 from deskmate.trust.approvals import NO_CONSENT, Consent
 
-# Answered, but something was left behind that nobody finished.
+# Exit code: answered, but unfinished work is left.
 LEFT = 4
 EXIT_CODES = {"answered": 0, "planned": 0, "parked": 1, "interrupted": INTERRUPTED}
 
 
 class Runner(Protocol):
-    """Who runs teams: `deskmate.app`."""
+    """What runs teams: `deskmate.app`."""
 
     async def run(self, wanted: Wanted, feed: Feed) -> Outcome:
-        """Found a team and bring it to the end of its turn."""
+        """Start a team and run it to the end of its turn."""
 
     async def resume(self, wanted: Wanted, feed: Feed) -> Outcome:
-        """Go on with what a team left open."""
+        """Continue what a team left open."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunArguments:
-    """What was typed. `trusts`: all of the folder is, in this run."""
+    """What was typed. `trusts`: trust everything in the folder, for this run."""
 
     deed: Literal["run", "resume"]
     workspace: Path | None
@@ -56,13 +56,13 @@ class RunArguments:
     trusts: bool = False
 
     def resumed(self, team: str) -> str:
-        """Return what to type to go on with it."""
+        """Return the command that continues a team."""
         where = [] if self.workspace is None else ["-C", str(self.workspace)]
         return shlex.join(["deskmate", *where, "resume", team])
 
 
 def carry_out(errand: RunArguments, runner: Runner | None) -> int:
-    """Do what was typed; return the exit code. Raises DeskmateError."""
+    """Run or resume a team and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     settings = app.load(os.environ, {name: value for name, value in errand.flags.items() if value is not None})
@@ -73,7 +73,7 @@ def carry_out(errand: RunArguments, runner: Runner | None) -> int:
             progress.note(f"deskmate: warning: {warning}")
         consent = consent_of(errand.workspace, settings, progress.note, trusts=errand.trusts, asks=False) or NO_CONSENT
         settings = consent.narrowed(settings)
-        # A team that is resumed keeps its mode unless another is set.
+        # A resumed team keeps its mode unless another is set.
         own = Mode.DEFAULT if errand.deed == "run" else settings.permission_mode
         mode = own and (settings.mode_over(own) or own)
         progress.note(f"{model}, permission mode {mode}" if mode else model)
@@ -88,20 +88,20 @@ def carry_out(errand: RunArguments, runner: Runner | None) -> int:
                 outcome = anyio.run(run.play, settings, runner or app, stop_signals)
             finally:
                 progress.close()
-                # On a terminal, both write to one place.
+                # On a terminal, stdout and stderr write to the same place.
                 stderr.drain(PATIENCE_SECONDS)
             return run.end(outcome, model)
 
 
 class _Run:
-    """What one errand comes to, told as it goes."""
+    """One run, reported as it happens."""
 
     def __init__(self, errand: RunArguments, consent: Consent, progress: Progress, stdout: OutputStream) -> None:
         self._errand, self._consent, self._progress, self._stdout = errand, consent, progress, stdout
         self._team: str | None = None
 
     async def play(self, settings: Settings, runner: Runner, stop_signals: StopSignals) -> Outcome | None:
-        """Return the outcome, or none where the brake was pulled first."""
+        """Return the outcome, or None if the run was stopped first."""
         feed = Feed()
         feed.listen(self._hear)
         feed.listen(self._progress.hear)
@@ -112,11 +112,11 @@ class _Run:
         return None
 
     def end(self, outcome: Outcome | None, model: str) -> int:
-        """Tell how it ended; return the exit code."""
+        """Report how the run ended. Return the exit code."""
         if outcome is not None:
             self._team = outcome.team
             _print(outcome, model, self._errand.output, self._stdout)
-        # An answer waits for its reader; what was interrupted does not, or who stopped reading could not be ended.
+        # Wait for the reader of an answer, but not after an interrupt: a reader that stopped would block the exit.
         self._stdout.drain(PATIENCE_SECONDS if outcome is None else None)
         if self._stdout.failure:
             self._progress.note(f"deskmate: cannot write to stdout: {self._stdout.failure}{self._way_on()}")
@@ -124,7 +124,7 @@ class _Run:
         if outcome is not None:
             self._tell(outcome)
             return LEFT if outcome.end == "answered" and outcome.leaves_work else EXIT_CODES[outcome.end]
-        # Who closed the output knows that it was cut short.
+        # A reader that closed the output knows that it was cut short.
         if self._stdout.trouble is None:
             self._progress.note(f"deskmate: interrupted{self._way_on()}")
         return INTERRUPTED
@@ -140,7 +140,7 @@ class _Run:
             self._progress.note(_sum(outcome))
         for line in left_lines(outcome):
             self._progress.note(line)
-        # An answer without a word needs one, too.
+        # An empty answer needs a line too.
         if outcome.end == "planned":
             self._progress.note(f"deskmate: {outcome.reason}. To answer it, run: {self._opened(outcome.team)}")
         elif outcome.end != "answered" or not outcome.text.strip():

@@ -1,6 +1,6 @@
 """Completion for shells.
 
-`commands` and `team_commands` above say what is offered where; `deskmate.app` below reads the files of the workspace.
+Completions come from the files of the workspace. Errors give no completions.
 """
 
 import os
@@ -27,7 +27,7 @@ Offer: TypeAlias = "Callable[[click.Context, click.Parameter, str], list[Complet
 
 
 class FolderArgument(click.Path):
-    """A folder that must be there; while somebody still types, any, with `~` as the shell will read it."""
+    """A folder that must exist. During completion any folder is accepted, with `~` expanded as the shell does."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if ctx is not None and ctx.resilient_parsing:
@@ -36,7 +36,7 @@ class FolderArgument(click.Path):
 
 
 def script(command: click.Command, shell: str) -> str:
-    """Return what a shell has to run once to complete what is typed behind `deskmate`."""
+    """Return the script that a shell runs once to complete `deskmate` commands."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)
@@ -45,12 +45,12 @@ def script(command: click.Command, shell: str) -> str:
 
 
 def _offering(find: Callable[[Path | None, str | None], Offered]) -> Offer:
-    """Return what click asks for completions, given a way to find words of a team and what to say of each."""
+    """Return a completion function for click. `find` returns words of a team, each with its help text."""
 
     def offer(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":
         from click.shell_completion import CompletionItem
 
-        # What is wrong there would be told in the middle of the line that somebody types.
+        # An error message would appear in the middle of the line being typed.
         with suppress(DeskmateError, OSError), importing():
             found = find(ctx.find_root().params["workspace"], ctx.params.get("team"))
             begun = incomplete.casefold()
@@ -68,7 +68,7 @@ def _teams(folder: Path | None, team: str | None) -> Offered:
 
 
 def _members(*more: str, lead: bool = True, gone: bool = False) -> Offer:
-    """Return what offers the members of a team, with or without the lead and those who have left."""
+    """Return a completion function for members of a team, with or without the lead and those who have left."""
 
     def find(folder: Path | None, team: str | None) -> Offered:
         from deskmate.queries.stream_reader import reading_of

@@ -1,7 +1,7 @@
 """Commands that look at a team or act on it.
 
-`commands` above adds them to what can be typed and hands over the folder; `looking`, `transcripts`, `acting`,
-`doctor` and `trust_command` carry them out.
+`root_commands` adds them to the command line. The modules in `output`, `removal_command` and `trust_command` carry
+them out. Docstrings of commands are their help.
 """
 
 from collections.abc import Callable
@@ -91,14 +91,14 @@ def prune(ctx: click.Context, /, days: float | None, dry_run: bool, yes: bool) -
 
 
 class BoardGroup(SuggestingGroup):
-    """A group of which one word that is no command names the team whose board is shown."""
+    """A group that takes one word that is not a command as the team whose board to show."""
 
     advice = "To show the board of a team: deskmate board TEAM"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [word for word in args if not word.startswith("-")]
         asks_help = not words and any(word in ctx.help_option_names for word in args)
-        # What is behind `board` while somebody still types may become either.
+        # During completion, the word after `board` may become either.
         undecided = ctx.resilient_parsing and not args
         if len(words) <= 1 and not asks_help and not undecided and not any(word in self.commands for word in words):
             args = ["show", *args]
@@ -285,7 +285,7 @@ def answer(ctx: click.Context, /, words: tuple[str, ...], team: str | None, as_j
 
 
 def _answer(words: tuple[str, ...]) -> "tuple[str | None, Answer | None, str]":
-    """Return the id of a question, if there is one, the answer and the words for it."""
+    """Return the id of a question, if given, the answer, and the words after it."""
     id_, rest = (None, words) if words[:1] and words[0] in ANSWERS else (words[0] if words else None, words[1:])
     word = ANSWERS.get(rest[0]) if rest else None
     return id_, word, " ".join(rest[1:])

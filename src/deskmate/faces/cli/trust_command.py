@@ -1,6 +1,6 @@
 """Trust: list, add, remove.
 
-`team_commands` stands above, `trusting` beside asks; `deskmate.app` reads and keeps.
+`trust_prompt` shows the files and asks. `deskmate.trust` reads and stores what is trusted.
 """
 
 import os
@@ -26,7 +26,7 @@ _DIGITS = 16
 
 
 def trust(folder: Path | None, *, asks: bool) -> int:
-    """Show what a workspace tells agents to do, and trust it if the person says so; return the exit code."""
+    """Show what a workspace tells agents to do, and trust it if the person agrees. Return the exit code."""
     settings = app.load(os.environ)
     with logging_to(note):
         found = survey(folder, settings.state, reads=True)
@@ -55,7 +55,7 @@ def _named(paths: Iterable[str]) -> str:
 
 
 def trust_team(folder: Path | None, team: str, *, asks: bool) -> int:
-    """Show what a team permits itself, and take it for the user's own if the person says so; return the exit code."""
+    """Show what a team permits itself, and mark it as the user's own if the person agrees. Return the exit code."""
     seen = look_at_policy(folder, team)
     signing = Signing(app.state_folder(os.environ), seen.workspace)
     if signing.signed(seen.team):
@@ -99,7 +99,7 @@ def _lines(place: str, approved: dict[str, str]) -> Iterator[str]:
 
 
 def revoke(folder: Path | None) -> int:
-    """Take back what is trusted of a workspace."""
+    """Stop trusting a workspace."""
     place = workspace_at(folder)
     known = Trust(app.state_folder(os.environ)).revoke(place)
     words = "is not trusted any more" if known else "was not trusted"
@@ -107,7 +107,7 @@ def revoke(folder: Path | None) -> int:
 
 
 def revoke_team(folder: Path | None, team: str) -> int:
-    """Take a team for a stranger's from now on."""
+    """No longer treat a team as the user's own."""
     seen = look_at_policy(folder, team)
     known = Signing(app.state_folder(os.environ), seen.workspace).revoke(seen.team)
     return put([f"team {seen.team} {'is not yours any more' if known else 'was not yours'}"])

@@ -1,6 +1,6 @@
 """Send, stop, and changes to the board.
 
-`team_commands` stands above; `deskmate.app` does it, under the name of the user.
+`deskmate.app` carries them out in the name of the user.
 """
 
 import sys
@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 
 def send(folder: Path | None, team: str | None, name: str, text: str) -> int:
-    """Send a member the user's words."""
+    """Send a message from the user to a member."""
     sent = _wait_for(partial(user_actions.send, folder, team, name, text))
     return put([f"sent to {sent.recipient}@{sent.team}{_later(sent.team, live=sent.live)}"])
 
 
 def questions(folder: Path | None, team: str | None, *, as_json: bool) -> int:
-    """Print what waits for the user's word."""
+    """Print the questions that wait for the user's answer."""
     seen = _wait_for(partial(look_at_questions, folder, team))
     if as_json:
         return put(
@@ -62,7 +62,7 @@ def _fields(question: Question) -> json_output.Fields:
 
 
 def answer(folder: Path | None, team: str | None, id_: str | None, word: Answer, words: str) -> int:
-    """Answer a question of a member."""
+    """Answer a member's question."""
     seen = _wait_for(partial(give_answer, folder, team, id_, word, words))
     (question,) = seen.questions
     return put([f"{answered_line(question, word, seen.team)}{_later(seen.team, live=seen.live)}"])
@@ -73,7 +73,7 @@ def _later(team: str, *, live: bool) -> str:
 
 
 def stop(folder: Path | None, team: str | None, name: str) -> int:
-    """Ask a teammate to leave, and wait for what comes of it."""
+    """Ask a teammate to leave, and wait for the result."""
     stopped = _wait_for(partial(user_actions.stop, folder, team, name, note))
     said = f": {one_line(stopped.words)}" if stopped.words else ""
     word = {"left": "left", "refused": "refused to stop", "waiting": "has not stopped"}[stopped.end]
@@ -91,12 +91,12 @@ def assign(folder: Path | None, team: str | None, task: str, name: str) -> int:
 
 
 def done(folder: Path | None, team: str | None, task: str) -> int:
-    """Mark a task as done, once what verifies it succeeds."""
+    """Mark a task as done, after its verify command succeeds."""
     return _put_task("done", _wait_for(partial(user_actions.complete_task, folder, team, task, note)))
 
 
 def drop(folder: Path | None, team: str | None, task: str) -> int:
-    """Take a task off the board."""
+    """Remove a task from the board."""
     return _put_task("dropped", _wait_for(partial(user_actions.drop_task, folder, team, task)))
 
 

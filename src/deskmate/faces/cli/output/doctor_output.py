@@ -1,6 +1,6 @@
 """Checks, and what to do about them.
 
-`team_commands` stands above; `deskmate.app` looks and accepts.
+`deskmate.queries.health` checks. `deskmate.app` accepts losses.
 """
 
 import os
@@ -24,12 +24,12 @@ from deskmate.queries.health import Check, check_machine, check_settings, check_
 
 BAD = 1
 _COLOURS = {"ok": "green", "warn": "yellow", "bad": "red"}
-# Narrower than this, words are hard to read beside what they are about.
+# If the column is narrower than this, text is hard to read beside its label.
 _LEAST_CELLS = 24
 
 
 def doctor(folder: Path | None, team: str | None, *, as_json: bool) -> int:
-    """Print how all is and what to do; return 1 where something is bad, 3 where the workspace cannot be used."""
+    """Print all checks and what to do. Return 1 if something is bad, 3 if the workspace cannot be used."""
     workspace = check_workspace(folder)
     found = check_teams(workspace.place, team) if workspace.place else ()
     trust = check_trust(workspace.place, os.environ) if workspace.place else ()
@@ -60,7 +60,7 @@ def _lines(checks: Sequence[Check], sheet: Sheet) -> Iterator[str]:
 
 
 def _filled(head: str, words: str, cells: int | None) -> Iterator[str]:
-    """Yield lines of at most so many cells, each below the words of the first; a longer word is left whole."""
+    """Yield lines of at most `cells` cells, aligned below the words of the first. A longer word is not broken."""
     hang = " " * (len(head) if cells is None or cells - len(head) > _LEAST_CELLS else 1)
     line = head
     for word in words.split():
@@ -72,7 +72,7 @@ def _filled(head: str, words: str, cells: int | None) -> Iterator[str]:
 
 
 def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
-    """Accept what is lost of a team's roster, board and transcripts, once the user has seen it and said yes."""
+    """Accept lost records of a team's roster, board and transcripts, after showing them and asking the user."""
     name, lost = lost_of(folder, team)
     if code := put([f"team {name}: {len(lost)} lost", *(f"  {one_line(str(one))}" for one in lost)]):
         return code
@@ -86,11 +86,11 @@ def accept(folder: Path | None, team: str | None, *, asks: bool) -> int:
 
 
 def _accept(folder: Path | None, team: str, lost: Sequence[Lost]) -> None:
-    # Only now: who only looks does not wait for what acting needs.
+    # Imported here so that commands that only look do not wait for it.
     from deskmate.app import user_actions
 
     def tell(words: str) -> None:
-        # What was just shown is not told again.
+        # Do not repeat what was just shown.
         if not any(one.where in words for one in lost):
             note(words)
 

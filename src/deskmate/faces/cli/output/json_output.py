@@ -13,14 +13,14 @@ _OPEN_TASKS = 20
 
 
 def line(fields: Fields) -> str:
-    """Return an object as one line. ASCII alone: no encoding can break it and no terminal obeys it."""
+    """Return an object as one line of ASCII: no encoding can break it, and no terminal obeys it."""
     return json.dumps(fields)
 
 
 def of_outcome(outcome: "Outcome", model: str) -> Fields:
-    """Return how it ended; `unfinished` names the first few open tasks.
+    """Return the result of a run. `unfinished` names the first few open tasks.
 
-    `team` is null if none was kept, `cost_usd` if a price is not known.
+    `team` is null if no team was kept, `cost_usd` if a price is not known.
     """
     left = outcome.unfinished
     return {
@@ -30,7 +30,7 @@ def of_outcome(outcome: "Outcome", model: str) -> Fields:
         "reason": outcome.reason,
         "steps": outcome.steps,
         "usage": asdict(outcome.usage),
-        # To a thousandth of a millionth: sums of small numbers end in digits that mean nothing.
+        # Nine decimals: sums of small floats end in digits that mean nothing.
         "cost_usd": None if outcome.cost is None else round(outcome.cost, 9),
         "model": model,
         "tasks": {"open": len(left), "done": len(outcome.tasks) - len(left)},

@@ -1,7 +1,4 @@
-"""A member's transcript, followed.
-
-`team_commands` stands above, `deskmate.app` reads.
-"""
+"""A member's transcript, followed."""
 
 import json
 import sys
@@ -29,10 +26,10 @@ _PLAINLY = {
 
 
 def tail(folder: Path | None, team: str | None, name: str, *, last: int, follows: bool, as_json: bool) -> int:
-    """Print the last entries of a member's transcript and, where that is wanted, what comes until Ctrl-C."""
+    """Print the last entries of a member's transcript. With `follows`, also print new ones until Ctrl-C."""
     seen = look_at_transcript(folder, team, name)
     page = _Page(seen, sheet_for(sys.stdout), as_json=as_json)
-    # All are told, so that a result finds the name of its call.
+    # Format all entries, so that a result finds the name of its call.
     told = [page.lines(number, entry) for number, entry in seen.entries]
     if len(told) > last:
         warn(f"{len(told) - last:,} entries before these; all: -n {len(told)}")
@@ -53,7 +50,7 @@ async def _follow(folder: Path | None, seen: SeenTranscript, page: "_Page", outp
 
 
 class _Page:
-    """What entries look like, one after the other: a result is named by the call that stood before it."""
+    """Formats entries one after the other. A result is named by the call before it."""
 
     def __init__(self, seen: SeenTranscript, sheet: Sheet, *, as_json: bool) -> None:
         self._member, self._as_json = seen.member, as_json
@@ -61,7 +58,7 @@ class _Page:
         self._calls: dict[str, str] = {}
 
     def lines(self, number: int, entry: Entry) -> list[str]:
-        """Return the lines of an entry, none for one that others tell of."""
+        """Return the lines of an entry, or none if other entries already show it."""
         if self._as_json:
             return [app.to_line(Recorded(self._member, number, entry))]
         return [f"{self._name} {line}" for line in self._told(number, entry)]
@@ -87,7 +84,7 @@ class _Page:
 
 
 def _of_others(entry: Entry) -> Iterator[str]:
-    """Yield what an entry tells that is not about words and calls of the member's own."""
+    """Yield the lines of an entry that is not about the member's own words and calls."""
     if entry.type == "started":
         yield from _under("began", entry.prompt)
     elif entry.type == "heard":
@@ -109,7 +106,7 @@ def _of_others(entry: Entry) -> Iterator[str]:
 
 
 def _mail(body: Mapping[str, Any]) -> tuple[str, str]:
-    """Return who wrote and what kind it is, and the words."""
+    """Return the sender and kind of a message, and its text."""
     kind = str(body.get("type", "")).replace("_", " ")
     what = "heard" if kind == "message" else f"heard a {kind}"
     words = body.get("content") or body.get("reason") or ""
@@ -117,7 +114,7 @@ def _mail(body: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _under(head: str, text: str) -> Iterator[str]:
-    """Yield a head, and the beginning of a text below it, set in."""
+    """Yield a heading, and the beginning of a text indented below it."""
     lines = list(_lines(text))
     if len(lines) == 1 and len(head) + len(lines[0]) < _CALL_CELLS:
         yield f"{head}: {lines[0]}"

@@ -1,6 +1,6 @@
 """Teams, board, inbox, cost.
 
-`team_commands` stands above, `deskmate.app` reads, `listings` sets it out; `transcripts` prints what a member did.
+`deskmate.queries` reads the team, and `listings` formats most of it.
 """
 
 import sys
@@ -29,7 +29,7 @@ Fields = json_output.Fields
 
 
 def teams(folder: Path | None, *, members: bool, as_json: bool) -> int:
-    """Print the teams of a workspace, with `members` also who is on them."""
+    """Print the teams of a workspace. With `members`, also print who is on each."""
     found = look_at_teams(folder)
     damage = [f"team {team.name}: {words}" for team in found for words in team.damage]
     if as_json:
@@ -41,7 +41,7 @@ def teams(folder: Path | None, *, members: bool, as_json: bool) -> int:
 
 
 def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
-    """Return a team at a glance, and a line for each member."""
+    """Return a summary line of a team, and a line for each member."""
     home = f" (from {team.home})" if team.home else ""
     playing = f"{team.state} ({team.holder})" if team.live else team.state
     done = f"{team.done_tasks} of {team.done_tasks + team.open_tasks} tasks done"
@@ -53,7 +53,7 @@ def team_lines(team: SeenTeam, sheet: Sheet, now: float) -> list[str]:
 
 
 def _fitting(name: str, parts: list[str], cells: int | None) -> str:
-    """Return the head of a team, without what matters least where the window is too narrow for it."""
+    """Return the first line of a team. If the window is too narrow, the least important parts are left out."""
     playing, confined, done, cost, _ = parts
     short = playing.partition(" (")[0]
     heads = (parts, [playing, confined, done, cost], [short, confined, done, cost], [short, done, cost], [short, cost])
@@ -94,7 +94,7 @@ def _team_fields(team: SeenTeam) -> Fields:
 
 
 def board(folder: Path | None, team: str | None, *, as_json: bool) -> int:
-    """Print a team's tasks, and what holds each up."""
+    """Print a team's tasks, and what blocks each."""
     seen = look_at_board(folder, team)
     if as_json:
         tasks = [task_fields(task) for task in seen.tasks]
@@ -104,14 +104,14 @@ def board(folder: Path | None, team: str | None, *, as_json: bool) -> int:
 
 
 def task_fields(task: SeenTask) -> Fields:
-    """Return a task for programs."""
-    # Not by asdict: that copies deep, which is felt on a board of thousands.
+    """Return a task for JSON output."""
+    # Do not use asdict: its deep copy is slow on a board of thousands.
     fields: Fields = {name: getattr(task, name) for name in SeenTask.__dataclass_fields__}
     return {**fields, "receipt": task.receipt.model_dump(mode="json") if task.receipt else None}
 
 
 def inbox(folder: Path | None, team: str | None, name: str | None, *, as_json: bool) -> int:
-    """Print a member's mail; that of the lead and of the user if nobody is named."""
+    """Print a member's mail, or that of the lead and the user if no name is given."""
     seen = [look_at_inbox(folder, team, one) for one in ([name] if name else ("lead", "user"))]
     damage = list(dict.fromkeys(words for one in seen for words in one.damage))
     if as_json:
@@ -128,7 +128,7 @@ def _inbox_fields(seen: SeenInbox) -> Fields:
 
 
 def cost(folder: Path | None, team: str | None, *, as_json: bool) -> int:
-    """Print what a team came to."""
+    """Print what a team has used and spent."""
     seen = look_at_cost(folder, team)
     if as_json:
         rows = [{"member": member, "model": model, **_sum_fields(one)} for member, model, one in seen.rows]
@@ -146,7 +146,7 @@ def _sum_fields(one: Sum) -> Fields:
         "calls": one.calls,
         "usage": asdict(one.usage),
         "cost_usd": None if one.unpriced else round(one.cost, 9),
-        # Of what calls of a known price came to, and how many are not in it.
+        # The cost of calls with a known price, and how many calls have none.
         "priced_usd": round(one.cost, 9),
         "unpriced_calls": one.unpriced,
     }

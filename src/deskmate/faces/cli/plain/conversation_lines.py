@@ -1,6 +1,6 @@
 """The conversation as it is printed.
 
-`plain` lets it listen to feed and session; `printing` below prints what the team does.
+It listens to the feed and the session. `progress_lines` prints what the team does.
 """
 
 import time
@@ -21,18 +21,18 @@ SUMMARY = "(that was the summary which the lead keeps of what came before)"
 
 
 class Teller:
-    """Print what happens. `words`: prints words of the lead; `streams`: line by line, as they come."""
+    """Print what happens. `words`: prints the lead's text. `streams`: print it line by line as it arrives."""
 
     def __init__(self, progress: Progress, words: Callable[[str], None], *, streams: bool) -> None:
         self._progress, self._words, self._streams = progress, words, streams
         self._line, self._shown = "", ""
 
     def hear(self, event: TeamEvent) -> None:
-        """Print what happened, where it is worth a line."""
+        """Print an event if it is worth a line."""
         match event:
             case Streamed(member, TextDelta(text)) if member == LEAD:
                 self._stream(text)
-                # What ended with its line is not alive any more.
+                # A complete line is printed already, so it is not live any more.
                 if self._line.strip():
                     self._progress.hear(event)
             case Streamed(member, delta) if member == LEAD:
@@ -42,10 +42,10 @@ class Teller:
                 self._progress.hear(event)
             case Changed(member, word, detail):
                 if member == LEAD and word != "working":
-                    # What was cut short is not said.
+                    # A reply that was cut short does not count as said.
                     self._flush()
                     self._shown = ""
-                # The question itself tells of that.
+                # The question itself is shown instead.
                 if (word, detail) != ("waiting", "permission"):
                     self._progress.hear(Changed(member, word, with_way_on(detail)) if word == "parked" else event)
             case Recorded(member, number, entry) if member == LEAD:
@@ -54,13 +54,13 @@ class Teller:
                 self._progress.hear(event)
 
     def put(self, lines: Iterable[CleanLine]) -> None:
-        """Print lines that are the program's own."""
+        """Print the program's own lines."""
         self._progress.put(lines)
 
     def _record(self, number: int, entry: Entry) -> None:
         if entry.type == "said":
             self._say(entry.text)
-            # The words are printed; the rest of it is progress.
+            # The text is printed already. The rest of the entry is progress.
             entry = entry.model_copy(update={"text": ""})
         elif entry.type == "compacted":
             self._flush()
@@ -76,7 +76,7 @@ class Teller:
             self._print(whole)
 
     def _flush(self) -> None:
-        """Print what of a line has come: something else comes behind it."""
+        """Print the unfinished line, because something else follows."""
         line, self._line = self._line, ""
         if self._streams and line:
             self._print(line)
@@ -86,7 +86,7 @@ class Teller:
         self._words(clean(whole))
 
     def _say(self, text: str) -> None:
-        """Print what was said, but for what was printed as it came."""
+        """Print a reply, except for what was printed while it arrived."""
         rest = clean(_behind(self._shown, text)).strip("\n").rstrip()
         self._line, self._shown = "", ""
         if rest:
@@ -94,7 +94,7 @@ class Teller:
 
 
 def _behind(shown: str, text: str) -> str:
-    """Return what of a text was not shown yet, all of it where that was another; white space does not count."""
+    """Return the part of a text not shown yet, or all of it if something else was shown. White space is ignored."""
     place = 0
     for character in "".join(shown.split()):
         while text[place : place + 1].isspace():
@@ -106,16 +106,16 @@ def _behind(shown: str, text: str) -> str:
 
 
 class Letters:
-    """Print mail to the user, and questions, as they come."""
+    """Print mail to the user, and questions, as they arrive."""
 
     def __init__(self, session: Session, talk: Talk, teller: Teller) -> None:
         self._session, self._talk, self._teller = session, talk, teller
         self._asked: set[tuple[str, str]] = set()
-        # The user has one mailbox, whatever team the lead goes to.
+        # The user has one mailbox, whichever team the lead moves to.
         self._read = max((letter.number for letter in self._mail()), default=0)
 
     def look(self) -> None:
-        """Print what is new."""
+        """Print new mail and questions."""
         session = self._session
         colours = colours_of(session.members)
         for letter in self._mail():
@@ -128,6 +128,6 @@ class Letters:
                 self._teller.put(self._talk.question(question))
 
     def _mail(self) -> list[Letter]:
-        """Return what was written to the user, but for questions."""
+        """Return mail to the user, without questions."""
         mail = (letter for letter in self._session.letters if letter.recipient == USER)
         return [letter for letter in mail if letter.kind not in _QUESTIONS]

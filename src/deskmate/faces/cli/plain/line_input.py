@@ -1,7 +1,6 @@
 """Lines from a keyboard or a pipe.
 
-`plain` asks for the next text. Whoever reads may wait for ever, so each reads in a thread of its own, which ends with
-the process.
+Reading may block forever, so it is done in a daemon thread, which ends with the process.
 """
 
 import asyncio
@@ -24,16 +23,16 @@ from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, width
 
 PROMPT, MORE = "> ", ". "
-# One row down, the screen moved up where it ends; the place of the cursor kept, and gone back to.
+# Move one row down and scroll at the end of the screen; save the cursor; restore it.
 _DOWN, _SAVE, _BACK = "\x1bD", "\x1b7", "\x1b8"
 _NEXT = "\r\n"
-# What readline takes where a terminal tells no size.
+# The size readline assumes if the terminal reports none.
 _COLUMNS, _ROWS = 80, 24
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Typed:
-    """Texts as they are typed. `read` returns the next line, none at the end; it may wait for ever."""
+    """Texts as they are typed. `read` returns the next line, or None at the end. It may block forever."""
 
     def __init__(self, read: Callable[[str], str | None]) -> None:
         self._read = read
@@ -42,9 +41,9 @@ class Typed:
         self.thread.start()
 
     async def next(self) -> str | None:
-        """Return the next text, none at the end. A line that ends in a backslash goes on with the next.
+        """Return the next text, or None at the end. A line that ends in a backslash continues on the next.
 
-        Raises Refused where stdin cannot be read.
+        Raises Refused if stdin cannot be read.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[str | None] = loop.create_future()
@@ -58,7 +57,7 @@ class Typed:
                 text, trouble = _text(self._read), None
             except OSError as error:
                 text, trouble = None, error
-            # Who asked may be gone by now.
+            # The event loop that asked may be closed by now.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_settle, answer, text, trouble)
 
@@ -85,7 +84,7 @@ def _unreadable(trouble: OSError) -> Refused:
 
 
 def piped(_: str) -> str | None:
-    """Return the next line of stdin. Of one that no message holds so much is kept that it is refused."""
+    """Return the next line of stdin. A line too long for a message is cut, but stays long enough to be refused."""
     line = piece = sys.stdin.buffer.readline(GOAL_CAP)
     while piece and not piece.endswith(b"\n"):
         piece = sys.stdin.buffer.readline(GOAL_CAP)
@@ -94,7 +93,7 @@ def piped(_: str) -> str | None:
 
 
 def first_piped() -> str:
-    """Return the first text of stdin that is more than white space; raise Refused where there is none."""
+    """Return the first text of stdin that is not blank. Raises Refused if there is none."""
     try:
         while (text := _text(piped)) is not None:
             if text.strip():
@@ -105,7 +104,7 @@ def first_piped() -> str:
 
 
 class Keyboard(OutputStream):
-    """A terminal that is typed at while it is written to: what is put there, whole lines, goes above the prompt."""
+    """A terminal for typing and printing at the same time. Printed lines go above the prompt."""
 
     def __init__(self, screen: TextIO, commands: Iterable[str]) -> None:
         super().__init__(screen)
@@ -113,7 +112,7 @@ class Keyboard(OutputStream):
         self._names: Callable[[], Iterable[str]] = tuple
         self._typing = self._over = False
         self._prompt = ""
-        # Set while readline is not about to change the modes of the terminal.
+        # Set while readline is not about to change the terminal modes.
         self._steady = threading.Event()
         self._steady.set()
         self._turn_to_read = threading.RLock()
@@ -122,24 +121,24 @@ class Keyboard(OutputStream):
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many columns and rows there are."""
+        """The number of columns and rows."""
         try:
             columns, rows = os.get_terminal_size(self.number)
         except OSError:
-            # It was closed meanwhile.
+            # The terminal was closed in the meantime.
             columns = rows = 0
         return columns or _COLUMNS, rows or _ROWS
 
     @contextmanager
     def open(self, past: Iterable[str], names: Callable[[], Iterable[str]]) -> Iterator[Typed]:
-        """Let texts be typed, those of before a key away. The terminal is left as it was found.
+        """Let the user type, with earlier texts in the history. The terminal is restored at the end.
 
-        `names`: what completes behind an @. It is asked from another thread.
+        `names`: returns the completions after an @. It is called from another thread.
         """
         self._names = names
         if isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(errors="replace")
-        # Who asks for a text knows whether it is worth keeping.
+        # The caller decides which texts are worth keeping.
         readline.set_auto_history(False)
         for text in past:
             self.remember(text)
@@ -155,7 +154,7 @@ class Keyboard(OutputStream):
             self.restore()
 
     def put(self, text: str) -> None:
-        """Have whole lines written, above the prompt where there is one."""
+        """Print whole lines, above the prompt if there is one."""
         if not self._typing:
             super().put(text)
             return
@@ -165,11 +164,11 @@ class Keyboard(OutputStream):
             super().put(_above(part, columns, before, behind))
 
     def remember(self, text: str) -> None:
-        """Have a text a key away from now on."""
+        """Add a text to the history."""
         readline.add_history(clean(text))
 
     def restore(self) -> None:
-        """Leave the terminal as it was found, without a prompt. A signal's handler may."""
+        """Restore the terminal and remove the prompt. Safe to call from a signal handler."""
         with self._turn_to_read:
             self._over = True
         self._steady.wait(PATIENCE_SECONDS)
@@ -181,13 +180,13 @@ class Keyboard(OutputStream):
         self._set_as_found()
 
     def _set_as_found(self) -> None:
-        # The terminal may be gone.
+        # The terminal may no longer exist.
         with suppress(termios.error):
             termios.tcsetattr(self.number, termios.TCSANOW, self._found)
 
     def _read(self, prompt: str) -> str | None:
         self._prompt, self._typing = prompt, True
-        # What was put before there was a prompt stands above it.
+        # Output from before the prompt belongs above it.
         self.drain(PATIENCE_SECONDS)
         with self._turn_to_read:
             if self._over:
@@ -199,15 +198,15 @@ class Keyboard(OutputStream):
             return None
         finally:
             self._typing = False
-            # Enter was pressed on the way out: readline has put back what it had found itself.
+            # Enter was pressed while closing, so readline restored the modes that it found itself.
             if self._over:
                 self._set_as_found()
             self._steady.set()
 
     def _rows_typed(self, columns: int) -> tuple[int, int]:
-        """Return how many rows of what is typed stand above that of the cursor, and how many below it."""
+        """Return how many rows of the typed text are above the cursor's row, and how many below."""
         typed = os.fsencode(readline.get_line_buffer())
-        # Where nobody tells where the cursor is, it is taken to be at the end.
+        # If the cursor position is unknown, assume the end.
         point = len(typed) if self._point is None else self._point.value
         before, whole = (_breaks(self._prompt + os.fsdecode(text), columns) for text in (typed[:point], typed))
         return before, whole - before
@@ -221,9 +220,9 @@ class Keyboard(OutputStream):
 
 
 def _point() -> ctypes.c_int | None:
-    """Return where readline keeps how many bytes stand before the cursor; none where it does not say.
+    """Return readline's count of bytes before the cursor, or None if it is not available.
 
-    Python hands on the line that is typed, and not the cursor's place in it.
+    Python's readline module gives the typed line, but not the cursor position in it.
     """
     library = ctypes.CDLL(getattr(readline, "__file__", None))
     try:
@@ -233,10 +232,10 @@ def _point() -> ctypes.c_int | None:
 
 
 def _above(lines: list[str], columns: int, before: int, behind: int) -> str:
-    """Return what puts lines above the typed rows, and leaves the cursor where it is in them.
+    """Return the output that puts lines above the typed rows and keeps the cursor where it is in them.
 
-    `before`, `behind`: how many of these stand above and below the cursor's. Room is made at the end of the screen,
-    then all from the first typed row on is moved down into it.
+    `before`, `behind`: how many typed rows are above and below the cursor's row. This makes room at the end of the
+    screen, then moves everything from the first typed row down.
     """
     rows = sum(_rows(line, columns) for line in lines)
     made = f"{_down(behind)}{_DOWN * rows}{_up(rows + before + behind)}{_SAVE}\x1b[{rows}L\r"
@@ -244,7 +243,7 @@ def _above(lines: list[str], columns: int, before: int, behind: int) -> str:
 
 
 def _without_marks(modes: list[Any]) -> list[Any]:
-    """Return the modes of a terminal with no mark written where a key sends a signal."""
+    """Return terminal modes in which signal keys such as Ctrl-C are not echoed."""
     return [*modes[:3], modes[3] & ~termios.ECHOCTL, *modes[4:]]
 
 
@@ -257,13 +256,13 @@ def _down(rows: int) -> str:
 
 
 def _breaks(text: str, columns: int) -> int:
-    """Return how many rows a text that is typed takes beyond its first."""
+    """Return how many rows a typed text takes beyond its first."""
     lines = text.split("\n")
     return len(lines) - 1 + sum(width(line) // columns for line in lines)
 
 
 def _parts(text: str, columns: int, most: int) -> Iterator[list[str]]:
-    """Yield the lines of a text, so many at a time that they take at most so many rows."""
+    """Yield the lines of a text in groups that take at most `most` rows each."""
     part: list[str] = []
     taken = 0
     lines = text.expandtabs().split("\n")[: -1 if text.endswith("\n") else None]
@@ -279,7 +278,7 @@ def _parts(text: str, columns: int, most: int) -> Iterator[list[str]]:
 
 
 def _pieces(line: str, columns: int, most: int) -> Iterator[str]:
-    """Yield a line, in pieces where it takes more rows than there are."""
+    """Yield a line, split if it takes more than `most` rows."""
     while _rows(line, columns) > most:
         # No character takes more than two cells.
         end = columns * most // 2
@@ -289,5 +288,5 @@ def _pieces(line: str, columns: int, most: int) -> Iterator[str]:
 
 
 def _rows(line: str, columns: int) -> int:
-    """Return how many rows a line takes; its colours take no place."""
+    """Return how many rows a line takes. Colour codes take no space."""
     return max(1, -(-width(_COLOURS.sub("", line)) // columns))

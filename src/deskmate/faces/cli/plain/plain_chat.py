@@ -1,6 +1,6 @@
 """The conversation.
 
-`commands` stands above; `faces.talk` carries out what is typed, `telling` prints, `typed` reads, `turns` waits.
+`Talk` in `faces.common.chat.chat_lines` carries out what is typed.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ _ANSWERS = ("/yes", "/always", "/no")
 
 
 def carry_out(sitting: ConversationStart) -> int:
-    """Converse until somebody leaves or the input ends; return the exit code. Raises DeskmateError."""
+    """Talk until the user leaves or the input ends, and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     settings = sitting.settings()
@@ -65,11 +65,11 @@ def _in_a_pipe(sitting: ConversationStart, settings: Settings) -> int:
         progress = progress_on(stderr, colour=settings.colour)
         if sys.stdin.isatty():
             progress.note("type what to say, a line each; /help, and /quit to leave")
-        # Nothing is begun where nothing is to be said.
+        # Start nothing if there is nothing to say.
         first = None if sitting.words else first_piped()
         interrupt_key = InterruptKey(progress.note)
         with OutputStream(sys.stdout, alarm=interrupt_key.pull) as stdout:
-            # On a terminal both write to one place: one of them does.
+            # On a terminal both streams write to the same place, so only one is used.
             one_place = os.isatty(stdout.number) and os.isatty(stderr.number)
             words = progress.note if one_place else lambda text: stdout.put(f"{text}\n")
             teller = Teller(progress, words, streams=one_place)
@@ -83,7 +83,7 @@ def _in_a_pipe(sitting: ConversationStart, settings: Settings) -> int:
 
 
 class _Conversation:
-    """One conversation, from its opening to what is said on leaving."""
+    """One conversation, from opening the team to the summary on leaving."""
 
     def __init__(
         self, sitting: ConversationStart, progress: Progress, teller: Teller, interrupt_key: InterruptKey
@@ -94,7 +94,7 @@ class _Conversation:
         self._interrupting: asyncio.Task[None] | None = None
 
     def carry_out(self, settings: Settings, body: "_Body", cells: Callable[[], int | None]) -> int:
-        """Open the team that is wanted, let it be talked to, and tell what was left; return the exit code."""
+        """Open the team, talk to it, and print the summary at the end. Return the exit code."""
         for warning in settings.warnings:
             self._progress.note(f"deskmate: warning: {warning}")
         with self._reins.signals(), logging_to(self._progress.note):
@@ -124,7 +124,7 @@ class _Conversation:
     # -- at a keyboard ----------------------------------------------------------------------------
 
     async def type(self, keyboard: Keyboard, session: Session, talk: Talk, feed: Feed) -> int:
-        """Carry out what is typed until somebody leaves."""
+        """Carry out what is typed until the user leaves."""
         mode, sandbox = session.permitted.mode.value, sandbox_of(session.permitted.sandbox)
         words = f"{session.model}, permission mode {mode}, {sandbox}, team {session.team}"
         self._progress.note(f"{words}; /help, /quit")
@@ -155,9 +155,9 @@ class _Conversation:
     # -- in a pipe --------------------------------------------------------------------------------
 
     async def read(self, first: str | None, session: Session, talk: Talk, feed: Feed) -> int:
-        """Carry out what is piped in, each line once the one before it is answered, and wait for the end of it all.
+        """Carry out piped lines, each after the one before is answered. Then wait until all work ends.
 
-        `first`: what was read of it already.
+        `first`: the text that was already read.
         """
         turns, typed = Turns(session), Typed(piped)
         feed.listen(turns.hear)
@@ -166,7 +166,7 @@ class _Conversation:
         text, refused = first or await typed.next(), False
         while text is not None:
             await (turns.asked() if text.partition(" ")[0] in _ANSWERS else turns.answered())
-            # Nothing is answered that was not shown.
+            # Show every question before it can be answered.
             letters.look()
             feedback = await self._do(talk, text)
             refused |= feedback.refused
@@ -178,7 +178,7 @@ class _Conversation:
         return self._end(session) or (UNFINISHED if refused else 0)
 
     def _end(self, session: Session) -> int:
-        """Tell what could not be brought to an end, now that nobody can say anything any more."""
+        """Report what could not be finished, now that nobody can answer. Return the exit code."""
         for question in session.questions:
             does = "hands in" if question.shake == "plan" else "asks for"
             what = one_line(f"{asker(question)} {does} {subject(question)}")
@@ -191,20 +191,20 @@ class _Conversation:
     # -- both -------------------------------------------------------------------------------------
 
     def _watch(self, session: Session, talk: Talk) -> Letters:
-        """Have mail and questions printed as they come."""
+        """Print mail and questions as they arrive."""
         letters = Letters(session, talk, self._teller)
         session.listen(letters.look)
         letters.look()
         return letters
 
     async def _do(self, talk: Talk, text: str) -> Feedback:
-        """Carry out a text, and print what comes of it."""
+        """Carry out a text and print the result."""
         feedback = await talk.carry_out(text)
         self._teller.put(feedback.lines)
         return feedback
 
     def _press(self, session: Session, talk: Talk) -> None:
-        """Interrupt the lead, or leave where Ctrl-C was pressed just before."""
+        """Interrupt the lead, or leave if Ctrl-C was pressed just before."""
         before, self._pressed = self._pressed, time.monotonic()
         if self._pressed - before < TWICE_SECONDS:
             self._reins.pull()
@@ -223,7 +223,7 @@ def _here(session: Session) -> list[str]:
 
 
 class _Body(Protocol):
-    """What is done with a session once it is open."""
+    """What is done with an open session."""
 
     def __call__(self, session: Session, talk: Talk, feed: Feed) -> Awaitable[int]:
         """Return the exit code."""

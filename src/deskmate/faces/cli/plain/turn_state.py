@@ -1,7 +1,7 @@
 """Whether the lead has answered, and who is still working.
 
-`plain` waits for that where the next words come from a pipe. What the lead owes the session knows at once; of the
-others it knows what it saw when it last looked.
+The plain chat waits for this before it takes the next piped line. The session knows at once what the lead still has
+to do. About other members it knows what it saw at the last look.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,32 +12,32 @@ from deskmate.app import LEAD, TeamEvent
 from deskmate.app.session import Session
 from deskmate.faces.common.listings import sender_of
 
-# Who rested may have left words for the lead, which is woken by them a little later.
+# A member that went idle may have written to the lead, which wakes a little later.
 LULL_SECONDS = 3.0
 
 
 class Turns:
-    """The turns of a session's team. `hear` and `look` tell it when to look again."""
+    """The turns of a session's team. `hear` and `look` make waiters check again."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._news = anyio.Event()
 
     def hear(self, event: TeamEvent) -> None:
-        """Let whoever waits look again: something happened."""
+        """Make waiters check again after an event."""
         self.look()
 
     def look(self) -> None:
-        """Let whoever waits look again."""
+        """Make waiters check again."""
         self._news.set()
         self._news = anyio.Event()
 
     async def answered(self) -> None:
-        """Return once the lead has heard all that was said to it, and rests or waits for a word of the user."""
+        """Return when the lead has read everything and is idle or waits for the user."""
         await self._until(self._lead_waits)
 
     async def asked(self) -> None:
-        """Return once a question is open, or nobody is at work who could ask one."""
+        """Return when a question is open, or nobody is working who could ask one."""
 
         async def holds() -> bool:
             still = await self._is_still()
@@ -46,7 +46,7 @@ class Turns:
         await self._until(holds)
 
     async def over(self) -> None:
-        """Return once nobody is at work any more, but for those who wait to be permitted something."""
+        """Return when nobody is working, except members that wait for permission."""
 
         async def goes_on() -> bool:
             return not await self._is_still()
@@ -69,7 +69,7 @@ class Turns:
 
     @property
     def _asking(self) -> set[str]:
-        """Those who wait to be permitted something, or sent a subagent that does. Who handed in a plan goes on."""
+        """Members that wait for permission, or whose subagent does. A member that handed in a plan keeps working."""
         return {sender_of(one.member) for one in self._session.questions if one.shake != "plan"}
 
     async def _until(self, holds: Callable[[], Awaitable[bool]]) -> None:
