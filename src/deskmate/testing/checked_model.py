@@ -1,6 +1,6 @@
 """ScriptedModel: says what a script tells it, and checks what it was told.
 
-`models.scripted` plays; `knowledge` checks. Without a runtime around it (`Prompt.origin` is empty) nothing is checked.
+`models.scripted` plays the script and `knowledge` checks. A prompt without `Prompt.origin` is not checked.
 """
 
 from collections.abc import AsyncGenerator

@@ -1,6 +1,6 @@
 """Files that lose what was not synced at a power loss.
 
-Hand a `LosingFiles` to every store that should share the machine; `lose` then cuts the power under all of them.
+Give one `LosingFiles` to all stores that share a machine. `lose` then cuts the power for all of them.
 """
 
 import errno
@@ -17,9 +17,9 @@ from deskmate.fs.disk_calls import Files
 
 @dataclass(slots=True)
 class _Kept:
-    """What the disk holds of one file, and which pages in memory differ from it.
+    """What the disk has of one file, and which pages in memory differ from it.
 
-    `dirty` ones go to the disk with the next sync; `dropped` ones do not: their sync failed, and the system counts
+    `dirty` pages are written with the next sync. `dropped` pages are not: their sync failed, and the system counts
     them as written.
     """
 
@@ -30,7 +30,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Rename:
-    """A rename of which the folder does not know yet, and what the disk held under the new name."""
+    """A rename that is not yet synced in its folder, and what the disk had under the new name."""
 
     folder: int
     old: str
@@ -39,9 +39,9 @@ class _Rename:
 
 
 class LosingFiles(Files):
-    """Write below `root`, remember what was synced; fail writes and syncs now and then.
+    """Write below `root`, remember what was synced, and sometimes fail writes and syncs.
 
-    What stands there at the start counts as synced. Once the power is lost every call fails: no process is left.
+    Files that exist at the start count as synced. After the power loss every call fails, because no process is left.
     """
 
     def __init__(
@@ -63,12 +63,12 @@ class LosingFiles(Files):
     # -- what a store calls -----------------------------------------------------------------------
 
     def open(self, name: str, flags: int, folder: int) -> int:
-        """Open for real."""
+        """Open the real file."""
         self._need_power()
         return super().open(name, flags, folder)
 
     def write(self, fd: int, data: bytes) -> int:
-        """Append for real, sometimes only a part."""
+        """Append to the real file, sometimes only a part."""
         with self._mutex:
             self._need_power()
             short = self._chance.random() < self._short_writes
@@ -78,7 +78,7 @@ class LosingFiles(Files):
             return taken
 
     def rewrite(self, fd: int, data: bytes, offset: int) -> int:
-        """Write in place for real."""
+        """Write in place in the real file."""
         with self._mutex:
             self._need_power()
             taken = super().rewrite(fd, data, offset)
@@ -86,7 +86,7 @@ class LosingFiles(Files):
             return taken
 
     def sync(self, fd: int) -> None:
-        """Put the dirty pages on the disk, or fail and drop them."""
+        """Write the dirty pages to the disk, or fail and drop them."""
         with self._mutex:
             self._need_power()
             kept = self._kept(fd)
@@ -97,7 +97,7 @@ class LosingFiles(Files):
             self._put_down(fd, kept)
 
     def sync_folder(self, folder: int) -> None:
-        """Put the folder's entries on the disk, or fail."""
+        """Write the folder's entries to the disk, or fail."""
         with self._mutex:
             self._need_power()
             if self._chance.random() < self._failed_syncs:
@@ -107,7 +107,7 @@ class LosingFiles(Files):
             self._renames = [rename for rename in self._renames if rename.folder != inode]
 
     def rename(self, old: str, new: str, folder: int) -> None:
-        """Rename for real."""
+        """Rename the real file."""
         with self._mutex:
             self._need_power()
             replaced = self._image_of(new, folder)
@@ -147,7 +147,7 @@ class LosingFiles(Files):
     # -- the power --------------------------------------------------------------------------------
 
     def lose(self) -> "LosingFiles":
-        """Lose power: leave below `root` what a disk might hold; return the files of the machine started again."""
+        """Lose power, and leave below `root` what a disk might have. Return the files of the restarted machine."""
         with self._mutex:
             self._need_power()
             self._powered = False
@@ -168,7 +168,7 @@ class LosingFiles(Files):
 
     def _undo_renames(self) -> None:
         folders = {path.stat().st_ino: path for path in _tree(self._root) if path.is_dir()}
-        # Not one without those after it: a journal keeps their order.
+        # Undo a rename only together with those after it: a journal keeps their order.
         while self._renames and self._chance.random() < 0.5:
             rename = self._renames.pop()
             old, new = (folders[rename.folder] / name for name in (rename.old, rename.new))
@@ -178,7 +178,7 @@ class LosingFiles(Files):
                 self._files[new.stat().st_ino] = _Kept(bytearray(rename.replaced))
 
     def _spoil(self, path: Path) -> None:
-        """Leave of a file what was synced, and of the rest anything."""
+        """Keep what was synced of a file, and replace the rest with anything."""
         data = path.read_bytes()
         kept = self._files.get(path.stat().st_ino, _Kept())
         size = self._chance.randint(min(len(kept.image), len(data)), len(data))
@@ -191,7 +191,7 @@ class LosingFiles(Files):
             file.truncate()
 
     def _spoiled(self, old: bytes, new: bytes) -> bytes:
-        """Return a page as it was, as it should be, or something between."""
+        """Return a page as it was, as it should be, or a mix of both."""
         before = old[: len(new)].ljust(len(new), b"\0")
         cut = self._chance.randint(0, len(new))
         garbage = old[: len(new)] + self._chance.randbytes(max(0, len(new) - len(old)))
@@ -208,7 +208,7 @@ class LosingFiles(Files):
 
 
 def _tree(root: Path) -> Iterator[Path]:
-    """Yield `root` and all below it, no link followed."""
+    """Yield `root` and everything below it. Symlinks are not followed."""
     yield root
     for folder, folders, files in os.walk(root):
         for name in sorted((*folders, *files)):

@@ -6,7 +6,7 @@
 
     python -m deskmate.testing.fake_provider --script FILE.py:NAME
 
-`scripts`, `faults`, `conversations` and `caches` below hold the rules, both wires the words, `http_server` the bytes.
+It can fail on purpose (`provider_faults`), and it checks every request strictly (`formats`).
 """
 
 import argparse
@@ -51,7 +51,7 @@ from deskmate.testing.scripts import Answer, Asked, Format, Player, Say, Script,
 
 
 class _Wire(Protocol):
-    """What a module has to know about its format."""
+    """What a module must know about its format."""
 
     def read(self, body: Mapping[str, Any]) -> Prompt: ...
     def whole(self, answer: Answer) -> bytes: ...
@@ -152,7 +152,7 @@ class FakeProvider:
         return self._troubled(asked, planned(self._faults, asked))
 
     def _look(self, prompt: Prompt, place: str) -> None:
-        """Complain of what the model is not told; the answer to it shows what comes of that."""
+        """Record what the model is not told. The request is answered anyway, so the test shows what follows from it."""
         truth = self._logs.truth_of(prompt) if self._logs else None
         found = [f"{place}: {flaw}" for flaw in violations(prompt, truth)] if truth else []
         self._uninformed += found
@@ -223,13 +223,13 @@ def _usage(counted: Counted, say: Say) -> Usage:
 
 
 async def _serve(script: Script, port: int) -> list[str]:
-    """Serve until the standard input ends or the process is asked to; return the complaints."""
+    """Serve until stdin ends or SIGTERM arrives. Return the complaints."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
-    # A thread of its own: the input may be a pipe, a terminal or a file, of which a loop can watch only some.
+    # Use a thread: stdin may be a pipe, a terminal or a file, and an event loop can watch only some of these.
     threading.Thread(target=_until_end, args=(loop, stop), daemon=True).start()
     provider = FakeProvider(script, port=port)
-    # What it complains of is said at the end, with all else.
+    # Complaints are printed at the end, with all others.
     with suppress(Uninformed):
         async with provider:
             print(provider.url, flush=True)
@@ -244,7 +244,7 @@ def _until_end(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
 
 
 def _load(place: str) -> Script:
-    """Return what a file holds under a name, given as FILE.py:NAME."""
+    """Return the script that FILE.py:NAME names."""
     path, _, name = place.rpartition(":")
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     if not spec or not spec.loader or not Path(path).is_file():
@@ -258,7 +258,7 @@ def _load(place: str) -> Script:
 
 
 def main() -> None:
-    """Serve a script; print the URL. Whatever clients did wrong is said at the end, with status 1."""
+    """Serve a script and print the URL. At the end, print what clients did wrong and exit with status 1."""
     parser = argparse.ArgumentParser(description="Serve a script as a model provider.")
     parser.add_argument("--script", required=True, metavar="FILE.py:NAME")
     parser.add_argument("--port", type=int, default=0)

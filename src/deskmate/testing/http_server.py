@@ -1,7 +1,7 @@
 """The server under it.
 
-A handler above it turns a request into a response, without waiting; this file moves the bytes. Connections are kept
-alive; streamed bodies go out chunked.
+A handler turns a request into a response without waiting. This file moves the bytes. Connections are kept alive, and
+streamed bodies are sent chunked.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _READ = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it came, names of headers in lower case. `body` is None where it was larger than the cap."""
+    """A request as it arrived, with header names in lower case. `body` is None if it was larger than the cap."""
 
     method: str
     path: str
@@ -28,9 +28,9 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response, and how its sending goes wrong: after `upto` bytes of the body comes what `then` says.
+    """A response, and how sending it goes wrong: after `upto` bytes of the body, `then` happens.
 
-    `streamed`: chunked, a chunk for each piece. Without `head` no byte at all is sent.
+    `streamed`: send it chunked, one chunk per piece. Without `head`, no byte is sent at all.
     """
 
     status: int
@@ -47,7 +47,7 @@ Handler: TypeAlias = Callable[[HttpRequest], Response]
 
 
 class HttpServer:
-    """Answers requests by a handler from `start` to `close`."""
+    """Answers requests with a handler, from `start` to `close`."""
 
     def __init__(self, handler: Handler, port: int = 0) -> None:
         self._handler, self._port = handler, port
@@ -55,12 +55,12 @@ class HttpServer:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> str:
-        """Listen; return the URL."""
+        """Start to listen and return the URL."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port, limit=_READ)
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def close(self) -> None:
-        """Listen no more and cut every connection; raise what a handler raised."""
+        """Stop listening and cut every connection. Raises what a handler raised."""
         assert self._server, "only what was started can be closed"
         self._server.close()
         for task in self._tasks:
@@ -77,7 +77,7 @@ class HttpServer:
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Forget a connection that is over, but not one that failed: `close` tells of it."""
+        """Forget a closed connection, but keep one that failed: `close` raises its error."""
         if task.cancelled() or not task.exception():
             self._tasks.discard(task)
 
@@ -91,13 +91,13 @@ class HttpServer:
                 if response.then != "go on" or request.headers.get("connection", "").lower() == "close":
                     return
         except ConnectionError:
-            return  # The client left, as clients may.
+            return  # Clients may disconnect at any time.
         finally:
             writer.close()
 
 
 async def _receive(reader: asyncio.StreamReader) -> HttpRequest | None:
-    """Return the next request; None once the client is gone, or for what is no HTTP with a length."""
+    """Return the next request, or None if the client is gone or the data is not HTTP with a content length."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *lines = head.rstrip("\r\n").split("\r\n")
@@ -113,7 +113,7 @@ async def _receive(reader: asyncio.StreamReader) -> HttpRequest | None:
 
 
 async def _skip(reader: asyncio.StreamReader, size: int) -> None:
-    """Read a body only to drop it: a client that is still sending would not hear the refusal."""
+    """Read a body and drop it: a client that is still sending would not see the refusal."""
     while size > 0 and (read := await reader.read(min(size, _READ))):
         size -= len(read)
 
@@ -146,7 +146,7 @@ def _head(response: Response) -> bytes:
 
 
 def _framed(response: Response) -> list[bytes]:
-    """Return the body as it goes over the wire, cut off where it is to be."""
+    """Return the body as it is sent, cut off at `upto`."""
     pieces = response.pieces if response.upto is None else _cut(response.pieces, response.upto)
     if not response.streamed:
         return list(pieces)

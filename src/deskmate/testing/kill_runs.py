@@ -3,9 +3,9 @@
     python -m deskmate.testing.kill_runs mail --messages 20000 --kills 1000
     python -m deskmate.testing.kill_runs claims --tasks 1000 --kills 200
 
-Every process is a fork that plays one member by the product's own code until it has done its share; SIGKILL ends it at
-any instant and it is started again. What happened is then read from the files by code that shares nothing with the
-product, and checked by `history`.
+Each process is a fork that runs one member with the product's own code until its share is done. SIGKILL ends it at
+any moment, and it is started again. Code that shares nothing with the product then reads the files, and
+`run_history` checks them.
 """
 
 import argparse
@@ -46,7 +46,7 @@ Job = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class KillCount:
-    """What a storm came to."""
+    """The result of a storm."""
 
     kind: str
     done: int
@@ -68,10 +68,10 @@ class KillCount:
 
 
 def storm(jobs: Mapping[str, Job], kills: int, rng: random.Random) -> int:
-    """Run each job in a process of its own until it ends by itself, killing one at random until `kills` are done.
+    """Run each job in its own process until it ends by itself, and kill random ones until `kills` are done.
 
-    Returns how many kills hit. A job that fails by itself ends the storm with RuntimeError. Call it from a process
-    without threads: it forks.
+    Returns how many kills hit. A job that fails by itself ends the storm with RuntimeError. Call this from a process
+    without threads, because it forks.
     """
     running = {_fork(job): name for name, job in jobs.items()}
     done = 0
@@ -106,7 +106,7 @@ def _fork(job: Job) -> int:
 
 
 def _ended(*, block: bool) -> Iterator[tuple[int, int]]:
-    """Yield the children that ended; with `block`, wait for one."""
+    """Yield the children that ended. With `block`, wait for one."""
     flags = 0 if block else os.WNOHANG
     while True:
         try:
@@ -123,7 +123,7 @@ def _ended(*, block: bool) -> Iterator[tuple[int, int]]:
 
 
 def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers: int, seed: int) -> KillCount:
-    """Let `senders` write to `hearers` while both are killed; return what was lost, doubled or out of order."""
+    """Let `senders` write to `hearers` while both are killed. Return what was lost, doubled or out of order."""
     writing, hearing = [f"s{index}" for index in range(senders)], [f"h{index}" for index in range(hearers)]
     _found(folder, [*writing, *hearing])
     each = messages // senders // hearers
@@ -135,7 +135,7 @@ def mail_storm(folder: Path, *, messages: int, kills: int, senders: int, hearers
 
 
 def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds: float) -> KillCount:
-    """Return what the files of a mail storm say: `due` is what each hearer should have heard."""
+    """Return the result of a mail storm from its files. `due`: what each hearer should have heard."""
     heard = {name: _heard(folder, name) for name in hearers}
     sent, doubtful = sends(load(sorted(folder.glob("*.history"))))
     found = check_mail(sent, heard, doubtful)
@@ -154,7 +154,7 @@ def mail_toll(folder: Path, hearers: list[str], due: int, *, kills: int, seconds
 
 
 async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None:
-    """Send what is left of this sender's share; the one in doubt goes out again under its id."""
+    """Send the rest of this sender's share. The message in doubt is sent again under its id."""
     recorder = Recorder(folder / f"{name}.history", name)
     doubtful, done = dict(recorder.in_doubt), recorder.count - len(recorder.in_doubt)
     with _opened(folder) as store:
@@ -169,7 +169,7 @@ async def _send(folder: Path, name: str, share: int, hearers: list[str]) -> None
 
 
 async def _hear(folder: Path, name: str, due: int) -> None:
-    """Hear until everything due has been heard."""
+    """Hear mail until everything due has been heard."""
     with _opened(folder) as store:
         async with store.hold(name, f"process {os.getpid()}", wait=True):
             writer = LogWriter(store, SystemClock())
@@ -180,7 +180,7 @@ async def _hear(folder: Path, name: str, due: int) -> None:
 
 
 def _heard(folder: Path, name: str) -> list[tuple[str, str, int]]:
-    """Return what a transcript says was heard, by an eye of our own."""
+    """Return what a transcript says was heard, without using the product's code."""
     found: list[tuple[str, str, int]] = []
     for entry in raw_records(folder / ".teams" / TEAM / f"{name}_transcript.jsonl"):
         found += [(m["id"], m["sender"], int(m["content"].split()[0])) for m in entry.get("mail", [])]
@@ -188,7 +188,7 @@ def _heard(folder: Path, name: str) -> list[tuple[str, str, int]]:
 
 
 def raw_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a stream file whose checksum holds, by code the product does not share."""
+    """Yield the records of a stream file with a valid checksum, without using the product's code."""
     for line in path.read_bytes().split(b"\n"):
         head, found, seal = line.rpartition(b',"crc":"')
         if found and seal[8:] == b'"}' and zlib.crc32(head) == int(seal[:8], 16):
@@ -199,7 +199,7 @@ def raw_records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int) -> KillCount:
-    """Let `workers` take and complete every task while they are killed; return what two did, or nobody did."""
+    """Let `workers` take and complete every task while they are killed. Return what was done twice or never."""
     names = [f"w{index}" for index in range(workers)]
     _found(folder, names, tasks)
     began = time.monotonic()
@@ -208,7 +208,7 @@ def claim_storm(folder: Path, *, tasks: int, kills: int, workers: int, seed: int
 
 
 def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillCount:
-    """Return what the files of a claim storm say."""
+    """Return the result of a claim storm from its files."""
     violations = check_claims(load(sorted(folder.glob("*.history"))))
     claimed, done = (Counter(_tasks(folder, kind)) for kind in ("task_claimed", "task_completed"))
     return KillCount(
@@ -225,7 +225,7 @@ def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillC
 
 
 async def _work(folder: Path, name: str) -> None:
-    """Take the lowest free task and complete it until there is none; first complete what a kill left behind."""
+    """Complete the task that a kill left behind, then take and complete the lowest free task until there is none."""
     recorder = Recorder(folder / f"{name}.history", name)
     with _opened(folder) as store:
         writer = LogWriter(store, SystemClock())
@@ -256,7 +256,7 @@ def _tasks(folder: Path, kind: str) -> list[int]:
 
 
 def _found(folder: Path, names: list[str], tasks: int = 0) -> None:
-    """Make the team, in a process of its own: this one stays without threads."""
+    """Create the team in a separate process, so that this one stays without threads."""
 
     async def found() -> None:
         with _opened(folder) as store:
@@ -282,7 +282,7 @@ def _job(play: Callable[..., Any], folder: Path, *args: Any) -> Job:
 
 
 def main() -> None:
-    """Run one storm and print its toll as a line of JSON; exit 1 unless it is clean."""
+    """Run one storm and print its result as a line of JSON. Exit with 1 unless it is clean."""
     parser = argparse.ArgumentParser(prog="python -m deskmate.testing.kill_runs", description=__doc__.splitlines()[0])
     parser.add_argument("storm", choices=["mail", "claims"])
     parser.add_argument("--messages", type=int, default=20_000)

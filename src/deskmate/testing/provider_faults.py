@@ -1,6 +1,6 @@
 """What goes wrong on its wire.
 
-`fake_provider` above asks a plan for the fault of each request; some change the bytes that `http_server` below sends.
+`fake_provider` asks a plan for the fault of each request.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ from deskmate.testing.scripts import Asked
 
 @dataclass(frozen=True, slots=True)
 class ErrorStatus:
-    """An error of this status instead of an answer."""
+    """An error with this status instead of an answer."""
 
     code: int
     retry_after: float | None = None
@@ -22,7 +22,7 @@ class ErrorStatus:
 
 @dataclass(frozen=True, slots=True)
 class TooLong:
-    """The refusal of a prompt that is larger than the window."""
+    """The refusal of a prompt that is larger than the context window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,21 +32,24 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class DropAfter:
-    """The connection ends after a part of the body: a share of it, or, given as an int, so many bytes."""
+    """The connection ends after a part of the body: a share of it or, if an int, this many bytes."""
 
     part: float | int = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """Nothing more comes after a part of the body, and after none of it not even a head; the connection stays open."""
+    """Nothing more arrives after a part of the body, and the connection stays open.
+
+    If the part is 0, not even a response head arrives.
+    """
 
     part: float | int = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """An error in the stream after a share of its events; the status of that error where nothing is streamed."""
+    """An error in the stream after a share of its events. Without streaming, the status of that error."""
 
     kind: str = "overloaded_error"
     part: float = 0.5
@@ -54,7 +57,7 @@ class ErrorEvent:
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Bytes that mean nothing after a share of the events; where nothing is streamed, they are all there is."""
+    """Meaningless bytes after a share of the events. Without streaming, they are the whole body."""
 
     data: bytes = b"<html>\xff\xfe{]\n\n"
     part: float = 0.5
@@ -62,7 +65,7 @@ class Garbage:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """The whole answer, in so many pieces cut anywhere, with a pause after each."""
+    """The whole answer, cut anywhere into this many pieces, with a pause after each."""
 
     pieces: int = 20
     pause_seconds: float = 0.002
@@ -73,12 +76,12 @@ Plan: TypeAlias = Mapping[int, Fault] | Callable[[int, Asked], Fault | None]
 
 
 def planned(plan: Plan, asked: Asked) -> Fault | None:
-    """Return the fault a plan has for a request, by its number."""
+    """Return the fault that a plan has for a request, by its number."""
     return plan(asked.number, asked) if callable(plan) else plan.get(asked.number)
 
 
 def damaged(response: Response, fault: DropAfter | Stall | Garbage | Slow) -> Response:
-    """Return what is left of a response once the fault has had its way."""
+    """Return a response with the fault applied."""
     match fault:
         case DropAfter(part=part):
             return replace(response, upto=_bytes(response.pieces, part), then="drop")
@@ -92,7 +95,7 @@ def damaged(response: Response, fault: DropAfter | Stall | Garbage | Slow) -> Re
 
 
 def first_part(pieces: Sequence[bytes], part: float) -> Sequence[bytes]:
-    """Return the first pieces, so large a share of all."""
+    """Return the first pieces, this share of all."""
     return pieces[: int(len(pieces) * part)]
 
 

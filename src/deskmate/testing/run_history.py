@@ -1,10 +1,9 @@
 """What concurrent processes did, and whether any order explains it.
 
-Above: tests that start, pause and kill real processes. Below: the standard library alone, because a checker
-that shares code with the product shares its mistakes.
+This uses only the standard library: a checker that shares code with the product shares its mistakes.
 
 A process records an `invoke` before each operation and `ok` or `fail` after it. An operation with neither
-(its process was killed, or noted `info`) is in doubt: it took effect at any time after its invoke, or never.
+(its process was killed, or it recorded `info`) is in doubt: it took effect at any time after its invoke, or never.
 
     action     key         value of invoke         of ok   of fail
     claim      task        owner                   epoch   the owner seen, or null: it was not free
@@ -15,7 +14,7 @@ A process records an `invoke` before each operation and `ok` or `fail` after it.
 A task is a register: free, owned or done, with an epoch that grows by one at each claim and release. The
 search for an order of its operations is Wing and Gong's, breadth first: walk calls and returns in time order
 and keep each configuration (state, pending operations already placed) that explains them so far. Equal
-configurations merge, so wherever nothing is under way only the possible states are left to carry on.
+configurations merge, so when no operation is pending, only the possible states are left.
 """
 
 import json
@@ -41,12 +40,12 @@ DEEDS = {"claim": "claimed", "release": "released", "complete": "completed"}
 
 
 class MalformedHistory(ValueError):
-    """The history cannot be checked: it is not what recorders write."""
+    """The history cannot be checked: recorders do not write this."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryEvent:
-    """One end of an operation, stamped in nanoseconds of the monotonic clock that all processes share."""
+    """The start or end of an operation, in nanoseconds of the monotonic clock that all processes share."""
 
     process: str
     op: int
@@ -65,7 +64,7 @@ class HistoryEvent:
 def load(paths: Iterable[str | os.PathLike[str]]) -> list[HistoryEvent]:
     """Return the events of all files in time order.
 
-    A last line without its newline is an event that did not happen; other damage raises MalformedHistory.
+    A last line without a newline counts as not written. Other damage raises MalformedHistory.
     """
     return _in_time_order(event for path in paths for event in _read(Path(path)))
 
@@ -82,16 +81,16 @@ def _read(path: Path) -> Iterator[HistoryEvent]:
 
 
 def _in_time_order(events: Iterable[HistoryEvent]) -> list[HistoryEvent]:
-    # An invoke goes first among equal stamps: what cannot be told apart counts as concurrent.
+    # For equal timestamps the invoke goes first: events that cannot be ordered count as concurrent.
     return sorted(events, key=lambda event: (event.at, event.kind != "invoke"))
 
 
 class Recorder:
-    """Write the events of one process to a file of its own, each by a single append.
+    """Write the events of one process to its own file, each with a single append.
 
-    A process started again under its name opens the same file: a torn last line is cut off, numbers go on,
-    and `in_doubt` holds, by number, the invokes left open. Carry one out again as the same operation and
-    settle it under its old number: it counts once, from its first invoke on.
+    A restarted process with the same name opens the same file. A torn last line is cut off, numbers continue,
+    and `in_doubt` has the open invokes by number. Repeat one as the same operation and settle it under its old
+    number: it counts once, from its first invoke on.
     """
 
     def __init__(self, path: str | os.PathLike[str], process: str) -> None:
@@ -107,11 +106,11 @@ class Recorder:
 
     @property
     def count(self) -> int:
-        """How many operations this process has begun, those before a restart included."""
+        """How many operations this process has started, including those before a restart."""
         return self._last
 
     def invoke(self, action: str, key: str, value: Json = None) -> int:
-        """Record that an operation is about to begin; return its number."""
+        """Record that an operation is about to start. Return its number."""
         self._last += 1
         call = HistoryEvent(self._process, self._last, "invoke", action, key, value, time.monotonic_ns())
         self._write(call)
@@ -129,11 +128,11 @@ class Recorder:
         del self.in_doubt[op]
 
     def info(self, op: int, value: Json = None) -> None:
-        """Note something about an operation that stays in doubt, such as the error it ended with."""
+        """Record a note about an operation that stays in doubt, such as its error."""
         self._answer(op, "info", value)
 
     def close(self) -> None:
-        """Close the file; what is open stays in doubt."""
+        """Close the file. Open operations stay in doubt."""
         os.close(self._file)
 
     def _answer(self, op: int, kind: Kind, value: Json) -> None:
@@ -147,7 +146,7 @@ class Recorder:
 
 
 def _pairs(events: Iterable[HistoryEvent]) -> list[tuple[HistoryEvent, HistoryEvent | None]]:
-    """Return each invoke with its ok or fail, None while in doubt."""
+    """Return each invoke with its ok or fail, or None if it is in doubt."""
     pairs: dict[tuple[str, int], tuple[HistoryEvent, HistoryEvent | None]] = {}
     for event in _in_time_order(events):
         number = event.process, event.op
@@ -165,11 +164,11 @@ def _pairs(events: Iterable[HistoryEvent]) -> list[tuple[HistoryEvent, HistoryEv
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What is wrong with one task; `prefix` has its operations up to the return that nothing explains.
+    """What is wrong with one task. `prefix` has its operations up to the return that nothing explains.
 
-    Kinds: double-claim, after-done (claimed then), unfenced (released or completed with an epoch that was
-    not the owner's), wrong-refusal, impossible (an epoch out of nowhere); undecided (the search met its
-    limit) and empty (nothing was checked).
+    Kinds: double-claim, after-done (claimed when done), unfenced (released or completed with an epoch that was
+    not the owner's), wrong-refusal, impossible (an unexplained epoch), undecided (the search reached its limit)
+    and empty (nothing was checked).
     """
 
     key: str
@@ -200,7 +199,7 @@ class _Operation:
         return self.outcome is not None and self.outcome.kind == "fail"
 
     def effect(self, state: _State) -> _State | None:
-        """Return the state it leads to, None where it cannot take effect."""
+        """Return the state it leads to, or None if it cannot take effect."""
         if self.call.action == "claim":
             fits = state.phase == "free" and self.epoch in (None, state.epoch + 1)
             return _State("owned", self.owner, state.epoch + 1) if fits else None
@@ -211,7 +210,7 @@ class _Operation:
         return _State("done", state.owner, state.epoch)
 
     def refusable(self, state: _State) -> bool:
-        """Tell whether `state` is a reason to refuse it in the words it was refused with."""
+        """Return whether `state` is a reason to refuse it as it was refused."""
         return self.effect(state) is None and self.seen in (None, state.owner)
 
     def __str__(self) -> str:
@@ -236,9 +235,9 @@ def _operation(call: HistoryEvent, outcome: HistoryEvent | None) -> _Operation:
 
 
 def check_claims(events: Iterable[HistoryEvent]) -> list[Violation]:
-    """Return the first violation of each task; none means that every task can be explained.
+    """Return the first violation of each task. An empty list means that every task can be explained.
 
-    Sends are left out. A history without one known outcome is a violation of its own: it proves nothing.
+    Sends are ignored. A history without any known outcome is itself a violation: it proves nothing.
     """
     tasks: defaultdict[str, list[_Operation]] = defaultdict(list)
     for call, outcome in _pairs(events):
@@ -270,7 +269,7 @@ def _check_task(key: str, ops: Sequence[_Operation]) -> Violation | None:
 
 
 def _explain(configurations: _Configurations, index: int, pending: _Pending) -> _Configurations | None:
-    """Return all configurations in which the operation that returns now is placed; None past the limit."""
+    """Return all configurations in which the returning operation is placed, or None past the limit."""
     seen, stack, explained = set(configurations), list(configurations), set()
     returning, bit = pending[index], 1 << index
     while stack:
@@ -287,22 +286,22 @@ def _explain(configurations: _Configurations, index: int, pending: _Pending) -> 
 
 
 def _step(state: _State, placed: int, pending: _Pending) -> _Configurations:
-    """Return the configurations one effect further."""
+    """Return the configurations after one more effect."""
     effects: dict[tuple[_State, int], int] = {}
     for index, op in pending.items():
         if placed >> index & 1:
             continue
         if op.refused:
-            # A refusal changes nothing, so nothing is missed by placing it as soon as the state allows it.
+            # A refusal changes nothing, so it can be placed as soon as the state allows it.
             placed |= op.refusable(state) << index
         elif after := op.effect(state):
-            # Operations in doubt that lead to the same state stand for each other: try the first alone.
+            # Operations in doubt that lead to the same state are interchangeable: try only the first.
             effects.setdefault((after, index if op.outcome else -1), 1 << index)
     return {(after, placed | bit) for (after, _), bit in effects.items()}
 
 
 def _clash(begun: Sequence[_Operation], last: _Operation) -> tuple[str, str]:
-    """Name the kind and the likely other side; that something is wrong is certain, what it is a guess."""
+    """Return the kind and the likely other side. That something is wrong is certain; what it is, is a guess."""
     if last.refused:
         told = f" because {last.seen!r} had it" if last.seen else ""
         return "wrong-refusal", f"{last.owner!r} was refused a {last.call.action}{told}, at no time rightly"
@@ -319,7 +318,7 @@ def _clash(begun: Sequence[_Operation], last: _Operation) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class MailVerdict:
-    """How many acknowledged sends were checked and what went wrong, with ten examples of each at most."""
+    """How many acknowledged sends were checked and what went wrong, with at most ten examples of each."""
 
     checked: int
     lost: int = 0
@@ -330,17 +329,17 @@ class MailVerdict:
 
     @property
     def empty(self) -> bool:
-        """Tell whether no send was acknowledged, so that nothing is proved."""
+        """Whether no send was acknowledged, so nothing is proved."""
         return not self.checked
 
     @property
     def clean(self) -> bool:
-        """Tell whether something was checked and nothing was wrong."""
+        """Whether something was checked and nothing was wrong."""
         return not (self.empty or self.lost or self.doubled or self.inverted or self.invented)
 
 
 def sends(events: Iterable[HistoryEvent]) -> tuple[list[Sent], list[Sent]]:
-    """Return the acknowledged sends of a history and those in doubt; a refused one was never sent."""
+    """Return the acknowledged sends of a history, and those in doubt. A refused one was never sent."""
     found: dict[str, list[Sent]] = {"ok": [], "fail": [], "in doubt": []}
     for call, outcome in _pairs(events):
         match call.action, call.value:
@@ -356,8 +355,8 @@ def check_mail(
 ) -> MailVerdict:
     """Check that recipients heard each acknowledged send once, each doubtful one at most once, in order.
 
-    Ordinals count up along all that a sender sends to a recipient, over its restarts too; a message sent
-    again keeps id and ordinal. One heard with another sender or ordinal is invented, and the true one lost.
+    Ordinals count everything a sender sends to a recipient, across restarts. A message that is sent again keeps
+    its id and ordinal. A message heard with another sender or ordinal is invented, and the true one is lost.
     """
     acknowledged = set(sent)
     known = acknowledged.union(doubtful)
@@ -382,7 +381,7 @@ def _refuse_twins(known: Iterable[Sent]) -> None:
 
 
 def _listen(recipient: str, messages: Sequence[Heard], known: set[Sent]) -> Iterator[tuple[str, Sent]]:
-    """Yield what is wrong with what one recipient heard."""
+    """Yield what is wrong with the messages of one recipient."""
     before: set[str] = set()
     highest: dict[str, int] = {}
     for message_id, sender, ordinal in messages:

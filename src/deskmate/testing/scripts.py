@@ -1,6 +1,6 @@
 """What it says: Say, Use; and what it was Asked.
 
-`fake_provider` plays them; `anthropic_wire` and `openai_wire` below put what is said into the words of a provider.
+`fake_provider` plays scripts. The modules in `formats` write the replies in the wire format of a provider.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -128,15 +128,15 @@ class Player:
         self._made: dict[str, Say] = {}
 
     def who(self, asked: Asked) -> str:
-        """Return who asks: what the rule says, else the first key that stands in the system prompt, else nobody."""
+        """Return who asks: by the `who` function, or the first key in the system prompt, or ""."""
         if self._who:
             return self._who(asked)
         return next((key for key in self._parts if key in asked.system), "")
 
     def next(self, asked: Asked, digest: str) -> Say:
-        """Return the reply to a request, which stays the reply to it until taken; raise ScriptEnded for none.
+        """Return the reply to a request. It stays the reply until it is taken. Raises ScriptEnded if there is none.
 
-        A callable is called once for a request and its repeats, which `digest` tells.
+        A callable is called once for a request and its retries. They have the same `digest`.
         """
         if isinstance(self._script, Mapping):
             return self._part(asked).next(asked, digest)

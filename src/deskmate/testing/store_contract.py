@@ -1,7 +1,7 @@
 """What every store promises.
 
-A test class of yours inherits `StoreContract` and has a fixture `store`; with a fixture `again`, a function that
-returns another handle on the same streams, as another process would have it. Needs pytest with anyio's plugin.
+Inherit `StoreContract` in a test class and define two fixtures: `store`, and `again`, a function that returns another
+handle on the same streams, as another process would have it. Needs pytest with anyio's plugin.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _SOON = 20
 
 
 def record(text: object = "", **fields: Any) -> dict[str, Any]:
-    """Return a record with a stamp of its own."""
+    """Return a record with a unique stamp."""
     return {"type": "test", "text": text, **fields, "run": "contract", "ord": next(_ORDINALS)}
 
 
@@ -31,7 +31,7 @@ async def _wait_for_a_change(store: Store, since: dict[str, int], seen: anyio.Ev
 
 
 class StoreContract:
-    """Inherit this and give it a `store` and `again`."""
+    """Inherit this and define the fixtures `store` and `again`."""
 
     pytestmark = pytest.mark.anyio
 
@@ -254,7 +254,10 @@ class StoreContract:
                     await event.wait()
 
     async def test_no_change_falls_between_looking_and_waiting(self, store: Store, again: Again) -> None:
-        """Whatever the interleaving, every append wakes; a hundred in a row would hang on the first that did not."""
+        """Every append wakes the waiter, in any interleaving.
+
+        A missed wakeup would make one of the hundred rounds hang.
+        """
         writer, seen = again(), 0
         with anyio.fail_after(_SOON):
             for _ in range(100):
@@ -300,7 +303,7 @@ class StoreContract:
 
     @pytest.mark.parametrize("name", ["", "../bob", "calls", "calls/", "calls/x", "calls/01", "-bob", "a/b"])
     async def test_what_is_no_seat_is_refused(self, store: Store, name: str) -> None:
-        if name == "calls":  # a member may bear that name
+        if name == "calls":  # a valid member name
             async with store.hold(name, ""):
                 return
         with pytest.raises(BadName):

@@ -1,6 +1,6 @@
 """Anthropic's format: requests read, answers written.
 
-`fake_provider` stands above; it has checked a request by `anthropic_rules` before it is read here.
+`anthropic_rules` has checked a request before it is read here.
 """
 
 import base64
@@ -50,7 +50,7 @@ _EMPTY: Mapping[str, Mapping[str, Any]] = {
 
 
 def read(body: Mapping[str, Any]) -> Prompt:
-    """Return a request in words no provider owns."""
+    """Return a request as a provider-neutral prompt."""
     return Prompt(
         system="\n\n".join(block["text"] for block in _listed(body.get("system", ()))),
         passages=tuple(map(_passage, body["messages"])),
@@ -94,17 +94,17 @@ def _listed(content: Any) -> Any:
 
 
 def signature(thinking: str) -> str:
-    """Return the signature of thoughts: the same in every run, and no one's but of these very thoughts."""
+    """Return the signature of a thinking text: the same in every run, and different for every text."""
     return "Er" + base64.b64encode(blake2b(thinking.encode(), digest_size=30, key=b"fake").digest()).decode()
 
 
 def sealed(thinking: str) -> str:
-    """Return thoughts as the provider's secret."""
+    """Return a thinking text encrypted as a provider would send it."""
     return signature(thinking) + "." + base64.b64encode(thinking.encode()).decode()
 
 
 def is_sealed(data: str) -> bool:
-    """Tell whether a secret is one of ours, unchanged."""
+    """Return whether an encrypted thinking text is one of ours, unchanged."""
     _, dot, hidden = data.partition(".")
     try:
         return bool(dot) and sealed(base64.b64decode(hidden).decode()) == data
@@ -164,7 +164,7 @@ def _end(say: Say) -> dict[str, Any]:
 
 
 def _blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the blocks of an answer, each with what of it comes in fragments."""
+    """Yield the blocks of an answer, each with the text that is streamed in fragments."""
     say = answer.say
     if say.thinking and say.sealed:
         yield {"type": "redacted_thinking", "data": sealed(say.thinking)}, ""
@@ -178,7 +178,7 @@ def _blocks(answer: Answer) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _input(use: Use) -> Any:
-    """Return the arguments of a call as an object; of broken ones nothing is left but an empty one."""
+    """Return the arguments of a call as an object, or an empty one if they are broken."""
     if use.raw is None:
         return use.arguments
     try:
@@ -194,7 +194,7 @@ def _raw(use: Use) -> str:
 
 
 def _opened(block: dict[str, Any]) -> dict[str, Any]:
-    """Return a block as its first event shows it: empty, but for a secret, which comes at once."""
+    """Return a block as its first event shows it: empty, except encrypted thinking, which arrives at once."""
     return {**block, **_EMPTY[block["type"]]}
 
 
@@ -206,7 +206,7 @@ def _deltas(block: dict[str, Any], fragments: list[str]) -> Iterator[dict[str, A
             yield from ({"type": "thinking_delta", "thinking": text} for text in fragments)
             yield {"type": "signature_delta", "signature": block["signature"]}
         case "tool_use":
-            # The first is always empty, and the only one where a call has no arguments.
+            # The first fragment is always empty. It is the only one if a call has no arguments.
             yield from ({"type": "input_json_delta", "partial_json": text} for text in ["", *fragments])
 
 
@@ -219,7 +219,7 @@ def problem(status: int, message: str) -> bytes:
 
 
 def prompt_too_long() -> bytes:
-    """Return the body of the error that refuses a prompt larger than the window."""
+    """Return the body of the error that refuses a prompt larger than the context window."""
     return problem(400, "prompt is too long: 200001 tokens > 200000 maximum")
 
 
@@ -229,7 +229,7 @@ def error_event(kind: str) -> bytes:
 
 
 def status_of(kind: str) -> int:
-    """Return the status under which an error comes that is not streamed."""
+    """Return the status of an error that is not streamed."""
     return _STATUSES.get(kind, 500)
 
 

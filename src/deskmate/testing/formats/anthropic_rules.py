@@ -1,6 +1,6 @@
 """What it requires of a conversation.
 
-`conversations` above has seen that there are messages at all; `shapes` below holds what both formats ask for.
+`conversations` has checked that there are messages. `format_shapes` has what both formats require.
 """
 
 import re
@@ -27,7 +27,7 @@ _REQUEST = """
 cache_control container diagnostics inference_geo max_tokens messages metadata model output_config service_tier
 speed stop_sequences stream system temperature thinking tool_choice tools top_k top_p
 """
-# Which blocks a message of each role may hold.
+# Which blocks a message of each role may contain.
 _BLOCKS: Mapping[str, frozenset[str]] = {
     "user": frozenset({"text", "image", "tool_result"}),
     "assistant": frozenset({"text", "thinking", "redacted_thinking", "tool_use"}),
@@ -46,7 +46,7 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 
 
 def flaws(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield all that is wrong with a request."""
+    """Yield everything that is wrong with a request."""
     yield from unknown_fields("body", body, _REQUEST.split())
     if not word(body, "model"):
         yield "model: must be a name"
@@ -101,7 +101,7 @@ def _block(place: str, block: Any, role: str) -> Iterator[str]:
     if kind is None or kind not in _BLOCKS[role]:
         yield f"{place}: a block of type {kind!r} does not belong here"
         return
-    # Breakpoints within a result are allowed elsewhere; here they would escape the count.
+    # The API allows breakpoints within a result. Here they would not be counted.
     yield from unknown_fields(place, block, _FIELDS[kind] - ({"cache_control"} if role == "result" else set()))
     match kind:
         case "text":
@@ -163,7 +163,7 @@ def _tool_result(place: str, block: Mapping[str, Any]) -> Iterator[str]:
         yield f"{place}: the content must be a text or a list of blocks"
 
 
-# -- what stands where ----------------------------------------------------------------------------
+# -- order and pairs -----------------------------------------------------------------------------
 
 
 def _order(place: str, kinds: list[str | None], role: str) -> Iterator[str]:
@@ -222,5 +222,5 @@ def _breakpoints(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _blocks(message: Any) -> list[dict[str, Any]]:
-    """Return the blocks of a message that are objects, whatever else is wrong with it."""
+    """Return the blocks of a message that are objects, even if the message has other flaws."""
     return objects(message.get("content")) if isinstance(message, dict) else []

@@ -1,6 +1,6 @@
 """What is wrong with a conversation.
 
-`fake_provider` above refuses whatever has a flaw; `anthropic_rules` and `openai_rules` below know the two formats.
+`fake_provider` refuses every request that has a flaw. `anthropic_rules` and `openai_rules` know the two formats.
 """
 
 import json
@@ -14,7 +14,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def flaws(format: Format, body: Any) -> list[str]:
-    """Return all that is wrong with the body of a request, each with its place; nothing where it may be answered."""
+    """Return everything that is wrong with a request body, each with its place. Empty if it can be answered."""
     if not isinstance(body, dict):
         return ["the body is no object"]
     if not isinstance(body.get("messages"), list) or not body["messages"]:
@@ -26,10 +26,10 @@ def flaws(format: Format, body: Any) -> list[str]:
 
 
 def unwelcome(format: Format, headers: Mapping[str, str]) -> tuple[int, str] | None:
-    """Return why a request is refused for its headers, with the status; None where they are right.
+    """Return the status and the reason why headers are refused, or None if they are right.
 
-    A key comes as `x-api-key` or, as the vendor's own client sends it, as a bearer; the open servers that speak the
-    other format want none at all.
+    A key is sent as `x-api-key` or, as the vendor's own client does, as a bearer token. Open servers with the other
+    format need no key.
     """
     if format == "openai":
         return None
@@ -41,7 +41,7 @@ def unwelcome(format: Format, headers: Mapping[str, str]) -> tuple[int, str] | N
 
 
 def _lone_surrogates(body: Mapping[str, Any]) -> list[str]:
-    """Return where half a character stands, which no provider takes; looked for only where there is one at all."""
+    """Return the places that contain half a surrogate pair, which no provider accepts."""
     if _is_text(body):
         return []
     places = {f"messages.{index}": message for index, message in enumerate(body["messages"])}

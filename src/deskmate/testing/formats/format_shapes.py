@@ -10,40 +10,40 @@ IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
 def unknown_fields(place: str, value: Mapping[str, Any], known: Collection[str]) -> Iterator[str]:
-    """Yield the fields that a provider would not take."""
+    """Yield the fields that a provider would not accept."""
     yield from (f"{place}: the field '{field}' is not known here" for field in value if field not in known)
 
 
 def is_name(value: Any, pattern: re.Pattern[str]) -> bool:
-    """Tell whether a value is a text of the pattern."""
+    """Return whether a value is a text that matches the pattern."""
     return isinstance(value, str) and bool(pattern.fullmatch(value))
 
 
 def word(value: Any, field: str) -> str | None:
-    """Return the text a field of an object holds; None for anything else."""
+    """Return the text in a field of an object, or None for anything else."""
     found = value.get(field) if isinstance(value, dict) else None
     return found if isinstance(found, str) else None
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; none where it is no list."""
+    """Return the objects in a list. Empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def repeated(ids: list[str]) -> list[str]:
-    """Return what stands there more than once."""
+    """Return the ids that occur more than once."""
     if len(set(ids)) == len(ids):
         return []
     return [id_ for id_, count in Counter(ids).items() if count > 1]
 
 
 def is_count(value: Any) -> bool:
-    """Tell whether a value is a whole number above 0."""
+    """Return whether a value is a whole number above 0."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def tool_names(tools: list[tuple[str, Any, Any]], pattern: re.Pattern[str]) -> Iterator[str]:
-    """Yield what is wrong with tools, given as place, name and schema."""
+    """Yield what is wrong with tools, given as (place, name, schema)."""
     seen = set()
     for place, name, schema in tools:
         if not is_name(name, pattern):

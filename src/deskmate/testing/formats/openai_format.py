@@ -1,7 +1,7 @@
 """Chat completions: requests read, answers written.
 
-`fake_provider` stands above; it has checked a request by `openai_rules` before it is read here. Thoughts go out as
-`reasoning_content`, as the open servers that speak this format send them.
+`openai_rules` has checked a request before it is read here. Thinking is sent as `reasoning_content`, as open servers
+with this format do.
 """
 
 import json
@@ -41,7 +41,7 @@ _CREATED = 1_700_000_000
 
 
 def read(body: Mapping[str, Any]) -> Prompt:
-    """Return a request in words no provider owns: results and the words after them are one passage."""
+    """Return a request as a provider-neutral prompt. Results and the words after them are one passage."""
     messages = body["messages"]
     told = (message for message in messages if message["role"] not in ("system", "developer"))
     return Prompt(
@@ -69,7 +69,7 @@ def _spoken(message: Mapping[str, Any]) -> Iterator[Spoken]:
 
 
 def _arguments(raw: str) -> tuple[Mapping[str, Any], str]:
-    """Return the arguments a call was sent back with, or none and why they could not be read."""
+    """Return the arguments of a call that was sent back, or {} and why they cannot be read."""
     try:
         found = json.loads(raw)
     except ValueError:
@@ -110,7 +110,7 @@ def whole(answer: Answer) -> bytes:
 
 
 def events(answer: Answer, body: Mapping[str, Any]) -> list[bytes]:
-    """Return an answer as the events of a stream, with the usage at its end where that was asked for."""
+    """Return an answer as the events of a stream, with the usage at the end if it was requested."""
     with_usage = (body.get("stream_options") or {}).get("include_usage", False)
     absent = {"usage": None} if with_usage else {}
     found = [_chunk(answer, [_choice(delta)], **absent) for delta in _deltas(answer)]
@@ -182,7 +182,7 @@ def problem(status: int, message: str, code: str | None = None) -> bytes:
 
 
 def prompt_too_long() -> bytes:
-    """Return the body of the error that refuses a prompt larger than the window."""
+    """Return the body of the error that refuses a prompt larger than the context window."""
     words = "This model's maximum context length is 128000 tokens; the messages come to 128001"
     return problem(400, words, "context_length_exceeded")
 
@@ -194,7 +194,7 @@ def error_event(kind: str) -> bytes:
 
 
 def status_of(kind: str) -> int:
-    """Return the status under which an error comes that is not streamed."""
+    """Return the status of an error that is not streamed."""
     return _STATUSES.get(kind, 500)
 
 

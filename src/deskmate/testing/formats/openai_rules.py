@@ -1,6 +1,6 @@
 """What it requires of a conversation.
 
-`conversations` above has seen that there are messages at all; `shapes` below holds what both formats ask for.
+`conversations` has checked that there are messages. `format_shapes` has what both formats require.
 """
 
 import re
@@ -38,7 +38,7 @@ _FIELDS: Mapping[str | None, frozenset[str]] = {
 
 
 def flaws(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield all that is wrong with a request."""
+    """Yield everything that is wrong with a request."""
     yield from unknown_fields("body", body, _REQUEST.split())
     if not word(body, "model"):
         yield "model: must be a name"
@@ -141,11 +141,11 @@ def _picture(place: str, picture: Any) -> Iterator[str]:
         yield from image(place, *found.groups())
 
 
-# -- what stands where ----------------------------------------------------------------------------
+# -- order and pairs -----------------------------------------------------------------------------
 
 
 def _pairs(messages: list[Any]) -> Iterator[str]:
-    """Yield calls without their one result right behind, results without a call, and ids used twice."""
+    """Yield calls that are not directly followed by one result, results without a call, and ids used twice."""
     used: set[str] = set()
     open_: dict[str, None] = {}
     for index, message in enumerate([*messages, {}]):

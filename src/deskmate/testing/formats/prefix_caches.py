@@ -1,7 +1,7 @@
 """What a provider's cache would have read.
 
-A token is four bytes of canonical JSON, for ever. `fake_provider` above puts the counts into its answers. Entries never
-expire and may be of any size, so that a test sees what a client does and not what a provider's thresholds do to it.
+A token is always four bytes of canonical JSON. `fake_provider` puts the counts into its answers. Entries never expire
+and may be of any size, so a test sees what a client does, not the effect of a provider's thresholds.
 """
 
 import json
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-# How many blocks a provider looks back from a breakpoint, itself included.
+# How many blocks a provider looks back from a breakpoint, including the breakpoint.
 LOOK_BACK = 20
-# A cache that needs no breakpoints reads from so many tokens on, in units of so many.
+# A cache without breakpoints reads prefixes of at least this many tokens, in units of this many.
 LEAST = 1024
 UNIT = 128
 _BYTES = 4
@@ -44,7 +44,7 @@ def _chained(digest: bytes, data: bytes) -> bytes:
 
 
 class ExplicitCache:
-    """Anthropic's: prefixes are written at the breakpoints of a request, and found from those of a later one."""
+    """Anthropic's cache: prefixes are written at the breakpoints of a request and found from those of a later one."""
 
     def __init__(self) -> None:
         self._written: set[bytes] = set()
@@ -69,7 +69,7 @@ class ExplicitCache:
 
 
 def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
-    """Yield the blocks of a prompt in the order of the cache, and whether each is a breakpoint."""
+    """Yield the blocks of a prompt in cache order, each with whether it is a breakpoint."""
     for tool in body.get("tools", ()):
         yield _bare("tool", tool)
     for block in _listed(body.get("system", ())):
@@ -80,7 +80,7 @@ def _blocks(body: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
 
 
 def _bare(place: str, block: Mapping[str, Any]) -> tuple[Any, bool]:
-    """Return a block without its breakpoint, which may move on without changing the prompt."""
+    """Return a block without its breakpoint, which may move without changing the prompt."""
     if "cache_control" not in block:
         return (place, block), False
     bare = {key: value for key, value in block.items() if key != "cache_control"}
@@ -92,7 +92,7 @@ def _listed(content: Any) -> Any:
 
 
 class ImplicitCache:
-    """OpenAI's: whatever a request has in common with the start of any earlier one, in units."""
+    """OpenAI's cache: the longest prefix that a request shares with an earlier one, in units."""
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()

@@ -2,11 +2,11 @@
 
     violations(prompt, truth)             # ["K1: bob (tester) is on the team, and nothing names it with its role"]
 
-A scripted model says what it was told to say, whether or not it was told what it needs. So the fakes of this package
-read every prompt like a model that has nothing else: is each fact it needs there, and is what it is told so?
+A scripted model says its lines even if it was not told what it needs. So the fakes of this package read every prompt
+like a model that has nothing else. Is each fact it needs there, and is what it is told true?
 
-The checks look for facts (names, ids, task texts, statuses), not for sentences, so that wording may change. What was
-told and may be out of date is judged by the record it was made from, so that a race is never reported.
+The checks look for facts (names, ids, task texts, statuses), not for sentences, so wording may change. A statement
+that may be out of date is judged by the record it was made from, so a race is never reported.
 """
 
 import re
@@ -25,28 +25,28 @@ from deskmate.testing.knowledge.truth import Truth
 
 Check = Callable[[PromptParts, Truth], Iterator[str]]
 
-# So much of a long text must be there; the rest may be cut, if the model is told how to get it.
+# This much of a long text must be there. The rest may be cut if the model is told how to get it.
 _BEGINNING = 200
 _OPEN = re.compile(r"waiting for your answer|you may answer|needs your answer|is open", re.IGNORECASE)
 
 
-# What was found in this process, for a fixture to fail on: an agent only parks on what its model raises.
+# What was found in this process, for a fixture to fail on: an agent only parks if its model raises.
 FOUND: list[str] = []
 
 
 class Uninformed(AssertionError):
-    """A model was asked without being told what it needs, or was told what is not so."""
+    """A model was asked without being told what it needs, or was told something false."""
 
 
 def take_found() -> list[str]:
-    """Return what was found in this process since the last time somebody asked."""
+    """Return what was found in this process since the last call."""
     found = FOUND[:]
     FOUND.clear()
     return found
 
 
 def violations(prompt: Prompt, truth: Truth) -> list[str]:
-    """Return every way in which a prompt breaks a promise about what models are told, each with its id first."""
+    """Return every way in which a prompt breaks a promise about what models are told, each starting with its id."""
     parts = PromptParts(prompt, truth.entries)
     return [f"{id_}: {flaw}" for id_, check in CHECKS for flaw in check(parts, truth)]
 
@@ -89,7 +89,7 @@ def _task(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 def _mode(parts: PromptParts, truth: Truth) -> Iterator[str]:
     found = list(_mode_flaws(parts, truth, truth.roster))
-    # Between the making of a prompt and a look at the logs, somebody may have set another mode.
+    # The mode may have changed between making the prompt and reading the logs.
     if found and truth.asked_before is not None:
         found = list(_mode_flaws(parts, truth, truth.history.roster_at(truth.asked_before)))
     yield from found
@@ -100,7 +100,7 @@ def _mode_flaws(parts: PromptParts, truth: Truth, roster: RosterState) -> Iterat
     delegates = truth.me.kind is AgentKind.LEAD and roster.delegate
     only_reads = truth.me.agent_type is not AgentType.GENERAL
     for name, is_on in zip(MODES, (planning, delegates, only_reads, roster.attended), strict=True):
-        # Nobody knows what the prompt meant by default if an agent was started without a word on its environment.
+        # If an agent was started without its environment, it is unknown what the prompt meant by default.
         if name == ATTENDED and not truth.knows_environment:
             continue
         said = mode_told(parts, name)

@@ -1,7 +1,6 @@
 """Which words of a prompt are ours.
 
-`knowledge` above asks here. What a prompt says is read from the prompt alone; the transcript only tells which of its
-texts are notices of ours.
+What a prompt says is read from the prompt alone. The transcript only tells which of its texts are our notices.
 """
 
 import re
@@ -19,22 +18,22 @@ from deskmate.core.prompt.rendering import SUMMARISED, told_texts
 
 Source: TypeAlias = Literal["system", "start", "notice", "summary", "mail", "words", "call", "result"]
 
-# What members, files and commands wrote is in one of these, or in quotes.
+# Text by members, files and commands is in one of these frames, or in quotes.
 _FRAME = re.compile(rf"<({MESSAGE}|{NOTIFICATION}|{TASK}|{TASK_NOTE}|{NOTES})\b.*?</\1>", re.DOTALL)
 _QUOTED = re.compile(r'"[^"\n]*"')
-# A line about a task, which holds its subject.
+# A line about a task. It contains the task's subject.
 _TASK_LINE = re.compile(r"^(?:created )?#\d+ .*$", re.MULTILINE | re.IGNORECASE)
 _SUMMARY = re.compile(r"<summary>(.*)</summary>", re.DOTALL)
-# In these sections of a summary stand the words of others.
+# These sections of a summary contain the words of others.
 _FOREIGN_SECTION = re.compile(r"request|answered", re.IGNORECASE)
 _TEAM_TOOLS = frozenset(tool.name for tool in TOOLS.values() if tool.home in ("team", "task", "mail", "plan"))
-# Their results are what files, commands and models say.
+# Their results come from files, commands and models.
 _FOREIGN_TOOLS = frozenset({"bash", "Skill", "TaskOutput"})
 _READING = frozenset({"read_file", "glob", "grep"})
 
 
 class PromptPart(NamedTuple):
-    """One text of a prompt. `call` is the id that pairs a call with its result; `fresh`: the model has not seen it."""
+    """One text of a prompt. `call`: the id that pairs a call with its result. `fresh`: the model has not seen it."""
 
     source: Source
     text: str
@@ -45,7 +44,7 @@ class PromptPart(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A titled list in a summary, which the runtime and not the model wrote."""
+    """A titled list in a summary, written by the runtime, not by the model."""
 
     title: str
     lines: tuple[str, ...]
@@ -80,32 +79,32 @@ class PromptParts:
 
     @cached_property
     def sums_up(self) -> bool:
-        """Whether this asks for a summary."""
+        """Whether this prompt asks for a summary."""
         return any(part.text.startswith(summary_request()) for part in self.parts if part.fresh)
 
     @cached_property
     def was_cut(self) -> bool:
-        """Whether the older part was left out, so that a summary could be asked for at all."""
+        """Whether the older part was left out to make the request for a summary fit."""
         return any(LEFT_OUT in part.text for part in self.parts[1:2])
 
     @cached_property
     def whole(self) -> str:
-        """All that the model can read, with frames opened and every run of spaces as one space."""
+        """Everything that the model can read, with frames opened and each run of spaces as one space."""
         return plain("\n".join(part.text for part in self.parts))
 
     @cached_property
     def told(self) -> str:
-        """All that the model was told, its own words left out."""
+        """Everything that the model was told, without its own words."""
         return "\n".join(part.text for part in self.parts if part.source != "call")
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
-        """The lists in the summary that stands for what came before."""
+        """The lists in the summary that replaces earlier messages."""
         return tuple(section for part in self.parts if part.source == "summary" for section in _sections(part.text))
 
     @cached_property
     def about_the_team(self) -> list[str]:
-        """The texts by which this model knows its team: none that a person, a peer or a model wrote."""
+        """The texts that tell this model about its team. None is written by a person, a peer or a model."""
         answered = {part.call for part in self.parts if part.source == "result" and part.ok}
         texts = []
         for part in self.parts:
@@ -142,14 +141,14 @@ def own_words(text: str) -> str:
 
 
 def names(text: str, name: str) -> bool:
-    """Tell whether a text names someone: as a word of its own, or as `name@team`."""
+    """Return whether a text names a member: as a separate word, or as `name@team`."""
     return name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
 def _is_ours(part: PromptPart) -> bool:
     if part.source != "result" or part.tool not in TOOLS or part.tool in _FOREIGN_TOOLS:
         return False
-    # What a subagent answers, and what is read, is not ours; why it could not be is.
+    # A subagent's answer and file content are not ours. The reason for a failure is.
     return not part.ok or (part.tool not in _READING and part.tool != "Task")
 
 

@@ -1,7 +1,7 @@
 """Whether the members and tasks it tells are so.
 
-Every member is named with its role; each status that is told was so at the record it was told from: that of a notice,
-and that of a summary. A summary that has become false since is overtaken by a notice in the same context.
+Every member is named with its role. Each status in a notice or a summary was true at the record it was made from.
+If a summary has become false since, a notice in the same context says so.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ from deskmate.testing.knowledge.prompt_parts import PromptParts, Section, names,
 from deskmate.testing.knowledge.told_phrases import leaves_out_news, left_out, statuses_told
 from deskmate.testing.knowledge.truth import Truth
 
-# So much of a role must be there.
+# This much of a role must be there.
 _BEGINNING = 100
 
 
 def members_untold(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    """Yield each member that nothing names with its role, but for those that a list leaves out and says how to see."""
+    """Yield each member that is not named with its role, unless a list leaves it out and says how to see it."""
     if not truth.on_a_team or parts.was_cut:
         return
     others = [member for member in truth.roster.members.values() if member.name != truth.me.name and member.here]
@@ -32,7 +32,7 @@ def members_untold(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 
 def _is_known(member: Member, truth: Truth) -> bool:
-    """Tell whether the asker had the time to learn of a member. A lead knows whom it added by a call."""
+    """Return whether the asker had time to learn of a member. A lead knows a member that it added by a call."""
     if truth.me.name != LEAD:
         return member.since <= truth.joins_upto
     return member.name == LEAD or bool(member.joined and member.joined.cause)
@@ -79,7 +79,7 @@ def _word_of(roster: RosterState, name: str) -> str:
 
 
 def summaries_that_were_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    """Yield what the summary in a prompt says of the team that was not so, or is not so and no notice told."""
+    """Yield what the summary says of the team that was false, or has become false without a notice."""
     made = truth.summary_of_this_team
     section = next((section for section in parts.sections if "your team" in section.title), None)
     if not truth.on_a_team or made is None or section is None:
@@ -108,7 +108,7 @@ def _missing_lines(section: Section, roster: RosterState, me: str, parts: Prompt
 
 
 def _untold_since(section: Section, roster: RosterState, truth: Truth) -> Iterator[str]:
-    """Yield who is in the summary and left since, if the asker was told of the team up to then and not of that."""
+    """Yield members in the summary that have left since, if no notice says so although the asker was updated later."""
     notices = [notice.text for notice in truth.notices_of_this_team()]
     gone = {name for text in notices for name, word in statuses_told(text, truth.roster.members) if word == "left"}
     for name in {name for line in section.lines for name, _ in statuses_told(line, roster.members)}:

@@ -1,9 +1,8 @@
 """The same, folded from files.
 
-Whose prompt it is follows from its system prompt, which is a function of the first entry of a transcript. Others may
-write between the making of a prompt and this look at their files. So who joined is judged by what was there when the
-same agent asked before: it has had a whole step to learn of that. Files are only read, each from where the last look
-ended.
+The system prompt identifies the agent, because it is a function of the first entry of a transcript. Other processes
+may write between making a prompt and this look at the files. So joins are judged by what was there when the same agent
+last asked: it has had a whole step to learn of them. Files are only read, each from where the last look ended.
 """
 
 import os
@@ -32,12 +31,12 @@ from deskmate.stores.jsonl_store import SUFFIX, TASKS, TEAMS
 from deskmate.stores.line_format import Items, Position, walk
 from deskmate.testing.knowledge.truth import Numbered, TeamHistory, Truth, letters_in, planners, written_to
 
-# A path in a system prompt; the workspace is one.
+# A path in a system prompt. The workspace is one.
 _PATH = re.compile(r"(?<!\S)(/\S*[^\s.,;:])")
 
 
 class Replaced(Exception):
-    """Somebody put another file in the place of a log."""
+    """A log file was replaced by another."""
 
 
 @dataclass
@@ -50,7 +49,7 @@ class LogFile:
     _inode: int = 0
 
     def news(self) -> list[Item]:
-        """Return what was written since the last look. Raises Replaced if it is another file by now, or a cut one."""
+        """Return what was written since the last look. Raises Replaced if the file was replaced or cut."""
         try:
             with self.path.open("rb") as file:
                 stat = os.fstat(file.fileno())
@@ -70,7 +69,7 @@ class LogFile:
         return news
 
     def read(self) -> Sequence[Item]:
-        """Return all that is there now."""
+        """Return all items that are there now."""
         self.news()
         return self.items
 
@@ -79,8 +78,8 @@ class LogFile:
 class Asker:
     """An agent that asks.
 
-    `steps`: how many entries its transcript had when it last asked, and the last record of the roster then; `before`:
-    that record as of the step before. A prompt that is sent again is judged by the same.
+    `steps`: how many entries its transcript had when it last asked, and the last record of the roster then. `before`:
+    that record at the step before. A prompt that is sent again is judged by the same record.
     """
 
     workspace: Path
@@ -92,14 +91,14 @@ class Asker:
     before: int = 0
 
     def look(self) -> None:
-        """Take in what is new in the transcript."""
+        """Read what is new in the transcript."""
         for item in self.log.news():
             if entry := _entry(item):
                 self.entries.append((item.number, entry))
                 self.memory = remember(self.memory, item.number, entry)
 
     def joins_upto(self, roster: RosterState) -> int:
-        """Return the roster record up to which this agent has had the time to learn who joined."""
+        """Return the roster record up to which this agent has had time to learn who joined."""
         if len(self.entries) > self.steps[0]:
             self.before = self.steps[1]
         self.steps = len(self.entries), roster.number
@@ -107,7 +106,7 @@ class Asker:
 
     @property
     def name(self) -> str:
-        """The name by which it began: a member's, or the call that a subagent serves."""
+        """The name it started with: a member's, or the call that a subagent serves."""
         return self.memory.name
 
     @property
@@ -117,14 +116,14 @@ class Asker:
 
     @cached_property
     def system(self) -> str | None:
-        """The system prompt of this agent; nothing if its transcript does not say. Look first."""
+        """The system prompt of this agent, or None if its transcript does not say. Call `look` first."""
         try:
             return brief(self._started.made_of) if self._started else None
         except DeskmateError:
             return None
 
     def member(self, roster: RosterState) -> Member | None:
-        """Return who this is; nothing for one that has left, or serves somebody who has."""
+        """Return the member, or None if it has left or the member it serves has."""
         owner = roster.members.get(self.name.partition(":")[0])
         if owner is None or not owner.here or not is_call(self.name):
             return owner if owner and owner.here else None
@@ -133,12 +132,12 @@ class Asker:
         return Member(self.name, AgentKind.SUBAGENT, agent_type, "", "", None, MemberStatus("working"))
 
     def has_made(self, prompt: Prompt) -> bool:
-        """Tell whether a prompt goes as far as the transcript: one of a process that was killed does not."""
+        """Return whether a prompt is as recent as the transcript. One from a killed process is not."""
         said = next((number for number, entry in reversed(self.entries) if isinstance(entry, Said) and entry.calls), 0)
         calls = list(_calls(prompt))
         if calls:
             return calls[-1].startswith(f"call_{said}_")
-        # Subagents with the same job description differ in their job.
+        # Subagents with the same system prompt differ in their task.
         return not is_call(self.name) or any(text in str(prompt.passages[:1]) for text in self._job(said))
 
     def _job(self, said: int) -> list[str]:
@@ -155,7 +154,7 @@ class Shared:
     board: BoardState = NO_TASKS
 
     def look(self) -> None:
-        """Take in what is new."""
+        """Read what is new."""
         self.roster = roster_fold.fold(self.roster, self.roster_log.news())
         self.board = board_fold.fold(self.board, self.board_log.news())
 
@@ -172,7 +171,7 @@ class TeamLogs:
         self._mailboxes: dict[Path, LogFile] = {}
 
     def truth_of(self, prompt: Prompt) -> Truth | None:
-        """Return the truth for the agent whose prompt this is; nothing if no team on this machine has it."""
+        """Return the truth for the agent whose prompt this is, or None if no team on this machine has it."""
         try:
             return self._look(prompt)
         except Replaced:
@@ -217,7 +216,7 @@ class TeamLogs:
                         yield asker
 
     def _away(self, asker: Asker) -> str:
-        """Return the team that an agent works in away from home: a subagent, where the one it serves does."""
+        """Return the team that an agent works in away from home. For a subagent, that of the member it serves."""
         owner = asker.log.path.parents[1] / f"{asker.name.partition(':')[0]}{SUFFIX['log']}"
         if is_call(asker.name) and owner in self._askers:
             self._askers[owner].look()

@@ -1,6 +1,7 @@
 """Whether what a prompt tells is so.
 
-`knowledge` has what must be told, and this module that what is told is so. `team_facts` does both for the team.
+`knowledge_checks` checks that needed facts are told. This module checks that what is told is true. `team_facts` does
+both for the team.
 """
 
 import re
@@ -19,7 +20,7 @@ from deskmate.testing.knowledge.team_facts import new_notices
 from deskmate.testing.knowledge.told_phrases import created_told, here_told, statuses_told, tasks_told
 from deskmate.testing.knowledge.truth import Truth, call_of
 
-# Tools whose names are no common words.
+# Tools whose names are not common words.
 _TOOL = re.compile(rf"\b(?:{'|'.join(TOOLS.keys() - {'bash', 'glob', 'grep', 'Task', 'Skill'})})\b")
 # A sentence that says what cannot be used.
 _REFUSAL = re.compile(r"[^.\n]*\b(?:cannot use|does not work|have no)\b[^.\n]*")
@@ -46,14 +47,14 @@ def advice_that_fails(parts: PromptParts, truth: Truth) -> Iterator[str]:
 
 
 def _missing_tools(parts: PromptParts, truth: Truth, part: PromptPart, text: str) -> Iterator[str]:
-    # Why a call of a tool failed may name that tool.
+    # The reason why a call failed may name its tool.
     named = set(_TOOL.findall(_REFUSAL.sub("", text))) - parts.offered - {part.tool}
     for tool in sorted(named - _had_then(parts, truth, part) if named else ()):
         yield f"a {part.source} speaks of {tool}, which is not on offer: {_shown(text)}"
 
 
 def _had_then(parts: PromptParts, truth: Truth, part: PromptPart) -> set[str]:
-    """Return the tools that the agent had when a text was made, if a later text of the prompt tells of another mode."""
+    """Return the tools that the agent had when a text was made, if a later text announces another mode."""
     later = {one.text for one in parts.parts[parts.parts.index(part) + 1 :] if one.source == "notice"}
     overtaken = (mode for mode, notice in truth.modes_before_notices() if later & set(told_texts(notice)))
     return {tool for mode in overtaken for tool in truth.tools_in(mode)}
@@ -94,7 +95,7 @@ def _missing_blobs(parts: PromptParts, text: str) -> Iterator[str]:
 
 
 def claims_that_are_false(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    """Yield each result or notice by which something was sent or done that the logs do not have."""
+    """Yield each result or notice that says something was sent or done although the logs do not have it."""
     for part in parts.parts:
         if part.fresh and part.source == "result" and part.ok:
             yield from _false_result(part, truth)
@@ -106,13 +107,13 @@ def _false_result(part: PromptPart, truth: Truth) -> Iterator[str]:
     call = call_of(part.call, truth.memory.name)
     if part.tool in ("SendMessage", "ExitPlanMode") and call:
         yield from _unsent(part, call, truth)
-    # What it did to the board of a team that the lead went away from since is not known here.
+    # If the lead has moved to another team since, the other board is not known here.
     if part.tool in ("TaskCreate", "TaskUpdate") and not truth.has_moved:
         yield from _false_task(part, truth)
 
 
 def _unsent(part: PromptPart, call: str, truth: Truth) -> Iterator[str]:
-    """Yield a result of a call that must have sent mail, if nobody it names has it."""
+    """Yield a result of a call that must have sent mail, if a member it names did not get it."""
     first = re.split(r"[.;] |\n", part.text, maxsplit=1)[0]
     got = [name for name, letters in truth.letters.items() if {call, f"{call}/{name}"} & letters.keys()]
     named = {name for name in (*truth.roster.members, USER) if names(first, name) and name != truth.me.name}
@@ -128,7 +129,7 @@ def _false_task(part: PromptPart, truth: Truth) -> Iterator[str]:
         yield f"a result of {part.tool} does not say which task it is about: {_shown(part.text)}"
     for id_, status in told:
         task = truth.board.tasks.get(id_)
-        # Others may have gone on with a task that is open.
+        # Other members may have changed an open task since.
         if task is None or (status in ("completed", "deleted") and task.is_open):
             yield f"a result says {_shown(part.text)}, and the board does not"
 
@@ -146,7 +147,7 @@ def _false_tasks(notice: Noticed, truth: Truth) -> Iterator[str]:
 
 
 def told_twice(parts: PromptParts, truth: Truth) -> Iterator[str]:
-    """Yield what is told again in the same context though nothing has changed."""
+    """Yield what is repeated in the same context although nothing has changed."""
     yield from _mail_twice(parts, truth)
     yield from _tasks_twice(truth)
     notices = truth.notices_of_this_team()

@@ -1,7 +1,7 @@
 """The phrases by which a prompt tells a fact.
 
-The checks of `knowledge`, `team_facts` and `told_facts` see a fact only through these. Tests render every such text of
-the product and have it read here, so that a phrase that changes on one side alone is found.
+The checks recognise facts only by these phrases. Tests render every such text of the product and read it here, so a
+phrase that changes on one side only is found.
 """
 
 import re
@@ -38,7 +38,7 @@ MODES: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]] = {
 
 
 def statuses_told(text: str, members: Mapping[str, Member]) -> Iterator[tuple[str, str]]:
-    """Yield who has which status by a text of ours: a word of the roster, or `joined`."""
+    """Yield the name and status of each member in a text of ours: a status word of the roster, or `joined`."""
     for line in own_words(text).splitlines():
         if found := _CAME_OR_WENT.fullmatch(line.strip()):
             yield found[1], found[2]
@@ -58,7 +58,7 @@ def _status(line: str, members: Mapping[str, Member]) -> tuple[str, str] | None:
 
 
 def tasks_told(text: str) -> Iterator[tuple[int, str]]:
-    """Yield which task has which status by a text of ours, a line at a time."""
+    """Yield the id and status of each task in a text of ours, line by line."""
     for line in text.splitlines():
         if found := _ENDED.match(line):
             yield int(found[2]), found[1]
@@ -84,12 +84,12 @@ def left_out(text: str, offered: Set[str]) -> int:
 
 
 def leaves_out_news(text: str) -> bool:
-    """Tell whether a notice says that it does not tell all that happened on the team."""
+    """Return whether a notice says that it does not report everything that happened on the team."""
     return _CUT_NEWS.search(text) is not None
 
 
 def mode_told(parts: PromptParts, mode: str) -> bool | None:
-    """Return what a prompt said last of a mode: on, off, or nothing."""
+    """Return what a prompt last said about a mode: True for on, False for off, None for nothing."""
     said: bool | None = None
     for part in parts.parts:
         if part.source in ("system", "start", "notice", "summary"):

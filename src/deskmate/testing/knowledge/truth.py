@@ -1,7 +1,7 @@
 """Who asks, and what the logs say at that moment.
 
-`knowledge` above compares a prompt with it. `truth_of` takes it from the prompt's own origin, in the process of the
-agent; `team_logs` folds it from files. Nothing here writes.
+`knowledge_checks` compares a prompt with it. `truth_of` takes it from the prompt's origin, in the agent's process.
+`team_logs` folds it from files. Nothing here writes.
 """
 
 import re
@@ -54,11 +54,11 @@ class TeamHistory:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is so when a model is asked.
+    """What is true when a model is asked.
 
-    `joins_upto`: the asker has had the time to learn who joined up to this record of the roster. `letters`: the mail
-    of those it wrote to, by recipient and id. `history` is there if the prompt may tell something of the team.
-    `asked_before`: the record of the roster when the same agent asked before, if the prompt may be older than `roster`.
+    `joins_upto`: the asker has had time to learn who joined up to this roster record. `letters`: the mail of those it
+    wrote to, by recipient and id. `history` is set if the prompt may tell something about the team. `asked_before`: the
+    roster record when the same agent asked before, if the prompt may be older than `roster`.
     """
 
     me: Member
@@ -73,7 +73,7 @@ class Truth:
 
     @property
     def on_a_team(self) -> bool:
-        """Whether the asker has mates: a subagent has none."""
+        """Whether the asker has teammates. A subagent has none."""
         return self.me.kind is not AgentKind.SUBAGENT
 
     @property
@@ -82,7 +82,7 @@ class Truth:
 
     @property
     def noticed_in_summary(self) -> int:
-        """The record of the roster up to which the asker knew the team when its last summary was made."""
+        """The roster record up to which the asker knew the team when its last summary was made."""
         upto = self._summed_up
         return max(
             (entry.roster for number, entry in self.entries if isinstance(entry, Noticed) and number < upto), default=0
@@ -90,7 +90,7 @@ class Truth:
 
     @property
     def summary_of_this_team(self) -> int | None:
-        """The record of the roster that the last summary tells of; nothing if that is not known, or of another team."""
+        """The roster record that the last summary describes, or None if it is unknown or of another team."""
         found: int | None = None
         for _, entry in self.entries:
             if isinstance(entry, Compacted):
@@ -101,27 +101,27 @@ class Truth:
 
     @property
     def has_moved(self) -> bool:
-        """Whether the asker, a lead, went to another team since its model last spoke."""
+        """Whether the asker, a lead, moved to another team since its model last spoke."""
         return any(isinstance(entry, Noticed) and entry.away is not None for _, entry in self.told_since)
 
     def roster_of_result(self, wire_id: str) -> int | None:
-        """Return the record of the roster that a result tells of, by the id of its call in a prompt."""
+        """Return the roster record that a result describes, by the id of its call in a prompt."""
         call = call_of(wire_id, self.memory.name)
         dids = (entry for _, entry in self.entries if isinstance(entry, Did) and entry.call == call)
         return next((did.roster for did in dids), None)
 
     def was_open_in_summary(self, id_: str, planner: str) -> bool:
-        """Tell whether a plan was settled only after the asker's last summary, which may call it open."""
+        """Return whether a plan was settled only after the asker's last summary, which may call it open."""
         dids = (entry for number, entry in self.entries if number > self._summed_up and isinstance(entry, Did))
         member, upto = self.roster.members.get(planner), self.noticed_in_summary
-        # Of a team that the lead went away from, nothing more is known.
+        # Nothing more is known of a team that the lead has moved away from.
         left = member is None or (not member.here and member.status.number > upto)
         verdict_in = member.verdict_in if member else 0
         return left or verdict_in > upto or any(did.answered and did.answered.request_id == id_ for did in dids)
 
     @property
     def knows_environment(self) -> bool:
-        """Whether the first entry says where the asker works, and whether somebody attends."""
+        """Whether the first entry says where the asker works, and whether a person is present."""
         started = next((entry for _, entry in self.entries if isinstance(entry, Started)), None)
         return bool(started and started.made_of.get("environment"))
 
@@ -146,50 +146,50 @@ class Truth:
 
     @cached_property
     def in_context(self) -> list[Numbered]:
-        """The entries that the prompt is made of: those after what a summary stands for."""
+        """The entries in the prompt: those after what the summary replaces."""
         upto = next((entry.upto for _, entry in reversed(self.entries) if isinstance(entry, Compacted)), 0)
         return [(number, entry) for number, entry in self.entries if number > upto]
 
     def notices_of_this_team(self) -> list[Noticed]:
-        """Return the notices in the context that tell of the team the asker works in now."""
+        """Return the notices in the context about the team the asker works in now."""
         found: list[Noticed] = []
         for _, entry in self.in_context:
             if isinstance(entry, Noticed):
-                # A lead that went to another team starts over: its members may have the same names.
+                # A lead that moved to another team starts over: members there may have the same names.
                 found = [*found, entry] if entry.away is None else []
         return [entry for entry in found if entry.roster]
 
     def heard_plans(self) -> list[tuple[str, str]]:
-        """Return the plans that this agent was shown: request and planner."""
+        """Return the plans that this agent was shown, as (request, planner)."""
         heard = (body for _, entry in self.entries if isinstance(entry, Heard) for body in entry.mail)
         plans = (body for body in heard if body.get("type") == "plan_approval_request")
         return [(str(body.get("request_id")), str(body.get("sender"))) for body in plans]
 
     def is_open_plan(self, id_: str, planner: str) -> bool:
-        """Tell whether a plan that this agent was shown waits for an answer."""
+        """Return whether a plan that this agent was shown waits for an answer."""
         return self.roster.here(planner) and id_ not in self.answered_plans(planner)
 
     def answered_plans(self, planner: str) -> set[str]:
-        """Return the requests of a planner that lead or user have answered."""
+        """Return the requests of a planner that the lead or the user has answered."""
         letters = self.letters.get(planner, {}).values()
         answers = (letter.message for letter in letters if letter.sender in IN_CHARGE)
         return {answer.request_id for answer in answers if isinstance(answer, PlanResponse)}
 
 
 def unanswered(entries: Sequence[Numbered]) -> list[Numbered]:
-    """Return the entries after the last answer of the model."""
+    """Return the entries after the model's last answer."""
     start = next((place for place in range(len(entries), 0, -1) if isinstance(entries[place - 1][1], Said)), 0)
     return list(entries[start:])
 
 
 def call_of(wire_id: str, member: str) -> str | None:
-    """Return the id of a call in the logs, by the id it has in a prompt."""
+    """Return the id of a call in the logs from its id in a prompt."""
     found = _WIRE_ID.fullmatch(wire_id)
     return f"{member}:{found[1]}.{found[2]}" if found else None
 
 
 def tells_of_team(entries: Sequence[Numbered]) -> bool:
-    """Tell whether a summary, or something that the model has not answered, tells of roster or board."""
+    """Return whether a summary, or an entry that the model has not answered, describes roster or board."""
     summed_up = any(isinstance(entry, Compacted) for _, entry in entries)
     return summed_up or any(
         isinstance(entry, Noticed | Did) and (entry.roster or entry.board) for _, entry in unanswered(entries)
@@ -203,7 +203,7 @@ def planners(entries: Iterable[Numbered]) -> set[str]:
 
 
 def written_to(prompt: Prompt, roster: RosterState) -> set[str]:
-    """Return who may have got mail by the calls whose results are new in a prompt."""
+    """Return who may have received mail by the calls whose results are new in a prompt."""
     spoke = next((passage for passage in reversed(prompt.passages) if isinstance(passage, Spoke)), None)
     calls = [block for block in spoke.blocks if isinstance(block, CallBlock)] if spoke else []
     values = [str(value) for call in calls if call.tool in _SENDING for value in (*call.arguments.values(), LEAD, USER)]

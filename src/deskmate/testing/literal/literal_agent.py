@@ -2,10 +2,10 @@
 
     async with FakeProvider(LiteralAgent()) as provider: ...
 
-It takes every name, number, id, tool and argument from text that it was given: from the system prompt, the tools on
-offer, the frames and sentences of the runtime. It remembers nothing beside them. If they do not say enough, it raises
-`Stuck`, and the test that plays it fails. It reads the user's request, and the tasks, in the small language of
-`literal_requests`; everything about the team it reads with `literal_reading`.
+It takes every name, number, id, tool and argument from its prompt: the system prompt, the tools on offer, and the
+frames and sentences of the runtime. It remembers nothing else. If the prompt does not say enough, it raises `Stuck`,
+and the test fails. It reads the user's request and the tasks in the small language of `literal_requests`, and
+everything about the team with `literal_reading`.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from deskmate.testing.scripts import Asked, Say, Use
 
 __all__ = ["LiteralAgent", "Stuck"]
 
-# The least that a summary can say: all that the agent knows of its team after it, the runtime must have kept.
+# The least that a summary can say. The runtime itself must keep everything else that the agent knows of its team.
 EMPTY_SUMMARY = "I was at work."
 
 
@@ -55,7 +55,7 @@ class LiteralAgent:
 
 
 def _follow_refusal(page: Page) -> Say | None:
-    """Do what a refusal says: make the call that it prints."""
+    """Follow a refusal: make the call that it prints."""
     printed = page.advice
     return None if printed is None else _make(page, printed, WORDS="Please go on.")
 
@@ -71,7 +71,7 @@ def _judge_plan(page: Page) -> Say | None:
 
 
 def _plan(page: Page) -> Say | None:
-    """Hand in a plan: the task as far as it is known, and every word on which an earlier plan was refused."""
+    """Hand in a plan. It includes every reason for which an earlier plan was refused."""
     if not page.plans or page.plan_waits:
         return None
     plan = " ".join(["I do what my task says.", *page.refusals])
@@ -143,7 +143,7 @@ def _make(page: Page, printed: PrintedCall, **words: str) -> Say:
 
 
 def _use(page: Page, printed: PrintedCall, **words: str) -> Use:
-    """Return a call as it was printed, with words of the agent's own where it was printed in capitals."""
+    """Return a call as it was printed, with the agent's own words in place of words in capitals."""
     arguments = {
         name: words.get(value, value) if isinstance(value, str) else value for name, value in printed.arguments
     }

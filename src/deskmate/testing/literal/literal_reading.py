@@ -1,7 +1,7 @@
 """What it reads in a prompt.
 
-Nothing here knows the state of a team. It reads the sentences and frames of the runtime in the order in which they
-were told, and takes each at its word; a summary replaces all that was told before it.
+Nothing here knows the state of a team. It reads the sentences and frames of the runtime in order and takes them
+literally. A summary replaces everything before it.
 """
 
 import json
@@ -47,7 +47,7 @@ class PrintedCall:
     arguments: tuple[tuple[str, Any], ...]
 
     def get(self, name: str) -> Any:
-        """Return an argument, or nothing."""
+        """Return an argument, or None."""
         return dict(self.arguments).get(name)
 
 
@@ -78,14 +78,14 @@ class TaskRead:
 
 
 def is_summary_request(prompt: Prompt) -> bool:
-    """Tell whether a prompt asks for a summary of the conversation."""
+    """Return whether a prompt asks for a summary of the conversation."""
     wanted = summary_request().strip()[:80]
     last = prompt.passages[-1].blocks[-1]
     return isinstance(last, TextBlock) and wanted in last.text
 
 
 def calls_in(text: str) -> list[PrintedCall]:
-    """Return the calls that a text prints, in its order."""
+    """Return the calls that a text prints, in order."""
     return list(_calls(text))
 
 
@@ -108,7 +108,7 @@ def _calls(text: str) -> Iterator[PrintedCall]:
 
 @dataclass
 class _Known:
-    """What was told so far. `done`: numbers of tasks that were said to be completed."""
+    """What was told so far. `done`: numbers of tasks that were reported as completed."""
 
     members: dict[str, None] = field(default_factory=dict)
     task: TaskRead | None = None
@@ -234,7 +234,7 @@ class Page:
                 known.was_refused = True
 
     def _read_summary(self, text: str) -> None:
-        """Forget everything, and know what the summary says."""
+        """Forget everything, and take what the summary says."""
         known = self._known = _Known(began=GAVE_OUT in text)
         self.successes, self.request = [], text
         parts = (part.split(":\n", 1) for part in _SECTION.split(text.removesuffix("</summary>"))[1:])
@@ -325,7 +325,7 @@ class Page:
 
     @property
     def plans(self) -> bool:
-        """Whether the agent was told that it plans."""
+        """Whether the agent was told to plan."""
         return self._known.planning
 
     @property
@@ -346,7 +346,7 @@ class Page:
         return self._known.how_to_plan
 
     def all_tasks_done(self, count: int) -> bool:
-        """Tell whether so many tasks were said to be completed, or none to be open."""
+        """Return whether this many tasks were reported as completed, or none as open."""
         return self._known.no_open_tasks or len(self._known.done) >= count
 
     def how_to_dismiss(self, name: str) -> PrintedCall:
@@ -360,7 +360,7 @@ class Page:
         raise Stuck("nothing says how to ask a teammate to leave")
 
     def must_know(self, name: str) -> None:
-        """Raise Stuck unless the agent was told that somebody of this name is there."""
+        """Raise Stuck unless the agent was told that a member with this name exists."""
         if name not in self._known.members and name != "lead":
             raise Stuck(f"I am to write to {name}, and nothing says that {name} is on the team")
 

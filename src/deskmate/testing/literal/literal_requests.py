@@ -24,7 +24,7 @@ _DEED = re.compile(r'(write|tell) (\S+): ("(?:[^"\\]|\\.)*")')
 
 @dataclass(frozen=True)
 class WantedTask:
-    """A task of the request; `after`: the numbers of those it waits for."""
+    """A task of the request. `after`: the numbers of the tasks it waits for."""
 
     subject: str
     text: str
@@ -62,20 +62,20 @@ class Write:
     content: str
 
     def fits(self, arguments: Mapping[str, object]) -> bool:
-        """Tell whether a call with these arguments did it."""
+        """Return whether a call with these arguments did it."""
         return (arguments.get("path"), arguments.get("content")) == (self.path, self.content)
 
 
 @dataclass(frozen=True)
 class Tell:
-    """Words to send."""
+    """A message to send."""
 
     tool: ClassVar[str] = "SendMessage"
     to: str
     words: str
 
     def fits(self, arguments: Mapping[str, object]) -> bool:
-        """Tell whether a call with these arguments did it."""
+        """Return whether a call with these arguments did it."""
         return (arguments.get("recipient"), arguments.get("content")) == (self.to, self.words)
 
 
@@ -83,7 +83,7 @@ Deed: TypeAlias = Write | Tell
 
 
 def request_in(text: str) -> UserRequest:
-    """Return what a text of the user asks for; nothing of what it does not say."""
+    """Return what a text of the user asks for. Parts that it does not mention stay empty."""
     team, mention = _line(text, "Team"), _line(text, "Approve only plans that mention")
     return UserRequest(
         tuple(_tasks(text)),
@@ -95,7 +95,7 @@ def request_in(text: str) -> UserRequest:
 
 
 def deeds_in(text: str) -> list[Deed]:
-    """Return what a text tells to do, in its order."""
+    """Return what a text says to do, in order."""
     found = ((kind, what, json.loads(words)) for kind, what, words in _DEED.findall(text))
     return [Write(what, words) if kind == "write" else Tell(what, words) for kind, what, words in found]
 
