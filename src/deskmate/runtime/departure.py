@@ -1,6 +1,6 @@
 """A member leaves: its tasks, its record, its mail.
 
-Each part may be done again, so a crash half-way is mended by leaving again.
+Each part can be repeated, so after a crash half-way the member simply leaves again.
 """
 
 from deskmate.core.log.names import mail
@@ -20,19 +20,19 @@ async def leave(
     """
     name = transcript.name
     member = (await roster.refresh()).members.get(name)
-    # The roster refuses whom it does not know.
+    # For an unknown member, `roster.leave` raises Refused.
     if member is None or member.here:
-        # What it heard will not come back, so its having heard it must last before the leaving does.
+        # Heard mail is not returned. So the record that it was heard must be durable before the member leaves.
         await transcript.make_last()
         heard = transcript.memory.cursors.get(mail(name), 0)
-        # Tasks first: whoever reads that it left finds them free. Those it is given meanwhile are freed below.
+        # Tasks first: a reader who sees that it left finds them free. Tasks it is given meanwhile are freed below.
         await board.give_back(name, note=_note(name, reason))
         await roster.leave(name, reason, heard=heard, agreed=agreed)
     await give_back(name, writer, roster, board)
 
 
 async def give_back(name: str, writer: LogWriter, roster: Roster, board: Board) -> None:
-    """Free the tasks of a member that has left, and return what it had not heard, as far as that is not done yet.
+    """Free the tasks of a member that has left, and return its unheard mail, as far as that is not done yet.
 
     Call it only while holding the member's seat.
     """

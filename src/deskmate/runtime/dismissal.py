@@ -9,9 +9,9 @@ WORDS = "The team is being closed. Finish now and approve this request. It canno
 
 
 async def dismiss(team_state: TeamState, mailbox: Mailbox, cause: str) -> None:
-    """Ask every teammate to stop, and return once all have left and nobody plays them: each must, within its deadline.
+    """Ask every teammate to stop, and return once all have left and none runs. Each must stop within its deadline.
 
-    With the same `cause` it may be done again after a crash: who was asked is not asked twice.
+    Can be repeated with the same `cause` after a crash. Nobody is asked twice.
     """
     roster, store = team_state.roster, team_state.writer.store
     for member in (await roster.refresh()).teammates:
@@ -21,6 +21,6 @@ async def dismiss(team_state: TeamState, mailbox: Mailbox, cause: str) -> None:
     while any(member.here for member in (await roster.refresh()).teammates):
         await store.changed({ROSTER: roster.state.number})
     for member in roster.state.teammates:
-        # Who has left still gives back its mail and tasks, and keeps its seat until that is done.
+        # A member that has left still returns its mail and tasks, and keeps its seat until that is done.
         async with store.hold(member.name, "the lead, to see it gone", wait=True):
             pass

@@ -1,7 +1,6 @@
 """Events as JSON lines, for other processes.
 
-`feed` has them as objects. Programs read them on a run's stdout, and a run reads those of the processes that play its
-teammates.
+Programs read them from the stdout of a run. A run reads them from the processes of its teammates.
 """
 
 import json
@@ -16,12 +15,12 @@ from deskmate.runtime.events import Arrived, Changed, Recorded, Seated, Streamed
 
 
 def to_line(event: TeamEvent) -> str:
-    """Return what happened as one line, its end left out. ASCII alone: no encoding can break it."""
+    """Return an event as one line without newline. It is ASCII only, so no encoding can break it."""
     return json.dumps(_fields(event))
 
 
 def from_line(line: str | bytes) -> TeamEvent | None:
-    """Return what happened, or nothing for a line that does not tell; keys that are not known are passed over."""
+    """Return the event of a line, or None if there is none. Unknown keys are ignored."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):

@@ -1,6 +1,6 @@
 """What happens, as it happens, for faces.
 
-It holds no truth: a face that missed something reads the streams. Agents tell it; faces listen.
+Agents send events and faces listen. Nothing depends on them: a face that missed one reads the streams.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """A teammate is played from now on, in the colour it has on every screen."""
+    """A teammate runs from now on. `colour`: its colour on every screen."""
 
     member: str
     colour: str
@@ -47,7 +47,7 @@ class Seated:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Mail came for a member, which has not heard it yet."""
+    """Mail arrived for a member, which has not heard it yet."""
 
     member: str
     sender: str
@@ -56,7 +56,7 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class TeamStarted:
-    """The team that plays: founded just now, or gone on with."""
+    """The team that runs now, just created or resumed."""
 
     team: str
 
@@ -66,16 +66,16 @@ Listener: TypeAlias = Callable[[TeamEvent], None]
 
 
 class Feed:
-    """Tell every listener. A listener must neither wait nor raise: the agent that tells waits for it."""
+    """Sends events to all listeners. A listener must neither wait nor raise, because the sender waits for it."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> None:
-        """Let a listener hear all that happens from now on."""
+        """Send all events from now on to a listener."""
         self._listeners.append(listener)
 
     def tell(self, event: TeamEvent) -> None:
-        """Pass on what happened."""
+        """Send an event to every listener."""
         for listener in self._listeners:
             listener(event)

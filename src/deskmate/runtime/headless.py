@@ -1,8 +1,8 @@
 """How a run without a person ends.
 
-A lead that rests while its own commands run in the background is reminded of them once; then they are stopped. A lead
-that rests on a quiet team is reminded each time the team comes to rest; then all are asked to stop in its name, and it
-has one last word. What it was reminded of is in its transcript, so that a restart changes nothing.
+A lead that rests while its own background commands run is reminded of them once. Then they are stopped. A lead that
+rests while its team is quiet is reminded each time the team becomes quiet. Then all teammates are asked to stop in its
+name, and it gives a final answer. Reminders are in its transcript, so a restart changes nothing.
 """
 
 from enum import Enum
@@ -22,7 +22,7 @@ from deskmate.texts import filled, text
 
 
 class Course(Enum):
-    """What comes next for an agent that rests: the end, another step, a wait, or a park because the time is up."""
+    """What a resting agent does next: end, take another step, wait, or park because the time is up."""
 
     END = "end"
     GO_ON = "go on"
@@ -31,34 +31,34 @@ class Course(Enum):
 
 
 class Headless:
-    """How one agent of a run comes to its end."""
+    """Decides how one agent of a run ends."""
 
     def __init__(self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox) -> None:
         self._team_state, self._transcript, self._mailbox = team_state, transcript, mailbox
 
     async def course(self, view: View, rest: Rest) -> Course:
-        """Do the next thing towards the end, if there is one, and return what comes next."""
+        """Take the next step towards the end, if there is one, and return what comes next."""
         company = view.me.kind is AgentKind.LEAD and any(member.here for member in view.roster.teammates)
         if _is_over(view, rest):
             return Course.WAIT if company and self._ends_steps(view) else Course.END
         if company and view.time_is_up:
             return Course.PARK
-        # What it waits for may take longer than the run may.
+        # It may be waiting for something that takes longer than the run may.
         course = await self._course(view, rest, company=company)
         return Course.PARK if course is Course.WAIT and view.time_is_up else course
 
     def _ends_steps(self, view: View) -> bool:
-        """Tell whether what teammates did when the time was up is being cut: what came of it is yet to be recorded."""
+        """Return whether teammates are still recording what the time limit cut."""
         return view.time_is_up and self._team_state.budget.seconds_left > -LAST_SECONDS and not quiet(view)
 
     async def _course(self, view: View, rest: Rest, *, company: bool) -> Course:
         if company and not quiet(view):
             return Course.WAIT
         if rest.word == "waiting":
-            # Subagents in the background come to their end by themselves.
+            # Subagents in the background end by themselves.
             if rest.detail != "background" or not all(map(is_command, view.memory.background)):
                 return Course.WAIT
-            # A lead that must not think could not answer.
+            # A lead that is over a limit cannot call its model, so it could not answer.
             if not view.memory.background <= view.memory.reminded_of and not view.over:
                 await self._remind_of_commands()
                 return Course.GO_ON
@@ -74,7 +74,7 @@ class Headless:
         await self._transcript.record(Noticed(text=words, running=tuple(commands)))
 
     async def _part(self, view: View) -> None:
-        """Remind a lead of its quiet team, or dismiss that if it was reminded and nobody did anything since."""
+        """Remind a lead of its quiet team. Dismiss the team if the lead was reminded and nobody did anything since."""
         roster, here = view.roster, [member.name for member in view.roster.teammates if member.here]
         if not view.memory.dismissed.issuperset(here):
             if _is_new(view):
@@ -88,15 +88,15 @@ class Headless:
 
 
 def _is_over(view: View, rest: Rest) -> bool:
-    # Only the user could answer a plan of the lead.
+    # Only the user could approve a plan of the lead.
     planned = rest.detail == "plan" and view.me.kind is AgentKind.LEAD and not view.roster.attended
     return planned or rest.word == "parked" or view.memory.interrupted
 
 
 def _is_new(view: View) -> bool:
-    """Tell whether somebody worked or left since the lead was reminded. Whom the user interrupted does not count.
+    """Return whether a teammate worked or left since the lead was reminded, not counting interrupted ones.
 
-    Nor does any other status: one that was started again, or could not be, shows one without having worked.
+    Other statuses do not count: a teammate that was restarted, or could not be, shows one without having worked.
     """
     reminded = view.memory.reminded
     return reminded is None or any(

@@ -1,8 +1,8 @@
 """Keeps one teammate running until it has left.
 
-One that fails is started again, a few times in a minute, and then parked where everybody sees it, until user or lead
-writes to it. One whose records were cut or changed is parked at once, and only the user lets it go on. One that was
-asked to stop and does neither that nor answer is ended, and leaves in its own name.
+A teammate that fails is restarted a few times within a minute. Then it is parked on the roster until the user or the
+lead writes to it. If its records were cut or changed, it is parked at once and only the user can restart it. If it
+neither obeys nor answers a shutdown request, it is ended, and its leaving is recorded in its name.
 """
 
 import logging
@@ -26,9 +26,9 @@ from deskmate.runtime.team_state import TeamState
 
 RESTARTS = 3
 RESTART_SECONDS = 60.0
-# Hearing takes at most 150 seconds, answering 30 more, ending what ran 5.
+# Hearing the request takes at most 150 seconds, answering 30 more, ending what runs 5.
 SHUTDOWN_SECONDS = 185.0
-# A process is up within a second, with twenty others within many, and may wait 15 seconds for the one before to end.
+# A process starts within a second, with twenty others in many, and may wait 15 seconds for an earlier one to end.
 START_SECONDS = 120.0
 _START_LOOKS = 12
 RECORDS_CHANGED = "its records were cut or changed, and only the user can restart it"
@@ -37,21 +37,21 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """Why a teammate is no longer played. `only_user`: nobody but the user may let it go on."""
+    """Why a teammate no longer runs. `only_user`: only the user may restart it."""
 
     reason: str
     only_user: bool = False
 
 
 class Supervisor:
-    """Has one teammate played."""
+    """Keeps one teammate running."""
 
     def __init__(self, team_state: TeamState, name: str, launcher: Launcher) -> None:
         self._team_state, self._name, self._launcher = team_state, name, launcher
         self._team = team_state.roster.state.team
         self._scope = anyio.CancelScope()
         self._overdue, self._late = "", False
-        # At once: a lead that looks before it is played must not take what the roster shows for the present.
+        # At once: before the teammate runs, the lead must not take its status on the roster as current.
         if not self._member.status.only_user:
             team_state.starting.begin(name)
 
@@ -60,7 +60,7 @@ class Supervisor:
         async with task_group() as tasks:
             tasks.start_soon(self._watch)
             if self._member.status.only_user:
-                # A process before this one parked it. Resuming the team is no word to this member.
+                # An earlier process parked it. Resuming the team is not a message to this member.
                 await self._await_word()
             while self._is_here:
                 failure = None if self._overdue else await self._play()
@@ -79,14 +79,14 @@ class Supervisor:
 
     @property
     def _is_here(self) -> bool:
-        # A team that was closed while this one ended has nobody here.
+        # If the team was closed while this teammate ended, nobody is here.
         roster = self._team_state.roster.state
         return roster.team == self._team and roster.here(self._name)
 
     # -- playing ----------------------------------------------------------------------------------
 
     async def _play(self) -> _Failure | None:
-        """Have it played until it leaves or is ended; return why it cannot be played, or nothing."""
+        """Run the teammate until it leaves or is ended. Return why it cannot run, or None."""
         clock, failures = self._team_state.writer.clock, list[float]()
         while True:
             try:
@@ -94,11 +94,11 @@ class Supervisor:
                     await self._launch()
                 return _Failure(f"it did not start within {START_SECONDS:.0f} s") if self._late else None
             except (StoreCorrupt, Conflict) as error:
-                # Played on what is left, it would hear and do again what it no longer knows it heard and did.
+                # With only the rest of its records, it would hear and do again what it has forgotten.
                 _LOG.exception("%s failed", self._name)
                 return _Failure(f"{RECORDS_CHANGED}: {error!s:.300}", only_user=True)
             except StoreError:
-                # A store out of reach is everybody's trouble.
+                # An unreachable store stops the whole team.
                 raise
             except Exception as error:
                 _LOG.exception("%s failed", self._name)
@@ -109,7 +109,7 @@ class Supervisor:
                     return _Failure(f"failed {len(failures)} times within a minute, the last time with {said}")
 
     async def _launch(self) -> None:
-        """Have it played once; end it if it shows no status in time."""
+        """Run the teammate once. End it if it shows no status in time."""
         self._late = False
         self._team_state.starting.begin(self._name)
         async with task_group() as tasks:
@@ -128,7 +128,7 @@ class Supervisor:
             tasks.cancel_scope.cancel()
 
     async def _give_up_late(self) -> None:
-        # In parts: while this process was stopped, it could hear nobody.
+        # In parts: if this process itself is suspended, that must not count as the whole wait.
         for _ in range(_START_LOOKS):
             await self._team_state.writer.clock.sleep(START_SECONDS / _START_LOOKS)
         self._late = True
@@ -139,29 +139,29 @@ class Supervisor:
         letters = await team_state.writer.store.read(mail(name))
         before = (await team_state.roster.refresh()).members[name].status
         if before.only_user and not failure.only_user:
-            # It failed before it could record that its records were cut: that is still the user's to decide.
+            # It failed before it could record that its records were cut. The user must still decide about that.
             reason = f"{RECORDS_CHANGED}; {reason}"
         parked = MemberParked(
             name=name,
             reason=reason,
             heard=before.heard,
-            # What it was told before did not keep it from failing: only a later word starts it again.
+            # It failed despite all earlier messages. Only a later one starts it again.
             known=letters[-1].number if letters else None,
             only_user=failure.only_user or before.only_user or None,
             at=team_state.writer.clock.timestamp(),
         )
-        # The tasks first: whoever reads that it is parked finds them free.
+        # Tasks first: a reader who sees that it is parked finds them free.
         await team_state.board.give_back(name, note=f"{name} was parked: {reason}")
         await team_state.roster.status(parked)
         team_state.feed.tell(Changed(name, "parked", reason))
 
     async def _await_word(self) -> None:
-        """Return once a parked member is told something that lets it go on, or is asked to stop."""
+        """Return once a parked member gets a message that restarts it, or is asked to stop."""
         box, store, last = mail(self._name), self._team_state.writer.store, 0
         parked = (await self._team_state.roster.refresh()).members[self._name]
         while True:
             items = await store.read(box, last)
-            # Heard or not: who died before it could answer will not.
+            # Whether heard or not: a member that died before it could answer will not answer.
             if await self._wanted_gone(items):
                 self._overdue = self._overdue or "forced: asked to shut down while it could not run"
                 return
@@ -169,14 +169,14 @@ class Supervisor:
                 break
             last = items[-1].number if items else last
             await store.changed({box: last})
-        # Seen at once: a team is not quiet while one of it comes back. The agent itself looks whether only the user
-        # could let it.
+        # Show it at once: a team is not quiet while a member restarts. If only the user could restart it, the agent
+        # itself looks at that.
         if not parked.status.only_user:
             at = self._team_state.writer.clock.timestamp()
             await self._team_state.roster.status(Working(name=self._name, at=at))
 
     async def _wanted_gone(self, items: Iterable[Item]) -> bool:
-        """Tell whether there is a shutdown request among these that the member has not refused."""
+        """Return whether these items have a shutdown request that the member has not refused."""
         for item in items:
             match _word(envelope_in(item)):
                 case Envelope(sender=asker, message=ShutdownRequest(request_id=request_id)):
@@ -187,7 +187,7 @@ class Supervisor:
     # -- stopping ---------------------------------------------------------------------------------
 
     async def _watch(self) -> None:
-        """Give every shutdown request its time."""
+        """Start the deadline of every shutdown request."""
         box, store, seen = mail(self._name), self._team_state.writer.store, 0
         async with task_group() as tasks:
             while self._is_here:
@@ -214,12 +214,12 @@ class Supervisor:
         return False
 
     async def _dismiss(self, reason: str) -> None:
-        """Let it leave in its own name, once nobody plays it."""
+        """Record that the teammate leaves, once nothing runs it."""
         team_state = self._team_state
         async with team_state.writer.store.hold(self._name, "the supervisor, to let it leave", wait=True):
             if self._member.status.only_user:
                 await team_state.board.give_back(self._name, note=f"{self._name} left: {reason}")
-                # Its transcript no longer says how much mail it heard, the roster does.
+                # Its transcript no longer says how much mail it heard. The roster does.
                 await team_state.roster.leave(self._name, reason, heard=self._member.status.heard)
                 await give_back(self._name, team_state.writer, team_state.roster, team_state.board)
             else:

@@ -9,7 +9,7 @@ class SystemClock:
     """The clock of the system."""
 
     def monotonic(self) -> float:
-        """Return seconds that only grow."""
+        """Return seconds that never go back."""
         return time.monotonic()
 
     def timestamp(self) -> float:

@@ -9,7 +9,7 @@ from anyio.abc import TaskGroup
 
 @asynccontextmanager
 async def task_group() -> AsyncIterator[TaskGroup]:
-    """Run tasks together; raise the first error of any of them, with the others behind it as its cause."""
+    """Run tasks together. Raises the first error of any of them, with the group of all errors as its cause."""
     try:
         async with anyio.create_task_group() as tasks:
             yield tasks

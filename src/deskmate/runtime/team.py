@@ -1,6 +1,6 @@
 """Keeps one running agent for every member who has not left.
 
-Spawning is a record on the roster; here it becomes somebody who plays. The lead is played by who opened the team.
+A spawned teammate is a record on the roster. This starts its agent. The lead is run by whatever opened the team.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from deskmate.runtime.team_state import TeamState
 
 
 class Team:
-    """Has every teammate played, each by the launcher it was spawned for."""
+    """Runs every teammate, each with the launcher it was spawned for."""
 
     def __init__(self, team_state: TeamState, launchers: Mapping[str, Launcher], tasks: TaskGroup) -> None:
         self._team_state, self._launchers, self._tasks = team_state, launchers, tasks
@@ -55,7 +55,7 @@ class Team:
                 self._tasks.start_soon(self._play, supervisor)
 
     async def gone(self) -> None:
-        """Return once nobody is played and nothing of anybody runs any more; call it when all have left."""
+        """Return once no teammate runs and nothing of it is left. Call it when all have left."""
         while self._playing or self._finishing:
             await self._ended.wait()
 
@@ -65,7 +65,7 @@ class Team:
         self._tell_ended()
 
     async def _finish_leaving(self, names: list[str]) -> None:
-        """Do for those who left before this process what they may have been killed before."""
+        """Finish the leaving of members that were perhaps killed half-way through it."""
         team_state = self._team_state
         for name in names:
             async with team_state.writer.store.hold(name, "the team, to finish its leaving", wait=True):
@@ -78,6 +78,6 @@ class Team:
         self._ended = anyio.Event()
 
     def _launcher(self, member: Member) -> Launcher:
-        # One that this version does not know is played here rather than not at all.
+        # With a launcher that this version does not know, the teammate runs in this process.
         name = member.joined.launcher if member.joined else ""
         return self._launchers.get(name, self._launchers["inline"])

@@ -12,9 +12,9 @@ from deskmate.runtime.streams.roster import Roster
 
 
 class Starting:
-    """The teammates that this process is starting: it plays them, and they have not shown a status since.
+    """The teammates that this process is starting, and that have not shown a status since.
 
-    Until then the roster has what an earlier player showed, and says nothing about what this one will do.
+    Until then, their status on the roster is from an earlier process.
     """
 
     def __init__(self, feed: Feed) -> None:
@@ -24,7 +24,7 @@ class Starting:
 
     @property
     def names(self) -> frozenset[str]:
-        """Who is being started. Read this before you read the roster: a status is written there first."""
+        """The teammates being started. Read this before the roster, because a status is written there first."""
         return self._names
 
     def begin(self, name: str) -> None:
@@ -36,7 +36,7 @@ class Starting:
         self._set(self._names - {name})
 
     async def changed(self, since: frozenset[str]) -> None:
-        """Return once others are being started than these."""
+        """Return once the set of starting teammates differs from `since`."""
         while self._names == since:
             await self._moved.wait()
 
@@ -53,7 +53,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class TeamState:
-    """One pen, one fold of each shared stream, one feed."""
+    """One log writer, one fold of each shared stream, one feed."""
 
     writer: LogWriter
     roster: Roster

@@ -1,7 +1,7 @@
 """Commands and subagents that run in the background.
 
-The agent above records each end when it next listens, and is woken for it. Nothing of it outlives the process: what
-was cut off by a restart is told as such.
+When a job ends, the agent is woken and records the end when it next listens. No job outlives the process. The model
+is told which jobs a restart cut off.
 """
 
 import secrets
@@ -26,7 +26,7 @@ _CUT = "It was cut off when Deskmate stopped. Start it again if you still need i
 
 @dataclass(slots=True)
 class Job:
-    """One thing in the background, while it runs and after."""
+    """One job in the background, while it runs and after."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -52,36 +52,36 @@ class BackgroundJobs:
         self._jobs: dict[str, Job] = {}
 
     def ended(self, open_: Iterable[str]) -> list[Ended]:
-        """Return the ends of those that the agent takes for running, one unknown here having been cut off."""
+        """Return the ends of these jobs, as far as they have ended. A job unknown in this process was cut off."""
         jobs = {id_: self._jobs.get(id_) for id_ in sorted(open_)}
         ends = [job.end if job else Ended(background=id_, status="cut off", text=_CUT) for id_, job in jobs.items()]
         return [end for end in ends if end]
 
     def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: LiveOutput | None = None) -> str:
-        """Start work; return its id."""
+        """Start work and return its id."""
         id_ = kind + secrets.token_hex(3)
         job = self._jobs[id_] = Job(printed=printed)
         self._tasks.start_soon(self._go_on, id_, job, work)
         return id_
 
     async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
-        """Return what a job has come to."""
+        """Return the result of a job, or what it has printed so far. With `block`, wait for its end first."""
         job = self._job(id_)
         if block:
-            # To wait is not to work: it ends with the time of the run.
+            # Never wait longer than the run may still take.
             with anyio.move_on_after(max(0.0, min(timeout_seconds, self._seconds_left()))):
                 await job.ended.wait()
         return job.result or Result(f"{id_} is still running.{self._so_far(job)}")
 
     def _so_far(self, job: Job) -> str:
-        """Return what a job has printed, if it is one that prints."""
+        """Return a sentence with what a job has printed, if it is a job that prints."""
         if job.printed is None:
             return ""
         printed = self._redaction.text(job.printed.tail())
         return f" It has printed so far:\n{printed}" if printed else " It has printed nothing yet."
 
     async def stop(self, id_: str) -> Result:
-        """End a job, and return once it has ended."""
+        """Stop a job and return once it has ended. Raises ToolError if it had ended before."""
         job = self._job(id_)
         if job.result:
             raise ToolError(f"{id_} has already ended. To see its result: {call_text('TaskOutput', task_id=id_)}.")
@@ -107,7 +107,7 @@ class BackgroundJobs:
         self._wake()
 
     async def _end(self, id_: str, status: str, text: str) -> Ended:
-        """Return what is told of an end: of much that was printed the beginning, and where all of it is."""
+        """Return the end of a job. Of a long text it has the beginning, and says where the whole text is."""
         if len(text) <= _TOLD:
             return Ended(background=id_, status=status, text=text)
         blob, rest = await keep(self._workspace, f"{self._member}-{id_}", text)

@@ -1,6 +1,6 @@
 """What a model is saying now, for whoever watches.
 
-No secret passes: the end of what came is held back while it may be the beginning of one, which is a word at most times.
+No secret is shown: the end of the text is held back while it may be the beginning of one. Mostly that is one word.
 """
 
 from deskmate.core.policy.redaction import Redaction
@@ -17,7 +17,7 @@ class LiveWords:
         self._passing = redaction.passing()
 
     def say(self, delta: Delta) -> None:
-        """Pass on what can be; all that was held back comes before anything of another kind."""
+        """Pass on what is certainly no secret. Held back text comes before anything of another kind."""
         match delta:
             case TextDelta(text=text) | ThinkingDelta(text=text):
                 if type(delta) is not self._kind:
@@ -32,11 +32,11 @@ class LiveWords:
                 self._feed.tell(Streamed(self._member, RetryDelta(seconds, self._redaction.text(reason), model)))
 
     def end(self) -> None:
-        """Pass on the rest: nothing comes behind it."""
+        """Pass on the held back text, because nothing follows it."""
         self._tell(self._passing.end())
 
     def drop(self) -> None:
-        """Forget what is held back: it is void."""
+        """Forget the held back text."""
         self._passing.end()
 
     def _tell(self, text: str) -> None:

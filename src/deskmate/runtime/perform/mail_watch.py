@@ -1,7 +1,7 @@
 """Mail that arrives while something runs.
 
-Mail is heard between two steps. Here it is only looked at: for faces, which show that it waits, and for the little
-that cuts what runs.
+An agent hears mail between two steps. This only looks at it: faces show that mail waits, and some messages cut the
+step that runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,12 @@ from deskmate.runtime.events import Arrived
 from deskmate.runtime.streams.mailbox import Mailbox
 from deskmate.runtime.team_state import TeamState
 
-# How long a shutdown request may lie unheard before it cuts what runs.
+# How long a shutdown request may stay unheard before it cuts the step that runs.
 UNHEARD_SECONDS = 150.0
 
 
 class MailWatch:
-    """Watches what one member hears. `cut` is called with the mailbox and the number of what is to cut what runs."""
+    """Watches the mail of one member. `cut` gets mailbox and number of a message that cuts the step that runs."""
 
     def __init__(
         self, team_state: TeamState, mailbox: Mailbox, cut: Callable[[str, int], None], tasks: TaskGroup
@@ -29,14 +29,14 @@ class MailWatch:
         self._team_state, self._mailbox, self._cut, self._tasks = team_state, mailbox, cut, tasks
 
     async def keep(self, seen: Mapping[str, int]) -> NoReturn:
-        """Watch for what comes after these numbers, for as long as this runs."""
+        """Watch for mail after these numbers, for as long as this runs."""
         store = self._team_state.writer.store
         while True:
             boxes = self._mailbox.boxes
             seen = {box: seen.get(box, 0) for box in boxes}
             await store.changed({stream: seen[box] for box, stream in boxes.items()})
             for box, stream in boxes.items():
-                # A lead that went to another team meanwhile hears elsewhere.
+                # A lead that has moved to another team has other mailboxes now.
                 items = await store.read(stream, seen[box]) if self._mailbox.boxes == boxes else ()
                 for item in items:
                     self._look_at(box, item)

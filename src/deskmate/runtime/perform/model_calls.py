@@ -1,7 +1,4 @@
-"""Builds the prompt, calls the model, makes room when the context is full.
-
-The agent above says when; `core.rendering`, `core.briefs` and `core.compaction` say what.
-"""
+"""Builds the prompt, calls the model, makes room when the context is full."""
 
 import json
 import math
@@ -46,16 +43,16 @@ from deskmate.runtime.perform.live_words import LiveWords
 from deskmate.runtime.perform.status import StatusReporter
 from deskmate.runtime.streams.transcript import Transcript
 
-# Beside as many calls as an answer may have, each with a flaw, this still finds room in a record.
+# This still fits into a record with as many calls as an answer may have, each with a flaw.
 _SAID_CAP, _TOOL_CAP = 40_000, 64
-# The most that the flaw of one call takes in a record, with all around it.
+# The most bytes that the flaw of one call takes in a record, with everything around it.
 _FLAW_BYTES = 512
 # In tokens. If a conversation of this length is too long, its length is not the reason.
 _SHORT = 200
 
 
 class ModelCalls:
-    """What one agent's model is asked, and what becomes of its answers."""
+    """Asks the model of one agent and records its answers."""
 
     def __init__(self, transcript: Transcript, parts: AgentParts, feed: Feed, redaction: Redaction) -> None:
         self._transcript, self._model, self._parts = transcript, parts.model, parts
@@ -69,13 +66,13 @@ class ModelCalls:
 
     @property
     def tokens(self) -> int:
-        """How many tokens the next prompt will take, as well as can be told."""
+        """About how many tokens the next prompt will take."""
         return context_tokens(self._transcript.entries, self._overhead)
 
     async def think(self, presence: StatusReporter, origin: Origin) -> None:
-        """Ask the model and record what it says. Raises ModelError; PromptTooLong where room must be made first."""
+        """Ask the model and record what it says. Raises ModelError, or PromptTooLong if room must be made first."""
         reply = await self._ask(await self._prompt(origin), presence)
-        # It is whole and paid for: what would cut it comes too late.
+        # The answer is complete and paid for, so nothing may cut it any more.
         with anyio.CancelScope(shield=True):
             await self._record(said(reply))
 
@@ -94,18 +91,18 @@ class ModelCalls:
         }
 
     async def keep_what_was_whole(self, *, time_is_up: bool) -> None:
-        """Record of an answer that was cut the words that had come to their end; one cut by the time should go on."""
+        """Record the finished texts of an answer that was cut. One cut by the time limit counts as unfinished."""
         if self._whole and time_is_up:
-            # What comes next does not continue these words.
+            # The text that comes next does not continue this one.
             await self._transcript.record(Said(text=f"{self._whole}\n\n", unfinished=True, stopped=True))
         elif self._whole:
             await self._transcript.record(Said(text=self._whole))
 
     async def compact(self, presence: StatusReporter, origin: Origin, focus: str | None = None) -> None:
-        """Make room: clear old results where that is enough to be worth it, else let the model summarise.
+        """Make room: clear old results if that frees enough, otherwise let the model summarise.
 
-        Team and tasks are told as the view of `origin` has them. `focus`: the user wants a summary, and wants it to
-        keep this above all, if anything.
+        The summary describes team and tasks as in the view of `origin`. `focus`: unless it is None, the user wants a
+        summary, which keeps above all what `focus` says, if anything.
         """
         upto = clearable(self._transcript.entries) if focus is None else 0
         if upto:
@@ -118,7 +115,7 @@ class ModelCalls:
         await self._transcript.record(Compacted(upto=upto, summary=text, roster=roster.number))
 
     async def _summary(self, focus: str, presence: StatusReporter, origin: Origin) -> str:
-        # Little room for the answer: what grew past the window's end with the last results still fits then.
+        # Reserve little for the answer, so a conversation that the last results made too long still fits.
         prompt = replace(await self._prompt(origin), output=SUMMARY_OUTPUT)
         passages = prompt.passages
         while True:
@@ -137,21 +134,21 @@ class ModelCalls:
             self._rendered.add(number, entry)
         self._taken_in = len(entries)
         passages = self._rendered.passages
-        # As it was when the agent decided to ask: the texts it was told are of that moment too.
+        # As of when the agent decided to ask, like the texts in the prompt.
         tools = self._parts.offered(origin.view)
         return Prompt(self._system, passages, tools, await self._pictures(passages), origin=origin)
 
     async def _pictures(self, passages: tuple[Passage, ...]) -> dict[str, bytes]:
         pictures = {}
         for blob in _blobs(passages):
-            # Someone deleted it: the words about it still stand there.
+            # Someone deleted the picture. The text about it remains.
             with suppress(ToolError):
                 pictures[blob] = await self._parts.workspace.blob(blob)
         return pictures
 
     async def _ask(self, prompt: Prompt, presence: StatusReporter) -> Reply:
         self._whole, self._words = "", ""
-        # Of an answer that was cut, something may be left.
+        # There may be text left of an answer that was cut.
         self._voice.drop()
         reply: Reply | None = None
         async with aclosing(self._model.stream(prompt)) as stream:
@@ -175,13 +172,13 @@ class ModelCalls:
             case TextDelta(text=text):
                 self._words += text
             case _:
-                # Whatever comes behind words ends them.
+                # Anything that follows a text ends it.
                 self._whole, self._words = "\n\n".join(filter(None, (self._whole, self._words))), ""
         await presence.show("working")
 
 
 def _less(entry: Said) -> Said:
-    """Return of an answer that no record can hold what one can: without the largest calls, whose flaw says why."""
+    """Return an answer that is too large for a record, made to fit. The largest calls get a flaw that says why."""
     kept = Said(text=entry.text[:_SAID_CAP], usage=entry.usage, unfinished=entry.unfinished or not entry.calls)
     room = RECORD_CAP - _size(kept.body()) - _FLAW_BYTES * len(entry.calls)
     calls, sizes = list(entry.calls), [_size(call.model_dump()) for call in entry.calls]
@@ -193,7 +190,7 @@ def _less(entry: Said) -> Said:
 
 
 def _size(part: Mapping[str, Any]) -> float:
-    """Return how many bytes something takes in a record; no number is large enough for what no record can hold."""
+    """Return how many bytes something takes in a record, or infinity if no record can contain it."""
     try:
         return len(encode({"part": part, "run": "-", "ord": 0}))
     except TooLarge:
@@ -221,7 +218,7 @@ def _refuses_all(error: PromptTooLong) -> str:
 
 
 def _asked(passages: tuple[Passage, ...], words: str) -> tuple[Passage, ...]:
-    """Return a conversation with words to the model at its end, whoever spoke last."""
+    """Return a conversation with these words to the model at its end."""
     last = passages[-1]
     if isinstance(last, Told):
         return (*passages[:-1], Told((*last.blocks, TextBlock(words))))
@@ -234,7 +231,7 @@ def _blobs(passages: tuple[Passage, ...]) -> set[str]:
 
 
 def _system(transcript: Transcript) -> str:
-    # A transcript that was lost as a whole begins with the word that it was.
+    # A transcript that was lost as a whole begins with a notice that says so.
     first = next((entry for _, entry in transcript.entries if not isinstance(entry, Noticed)), None)
     if not isinstance(first, Started):
         raise StoreCorrupt(

@@ -17,7 +17,7 @@ _RESTING = ("idle", "waiting", "parked")
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A status as others see it; `heard` counts where a teammate rests, `plan` where one works."""
+    """A status as others see it. `heard` matters if a teammate rests, `plan` if it works."""
 
     word: str
     detail: str
@@ -26,28 +26,28 @@ class _Shown:
 
 
 class StatusReporter:
-    """The status of one agent; one without a `name` is not on the roster."""
+    """The status of one agent. An agent without a `name` is not on the roster."""
 
     def __init__(self, team_state: TeamState, transcript: Transcript, name: str | None) -> None:
         self._team_state, self._transcript, self._name = team_state, transcript, name
         self._shown: _Shown | None = None
 
     async def show(self, word: str, detail: str = "") -> None:
-        """Show a status in the words of the roster, unless it is the one shown.
+        """Show a status in the words of the roster, unless it is shown already.
 
-        A teammate that rests shows it again when it has heard something that started no turn: who waits for it to have
-        heard its mail sees that on the roster alone.
+        A resting teammate shows its status again after it heard mail that started no turn. Only the roster tells
+        others that it has heard its mail.
         """
         heard = self._heard if word in _RESTING and self._name != LEAD else 0
         now = _Shown(word, detail, heard, self._transcript.memory.verdict if word == "working" else None)
         if self._shown == now:
             return
-        # What a process before this one said still stands.
+        # The status that an earlier process recorded is still on the roster.
         before = self._shown or self._stands()
         again = before is not None and (before.word, before.detail) == (word, detail)
         is_told = again and self._shown is not None
         self._shown = now
-        # The roster first: who hears of a status on the feed finds it there.
+        # The roster first: a listener of the feed must find the status there.
         if self._name and before != now:
             await self._team_state.roster.status(self._event(self._name, word, detail, again=again))
         if not is_told:
@@ -80,14 +80,14 @@ class StatusReporter:
                 return Working(name=name, plan=self._transcript.memory.verdict, plans=plans, at=at)
 
     def _idle(self, name: str, *, again: bool) -> Idle:
-        """Return the end of a turn; what came of that is told once."""
+        """Return the record of a turn's end. Only the first one has its outcome, not one shown again."""
         turn, interrupted = last_turn(name, self._transcript.entries), self._transcript.memory.interrupted
         words = _cut(self._transcript.last_words)
         return Idle(
             name=name,
             words=words,
             peers=() if again else turn.peers,
-            # Whom the user cut short was not done: its words, maybe of a turn before, wake nobody.
+            # An interrupted member was not done. Its words may be of an earlier turn and wake nobody.
             only_words=turn.only_words and bool(words.strip()) and not (interrupted or again),
             rests_on=self._unfinished(name) or None,
             held=True if interrupted else None,

@@ -1,7 +1,7 @@
 """What ends a step before it is done: interrupt, shutdown, time limit.
 
-Three things do: an interrupt by the user, a shutdown request that nobody answered in time, and the end of the time
-that the run may take. `agent` above runs its steps in here; `watch` beside it tells of mail that cuts.
+Three things cut a step: an interrupt by the user, a shutdown request that is not answered in time, and the time limit
+of the run. `mail_watch` reports the mail that cuts.
 """
 
 import math
@@ -17,12 +17,12 @@ from deskmate.core.agent.view import View
 from deskmate.runtime.streams.transcript import Transcript
 from deskmate.runtime.team_state import TeamState
 
-# How long a run whose time is up waits for its teammates to record what was cut.
+# How long a run waits after its time limit for its teammates to record what was cut.
 LAST_SECONDS = 10.0
 
 
 class StepScope:
-    """What may cut the steps of one agent, and the alarms that wake it. `ring`: wakes the agent if it waits."""
+    """Cuts the steps of one agent, and sets the alarms that wake it. `ring`: wakes the agent if it waits."""
 
     def __init__(self, team_state: TeamState, transcript: Transcript, ring: Callable[[], None]) -> None:
         self._team_state, self._transcript, self._ring = team_state, transcript, ring
@@ -32,18 +32,18 @@ class StepScope:
 
     @property
     def why(self) -> str:
-        """What is told of a call that was cut just now."""
+        """The reason to give for a call that was cut just now."""
         return TIME_IS_UP if self._team_state.budget.time_is_up and not self._has_mail else INTERRUPTED
 
     @contextmanager
     def cuttable(self) -> Iterator[anyio.CancelScope]:
-        """Let what cuts end what runs in here, also if it came since the agent last listened."""
+        """Run a step that can be cut, also by what came since the agent last listened."""
         with anyio.CancelScope() as self._scope:
             self._heed()
             yield self._scope
 
     def by_mail(self, box: str, number: int) -> None:
-        """Cut what runs, because of the mail of this number, unless it was heard: then it had its effect."""
+        """Cut the step because of the mail with this number, unless the agent has heard it already."""
         self._mail[box] = max(self._mail.get(box, 0), number)
         self._heed()
 
@@ -57,7 +57,7 @@ class StepScope:
         return any(number > heard.get(box, 0) for box, number in self._mail.items())
 
     def set_alarms(self, view: View, tasks: TaskGroup) -> None:
-        """Wake the agent, and cut what runs if that is due, once time alone changes what it should do."""
+        """Wake the agent when time alone changes what it should do. Also cut the step if a deadline is over."""
         for alarm in self._alarms:
             alarm.cancel()
         alarm, time_alarm = self._alarms = [anyio.CancelScope(), anyio.CancelScope()]
@@ -79,7 +79,7 @@ class StepScope:
 
     async def _keep_time(self, alarm: anyio.CancelScope) -> None:
         with alarm:
-            # Again if there is time left: the user may have raised the cap meanwhile.
+            # Repeat while there is time left: the user may have raised the cap meanwhile.
             while (left := self._team_state.budget.seconds_left) > 0:
                 await self._team_state.writer.clock.sleep(left)
                 await self._team_state.roster.refresh()

@@ -1,7 +1,7 @@
 """What an agent does for its team between two model calls.
 
-`agent` hands over here what `decide` wants of a member: taking a task, taking in news, telling the lead, agreeing to
-stop. Every deed may be done again after a crash: its append carries an id made of what caused it.
+For example: take a task, record news, report to the lead, agree to stop. Each can be repeated after a crash, because
+its id is made of what caused it.
 """
 
 from deskmate.core.agent.actions import Agree, Ask, Notice, Nudge, Permit, Report, Reread, Take
@@ -34,13 +34,13 @@ Duty = Agree | Ask | Notice | Nudge | Permit | Report | Reread | Take
 
 
 class TeamDuties:
-    """What one member owes its team."""
+    """Carries out the team duties of one member."""
 
     def __init__(self, team_state: TeamState, transcript: Transcript, mailbox: Mailbox) -> None:
         self._team_state, self._transcript, self._mailbox = team_state, transcript, mailbox
 
     async def do(self, duty: Duty, me: Member) -> None:
-        """Do it and record it."""
+        """Carry out a duty and record it."""
         match duty:
             case Ask():
                 await self._ask(duty)
@@ -79,7 +79,7 @@ class TeamDuties:
         try:
             await self._mailbox.send(USER, request, id_=f"ask/{id_}")
         except BadInput as error:
-            # Too large for a letter, say: what nobody can be asked about is not allowed.
+            # For example, it is too large for a message. A call that nobody can be asked about is denied.
             text = f"Denied: {reason}. The user could not be asked. {error}"
             await self._transcript.record(Result(text, ok=False).did(id_))
         else:
@@ -93,22 +93,22 @@ class TeamDuties:
 
     async def _permit(self, mode: Mode, verdict: PlanVerdict, name: str) -> None:
         roster, at = self._team_state.roster, self._team_state.writer.clock.timestamp()
-        # The lead stands for the team, unless it has a mode of its own.
+        # The lead's mode is the team's mode, unless it has its own.
         member = None if name == LEAD and LEAD not in roster.state.modes else name
         await roster.permit(PolicySet(by=verdict.by, member=member, mode=mode, at=at))
 
     async def _take(self, id_: int, me: Member) -> None:
-        # Where others were faster there is none; the next decision is made on the board as it is now.
+        # None if others were faster. The next decision then sees the board as it is now.
         if task := await self._begun(self._team_state.board.state.tasks[id_], me):
             await self._transcript.record(taken(task, self._team_state.board.state.number))
 
     async def _begun(self, task: Task, me: Member) -> Task | None:
-        """Return a task that is now a member's own and begun: this one, or for a free one the lowest free by then."""
+        """Return a task that the member now owns and has begun, or None. For a free task, take the lowest free one."""
         board = self._team_state.board
         if task.owner == me.name and task.status is TaskStatus.IN_PROGRESS:
             return task
         try:
-            # Not this one or none: of all who woke for it each takes another, and nobody asks in vain.
+            # Any free task will do: many members may have woken for this one, and each takes another.
             return await (board.claim(me, task.id) if task.owner else board.claim_next(me))
         except TaskRefused:
             return None
@@ -134,7 +134,7 @@ class TeamDuties:
         await self._transcript.record(Noticed(text=text, away=away, roster=roster.number, board=board.number))
 
     async def _report_no_plan(self, name: str) -> None:
-        """Tell who approves plans that there is none, with the words of the turns that should have ended in one."""
+        """Tell the approver that there is no plan, with the texts of the turns that should have ended with one."""
         round_ = self._transcript.memory.plan_round
         said = [entry.text for _, entry in self._transcript.entries if isinstance(entry, Said) and not entry.calls]
         message = Plain(content=no_plan_text(name, said[-2:]), summary="in plan mode, handed in no plan")
@@ -143,7 +143,7 @@ class TeamDuties:
 
     async def _report(self, id_: int) -> None:
         task = self._team_state.board.state.tasks[id_]
-        # Mail is its sender's own words, and a subject is not: the number says which task it is.
+        # Mail contains only its sender's own words, so it gives the number of the task, not its subject.
         words = f"I am idle, and my task #{id_} is unfinished."
         summary = f"idle, #{id_} unfinished"
         await self._mailbox.send(LEAD, Plain(content=words, summary=summary), id_=f"rests/{id_}.{task.epoch}")

@@ -1,6 +1,6 @@
 """Runs what a model asked for: journal, tool, result.
 
-The agent above decides which; the tools below see a desk, never this package.
+A tool sees only the `CallDesk` of its call.
 """
 
 import logging
@@ -55,12 +55,12 @@ Errand = Callable[[str, str, AgentType], Awaitable[Result]]
 
 @runtime_checkable
 class ForeseeingTool(Protocol):
-    """A tool that can tell beforehand that a call changes nothing, so that no person is asked about it."""
+    """A tool that can tell beforehand that a call changes nothing, so that the user is not asked about it."""
 
     async def foresee(self, arguments: Any, desk: Desk) -> Result | None:
-        """Return what a call comes to if it would change nothing, as things are now; raise ToolError for its error.
+        """Return the result of a call that would change nothing as of now, otherwise None.
 
-        Changes nothing itself.
+        Raises ToolError if the call would fail. Changes nothing itself.
         """
 
 
@@ -87,12 +87,12 @@ class CallDesk:
 
     @property
     def redaction(self) -> Redaction:
-        """What finds secrets: the same that replaces them in all that is recorded."""
+        """What finds secrets. The same object replaces them in all records."""
         return self.team_state.writer.redaction
 
     @property
     def skills(self) -> Mapping[str, Skill]:
-        """The skills there are, by name."""
+        """All skills by name."""
         return self.parts.skills
 
     @property
@@ -115,11 +115,11 @@ class CallDesk:
         return await self.team_state.roster.join(self.parts.hires(joined), self.team_state.budget.caps)
 
     async def found(self, name: str, description: str) -> None:
-        """Found a team and work there from now on."""
+        """Create a team and work there from now on."""
         await self._teams.found(name, description)
 
     async def close(self) -> str:
-        """Close the team: ask who is here to stop, wait for that, hear what there is to hear, and go home."""
+        """Close the team: stop its teammates, wait for that, hear all mail, and go back to the first team."""
         await dismiss(self.team_state, self.mail, self.call)
         while await self.mail.hear(self.transcript):
             pass
@@ -133,11 +133,11 @@ class CallDesk:
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The files this agent knows, as of now: a call before this one may have changed some."""
+        """The files this agent knows, as of now. An earlier call may have changed some."""
         return self.transcript.memory.files
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
-        """Send a subagent that bears the id of this call."""
+        """Run a subagent that has the id of this call."""
         return await self.errands(self.call, prompt, agent_type)
 
 
@@ -191,15 +191,15 @@ class Calls:
         try:
             return await tool.attempt(arguments, self._desk(call))
         except Exception as error:
-            # Run, it gets an error of its tool as a result. Of others nobody would hear; once is enough.
+            # A ToolError becomes the result when the call is run. Other errors would be lost, so log them once.
             if not isinstance(error, ToolError) and call.id not in self._attempts:
                 _LOG.exception("%s cannot tell what a call touches", call.tool)
             return Attempt.untold(call.tool)
 
     async def run(self, ids: tuple[str, ...]) -> None:
-        """Run calls together and record a result for each. Cancelled, those without one have begun and not ended.
+        """Run calls together and record a result for each. If cancelled, calls without one have begun and not ended.
 
-        Nothing is run where one of them would touch something else by now than what was judged: judge again.
+        Runs nothing if one of them would now touch something else than what was judged. Then it is judged again.
         """
         calls = [self._transcript.memory.calls[id_] for id_ in ids]
         fresh = [call for call in calls if not call.began]
@@ -213,9 +213,9 @@ class Calls:
                 tasks.start_soon(self._run, call)
 
     async def _turned(self, calls: list[OpenCall]) -> bool:
-        """Tell whether a call is about something else than when it was judged: a link may have taken a folder's place.
+        """Return whether a call now touches something else than when it was judged.
 
-        What only reads is let be: it may be run again anyway.
+        For example, a link may have replaced a folder. Calls that only read are not checked: they may be run again.
         """
         judged = [call for call in calls if call.id in self._attempts and not _only_reads(call.tool)]
         turned = [call.id for call in judged if await self._attempt(call) != self._attempts[call.id]]
@@ -224,7 +224,7 @@ class Calls:
         return bool(turned)
 
     def _fixed(self, call: OpenCall) -> tuple[str, ...]:
-        """Return what is to be fixed in the journal of a call."""
+        """Return the values to fix in the journal of a call."""
         try:
             tool, arguments = self._read(call)
         except ToolError:
@@ -232,13 +232,13 @@ class Calls:
         return tool.fix(arguments, self._desk(call))
 
     def _journalled(self, id_: str) -> tuple[str, ...]:
-        """Return what the journal fixed of a call."""
+        """Return the values that the journal fixed for a call."""
         began = (entry for _, entry in reversed(self._transcript.entries) if isinstance(entry, Began))
         found = next((entry.fixed.get(id_, ()) for entry in began if id_ in entry.calls), ())
         return tuple(found)
 
     async def foreseen(self, view: View) -> Mapping[str, Settle]:
-        """Return what the calls that a person would be asked about now come to, of those that would change nothing."""
+        """Return results of calls that the user would be asked about now but that would change nothing."""
         calls = [call for call in view.memory.calls.values() if not call.began and call.request is None]
         asking = [call for call in calls if verdict_on(view, call).effect is Effect.ASK]
         results = {call.id: await self._foresee(call) for call in asking}
@@ -253,7 +253,7 @@ class Calls:
         except ToolError as error:
             foreseen = Result(str(error), ok=False)
         except Exception:
-            # Run, it gets this as its result, and it is logged then.
+            # When the call is run, this error becomes its result and is logged.
             return None
         text = self._team_state.writer.redaction.text(foreseen.text) if foreseen else ""
         return Settle((call.id,), text, foreseen.ok) if foreseen else None
@@ -264,14 +264,14 @@ class Calls:
             await self._transcript.record(Result(text, ok=ok).did(id_))
 
     async def cut(self, ids: tuple[str, ...], why: str) -> None:
-        """Give calls that were cut off a result: why, and what their commands had printed."""
+        """Give a result to calls that were cut: the reason, and what their commands had printed."""
         for id_ in ids:
             printed = self._team_state.writer.redaction.text(self._printed.pop(id_, LiveOutput()).tail())
             await self.settle((id_,), f"{why}\nIt had printed:\n{printed}" if printed else why)
 
     async def _run(self, call: OpenCall) -> None:
         result = await self._bounded(call.id, await self._result(call))
-        # What is there is no longer cut: an outcome that is known must not be told as unknown.
+        # Not cancellable: a known outcome must not be reported as unknown.
         with anyio.CancelScope(shield=True):
             await self._transcript.record(result.did(call.id))
         self._printed.pop(call.id, None)
@@ -296,30 +296,30 @@ class Calls:
         return tool, _arguments(tool, arguments)
 
     async def _bounded(self, id_: str, result: Result) -> Result:
-        """Keep what is more than a context should hold in a blob, and say where."""
+        """Return the result, or its ends if it is too long for the context. The whole text is then in a blob."""
         if len(result.text) <= RESULT_CAP:
             return result
         head, tail = result.text[:_PREVIEW], result.text[-_PREVIEW:]
         left_out = len(result.text) - len(head) - len(tail)
         _, rest = await keep(self._parts.workspace, id_, result.text)
-        # Cut anywhere, so no longer made of whole frames.
+        # The cut can be anywhere, so the text no longer consists of whole frames.
         return replace(result, text=f"{head}\n… {left_out:,} more characters. {rest} …\n{tail}", framed=False)
 
 
 async def keep(workspace: Workspace, id_: str, text: str) -> tuple[str | None, str]:
-    """Keep the whole text of something in a blob; return the path and a word on it, also where that failed."""
+    """Save a whole text in a blob. Return its path, None if that failed, and a sentence about it."""
     try:
         path = await workspace.keep(f"{blob_name(id_)}.txt", text.encode(errors="replace"))
     except (ToolError, OSError) as error:
-        # What it came to is still to be told: only the rest of it is lost.
+        # The result is still reported. Only the rest of the text is lost.
         return None, f"They could not be saved: {error}"
     return path, f"The whole text is in {path}"
 
 
 async def outcome(what: str, work: Awaitable[Result], redaction: Redaction) -> Result:
-    """Return what work comes to; an error is a result that the model can read, whatever it is.
+    """Return the result of work. Any error except a StoreError becomes a result that the model can read.
 
-    Its text is redacted here, before anything of it is cut: half a secret would not be known as one.
+    The text is redacted here, before it is cut: half a secret would not be recognised.
     """
     result = await _outcome(what, work)
     return replace(result, text=redaction.text(result.text))
@@ -333,7 +333,7 @@ async def _outcome(what: str, work: Awaitable[Result]) -> Result:
     except (ToolError, BadInput) as error:
         return Result(str(error), ok=False)
     except StoreError:
-        # Not the tool's: nobody can go on from there.
+        # Not an error of the tool: nobody can continue after it.
         raise
     except Exception as error:
         _LOG.exception("%s failed", what)
@@ -354,15 +354,15 @@ def _arguments(tool: Tool, given: Mapping[str, object]) -> BaseModel:
         raise ToolError(f"{tool.name} was not run. {flaws}. It takes {_known(tool.arguments)}.") from error
 
 
-# A call is read several times on its way, and making a schema takes longer than all the rest of it.
+# A call is read several times, and making a schema takes longer than everything else.
 @cache
 def _known(arguments: type[BaseModel]) -> str:
     return ", ".join(arguments.model_json_schema()["properties"]) or "no arguments"
 
 
 def _flaw(flaw: Mapping[str, Any]) -> str:
-    """Return what is wrong with one argument. What the model made up itself may be of any length and kind."""
+    """Return what is wrong with one argument. A name that the model invented can be of any length and kind."""
     where = ascii(".".join(map(str, flaw["loc"])))[1:-1]
-    # A model writes JSON: it knows lists, and nothing of what they become here.
+    # A model writes JSON, so it knows lists but no tuples.
     why = flaw["msg"].removeprefix("Value error, ").replace("valid tuple", "valid list")
     return f"{where[:_PLACE] or 'arguments'}: {why}"

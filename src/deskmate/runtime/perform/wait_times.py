@@ -6,14 +6,14 @@ from deskmate.ports import Clock
 
 
 class WaitTimes:
-    """Counts from when something was first seen to be open until it no longer is."""
+    """Counts the time from when something is first seen open until it is not open any more."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._since: dict[str, float] = {}
 
     def look(self, open_: Iterable[str]) -> Mapping[str, float]:
-        """Return for each thing that is open how many seconds it has been seen so."""
+        """Return for each open thing how many seconds it has been open."""
         now = self._clock.monotonic()
         self._since = {id_: self._since.get(id_, now) for id_ in open_}
         return {id_: now - since for id_, since in self._since.items()}
