@@ -18,9 +18,9 @@ _OWN_PATHS = frozenset({*_READ, *_EDIT})
 
 
 def translate(text: str) -> tuple[str, ...]:
-    """Return the rules that a text means, itself if it is written in our words; raise BadInput if we have no such tool.
+    """Return the rules that a text means, or the text itself if it is in our spelling; raise BadInput for a web tool.
 
-    A path below the home folder begins with `~/`: who knows where that is puts it there.
+    A path below the home folder begins with `~/`. The caller replaces that by the actual folder.
     """
     tool, pattern = parts_of(text)
     if tool in _WEB:
@@ -37,7 +37,7 @@ def translate(text: str) -> tuple[str, ...]:
 
 
 def is_of_home(text: str) -> bool:
-    """Tell whether a rule in our words is about a path in the home folder."""
+    """Tell whether a rule in our spelling is about a path in the home folder."""
     tool, pattern = parts_of(text)
     return tool in _OWN_PATHS and (pattern or "").startswith("~/")
 
@@ -66,7 +66,7 @@ def _command(pattern: str | None) -> str | None:
 
 
 def _paths(pattern: str | None) -> tuple[str | None, ...]:
-    """Return the patterns that cover a path as a .gitignore has it: a folder means all in it."""
+    """Return the patterns that cover a path of a .gitignore: a folder means everything in it."""
     if pattern in (None, "*", "**", "/**", "./**"):
         return (None,)
     assert pattern is not None

@@ -1,7 +1,7 @@
 """What the text in a rule matches, for paths and commands.
 
-A rule that allows matches narrowly and one that asks or denies matches widely: a doubt never permits more. `policy`
-above weighs the rules. A command is one line of words; `tools.shell_commands` says how these are written.
+A rule that allows matches narrowly, and one that asks or denies matches widely, so that a doubt never permits more. A
+command is one line of words. `tools.shell.shell_commands` says how these are written.
 """
 
 import posixpath
@@ -14,13 +14,13 @@ HOLE = "\0"
 
 _WORD = re.compile(r"(?:\\.|[^\\ ])+", re.DOTALL)
 _SIGNS = ("<", ">")
-# In what a `*` stands for, these lead out of the folder before it: a step up, and a path from the root.
+# In the text that a `*` matches, these leave the folder before it: a step up, and a path from the root.
 _STEP_UP = re.compile(r"(?<!\.)\.\.(?=[/:,]|$)")
 _FROM_ROOT = re.compile(r"(?<![^=:,])/|(?<=^-\w)/")
 # An option that names no path.
 _PLAIN_OPTION = re.compile(r"--?[A-Za-z0-9][\w-]*(?:=[\w,:+-]+)?")
 # What a `*` may add to a word: a version, as in `python3.11`, and a part after a colon, as in `test:unit`. Letters
-# would make another command of it: `git difftool` of `git diff`.
+# would make it another command: `git difftool` instead of `git diff`.
 _WORD_TAIL = re.compile(r"[0-9.]*(?::[\w:.-]*)?(?= |$)")
 # Scheme, host, and the rest.
 _URL = re.compile(r"([a-z][a-z0-9+.-]*://)([^/?#@\\]*)([/?#].*)?", re.DOTALL)
@@ -28,7 +28,7 @@ _URL_STEP_UP = re.compile(r"/(?:\.|%2e){2}(?=[/?#\\]|$)", re.IGNORECASE)
 _SETTING = re.compile(r"\w+=")
 # The folders of a program that a pattern names by its full path.
 _FULL_PATH = re.compile(r"^/(?:[^/ *]*/)*(?=[^/ *]+(?: |$))")
-# Options of git itself that have the next word for their value.
+# Options of git itself whose value is the next word.
 _GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--attr-source"})
 
 
@@ -36,10 +36,10 @@ _GIT_VALUED = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", 
 
 
 def text_matches(pattern: str, text: str, *, whole_words: bool = False) -> bool:
-    """Tell whether `text` is `pattern` with anything in place of each `*`; as fast for hostile patterns.
+    """Tell whether `text` is `pattern` with anything in place of each `*`. Hostile patterns are not slower.
 
-    `whole_words`: a word that ends in a letter or digit and a `*` ends there in `text`, too, but for a version or a
-    part after a colon.
+    `whole_words`: if a word of the pattern ends in a letter or digit and a `*`, the word in `text` must end there too,
+    except for a version or a part after a colon.
     """
     first, *rest = re.sub(r"\*+", "*", pattern).split("*")
     if not rest:
@@ -55,7 +55,7 @@ def text_matches(pattern: str, text: str, *, whole_words: bool = False) -> bool:
 
 
 def _ends_word(before: str, after: str) -> bool:
-    """Tell whether a star between these stands at the end of a word that it must not make longer."""
+    """Tell whether a star between these is at the end of a word that it must not extend."""
     return before[-1:].isalnum() and after[:1] in ("", " ")
 
 
@@ -64,7 +64,7 @@ def _is_word_end(text: str, at: int) -> bool:
 
 
 def _end_of(part: str, text: str, at: int, *, at_word_end: bool) -> int:
-    """Return where `part` first ends in `text` from `at` on, -1 if nowhere."""
+    """Return where `part` first ends in `text` from `at` on; -1 if it does not occur."""
     while (at := text.find(part, at)) >= 0:
         if not at_word_end or _is_word_end(text, at + len(part)):
             return at + len(part)
@@ -76,7 +76,7 @@ _PIECE = re.compile(r"(?<![^/])\*\*/|\*+|[^*]+")
 
 
 def path_matches(pattern: str, path: str) -> bool:
-    """Tell whether a whole path fits, by the places where each piece of the pattern may end."""
+    """Tell whether a whole path matches, by tracking where each piece of the pattern may end."""
     ends = {0}
     for piece in _PIECE.findall(pattern):
         ends = _ends(piece, path, ends)
@@ -107,7 +107,7 @@ def _within_folder(path: str, starts: set[int]) -> set[int]:
 
 
 def is_resolved(path: str) -> bool:
-    """Tell whether a path has no steps up or to itself, so that it leads where it says."""
+    """Tell whether a path has no `.` or `..` steps, so that it leads where it says."""
     return path == "." or {"", ".", ".."}.isdisjoint(path.removeprefix("/").split("/"))
 
 
@@ -115,9 +115,9 @@ def is_resolved(path: str) -> bool:
 
 
 def allows(pattern: str, command: str) -> bool:
-    """Tell whether the pattern of a rule that allows fits a command.
+    """Tell whether the pattern of a rule that allows matches a command.
 
-    `*` is anything, with two limits. In a word with a `/`, and in the target of a redirection, it stands for paths
+    `*` matches anything, with two limits. In a word with a `/`, and in the target of a redirection, it matches paths
     below that folder; at the end of the pattern, options that name no path may follow. After a letter or digit at the
     end of a word, it adds only a version or a part after a colon to that word.
     """
@@ -144,7 +144,7 @@ def _allows_target(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _is_below(pattern: str, word: str, *, whole_words: bool = False) -> bool:
-    """Tell whether a word fits and its path leaves no folder, or its URL no host, that the pattern names."""
+    """Tell whether a word matches and its path stays in the pattern's folder, or its URL on the pattern's host."""
     if HOLE in word:
         return False
     if site := _URL.fullmatch(pattern):
@@ -155,7 +155,7 @@ def _is_below(pattern: str, word: str, *, whole_words: bool = False) -> bool:
 
 
 def _is_on_site(site: re.Match[str], word: str) -> bool:
-    """Tell whether a word is a URL that fits the parts of a pattern: no `*` in its host reaches into what follows."""
+    """Tell whether a word is a URL that matches a pattern part by part: a `*` in the host matches only the host."""
     url = _URL.fullmatch(word)
     if not url or url[1] != site[1] or _URL_STEP_UP.search(word):
         return False
@@ -164,7 +164,7 @@ def _is_on_site(site: re.Match[str], word: str) -> bool:
 
 
 def _allows_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Tell whether the words fit one by one, by the places that each word of the pattern may reach."""
+    """Tell whether the words match one by one, by tracking the places that each word of the pattern may reach."""
     at = _after_name(wanted[0], words, alone=len(wanted) == 1)
     for number, pattern in enumerate(wanted[1:], 2):
         at = _after(pattern, words, at, is_last=number == len(wanted))
@@ -172,7 +172,7 @@ def _allows_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _after_name(pattern: str, words: Sequence[str], *, alone: bool) -> set[int]:
-    """Return the places after a command's name. A pattern of that name alone leaves what follows free."""
+    """Return the places after a command's name. A pattern that is only a name with a `*` allows anything after it."""
     if pattern.strip("*") == "":
         return _after(pattern, words, {0})
     if not words or not _is_below(pattern, words[0], whole_words=True):
@@ -183,8 +183,8 @@ def _after_name(pattern: str, words: Sequence[str], *, alone: bool) -> set[int]:
 def _after(pattern: str, words: Sequence[str], starts: set[int], *, is_last: bool = False) -> set[int]:
     """Return the places reached from one of `starts` by a word of a pattern.
 
-    One with a path may be several paths, and if it is the last and ends in a `*`, options behind the first of them.
-    Not behind a URL: options of what loads it may name another host.
+    A word with a path and a `*` may match several paths. If it is the last word and ends in a `*`, options may follow
+    the first path. None may follow a URL, since options of the program that loads it may name another host.
     """
     if not starts:
         return set()
@@ -205,14 +205,14 @@ def _after(pattern: str, words: Sequence[str], starts: set[int], *, is_last: boo
 
 
 def spellings(command: str) -> tuple[str, ...]:
-    """Return a command and plainer ways to write it, which rules that ask or deny are held against as well."""
+    """Return a command and plainer ways to write it. Rules that ask or deny are compared with all of them."""
     words = words_of(command)
     if not words:
         return (command,)
     if words[0] in _SIGNS:
         return tuple(dict.fromkeys((command, " ".join([words[0], *map(posixpath.normpath, words[1:])]))))
     name, forms = words[0].rpartition("/")[2], [command]
-    # Some file systems do not tell large letters from small ones.
+    # Some file systems ignore case.
     for spelled in (name, name.lower()):
         plain = ["git", spelled[4:], *words[1:]] if spelled.startswith("git-") else [spelled, *words[1:]]
         forms += [" ".join(plain), " ".join(_without_git_options(plain))]
@@ -220,7 +220,7 @@ def spellings(command: str) -> tuple[str, ...]:
 
 
 def _without_git_options(words: list[str]) -> list[str]:
-    """Return a command without the options of git itself; what it does is not known if these set an alias."""
+    """Return a command without the options of git itself. If they set an alias, its action is unknown."""
     at = 1
     while words[0] == "git" and at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUED else 1
@@ -229,9 +229,9 @@ def _without_git_options(words: list[str]) -> list[str]:
 
 
 def names(pattern: str, command: str) -> bool:
-    """Tell whether the pattern of a rule that asks or denies fits one of the `spellings` of a command.
+    """Tell whether the pattern of a rule that asks or denies matches one of the `spellings` of a command.
 
-    `git push *` fits `git push` alone, too, and `/usr/bin/git push` fits what `git push` does.
+    `git push *` also matches `git push` alone, and `/usr/bin/git push` matches what `git push` does.
     """
     pattern = pattern if text_matches(pattern, command) else _FULL_PATH.sub("", pattern)
     alone = pattern.rstrip("*")
@@ -240,22 +240,22 @@ def names(pattern: str, command: str) -> bool:
 
 
 def may_name(pattern: str, command: str) -> bool:
-    """Tell whether a pattern that does not fit as written may do so: by a HOLE, or by options between its words."""
+    """Tell whether a pattern that does not match as written may still apply: by a HOLE or options between its words."""
     pattern = _FULL_PATH.sub("", pattern)
     return _may_become(pattern, command) or _fits_without_options(pattern, words_of(command))
 
 
 def _may_become(pattern: str, command: str) -> bool:
-    """Tell whether a command with a HOLE in it may come to one that fits: up to there both must say the same."""
+    """Tell whether a command with a HOLE may become one that matches: both must be the same up to the HOLE."""
     known, hole, _ = command.partition(HOLE)
-    # The hole may come to no word at all.
+    # The hole may turn out to be no word at all.
     known = known.removesuffix(" ")
     first, star, _ = pattern.partition("*")
     return bool(hole) and (first.startswith(known) or (bool(star) and known.startswith(first)))
 
 
 def _fits_without_options(pattern: str, words: Sequence[str]) -> bool:
-    """Tell whether a command fits with options left out, each of them with the word after it or without."""
+    """Tell whether a command matches with options left out, each with or without the word after it."""
     first, star, _ = pattern.partition("*")
     heads = words_of(first)
     if not heads or not words or words[0] != heads[0]:
@@ -270,7 +270,7 @@ def _fits_without_options(pattern: str, words: Sequence[str]) -> bool:
         at = {place + 1 for place in places if words[place] == head or (may_go_on and words[place].startswith(head))}
         if not at:
             return False
-    # From the first place there is most left, which a star can take up; without a star nothing may be left.
+    # The first place leaves the most words, which a star can match. Without a star nothing may be left.
     end = min(at) if star else max(at)
     return names(pattern, " ".join([*heads[:-1], *words[end - 1 :]]))
 

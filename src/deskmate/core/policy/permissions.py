@@ -1,7 +1,7 @@
 """Permission rules, modes, and the function that says allow, ask or deny.
 
-`decide` asks it about every open call, whoever calls. It looks at tools, paths and commands, never at what a
-message says; what cannot be told is not allowed. The table of tools in `roles` stands below.
+`decide` asks it about every open call of every agent. It looks at tools, paths and commands, never at the text of
+messages. What cannot be determined is not allowed.
 """
 
 import difflib
@@ -25,7 +25,7 @@ from deskmate.errors import BadInput
 
 
 class Mode(StrEnum):
-    """What happens to a call that no rule settles."""
+    """What happens to a call that no rule decides."""
 
     DEFAULT = "default"
     ACCEPT_EDITS = "acceptEdits"
@@ -34,7 +34,7 @@ class Mode(StrEnum):
     BYPASS = "bypass"
 
     def wider_than(self, other: "Mode") -> bool:
-        """Tell whether this lets an agent do more."""
+        """Tell whether this mode lets an agent do more."""
         return _NARROW_TO_WIDE.index(self) > _NARROW_TO_WIDE.index(other)
 
 
@@ -42,7 +42,7 @@ _NARROW_TO_WIDE = (Mode.PLAN, Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.DONT_ASK, Mo
 
 
 class Effect(StrEnum):
-    """What becomes of a call, in rising strength: the strongest that applies wins."""
+    """What happens to a call, weakest first: the strongest effect that applies wins."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -50,7 +50,7 @@ class Effect(StrEnum):
 
 
 _OFFERED_CHARS = 200
-# Completing a task runs the command that verifies it, where there is one: no trait of the tool says so.
+# Completing a task runs its verify command, if it has one. The tool's traits do not say so.
 _RUNS_AT_TIMES = frozenset({"TaskUpdate"})
 _STRENGTH = {effect: strength for strength, effect in enumerate(Effect)}
 _TOOL = re.compile(r"[A-Za-z0-9_.*-]+")
@@ -61,8 +61,8 @@ _RULE = re.compile(r"(?P<tool>[^()]*)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 class PermissionRule:
     """One line of a policy: an effect for a tool, or only for what a pattern matches.
 
-    In `tool` `*` stands for anything, in patterns as `patterns` says. All else is literal. `str` gives the text that
-    `parse` reads.
+    In `tool`, `*` matches anything. In patterns it matches as `patterns` says. Everything else is literal. `str` gives
+    the text that `parse` reads.
     """
 
     effect: Effect
@@ -86,16 +86,16 @@ class PermissionRule:
 
 
 def parts_of(text: str) -> tuple[str, str | None]:
-    """Return the tool and the pattern that a rule names; the whole text as the tool if it has stray brackets."""
+    """Return the tool and the pattern of a rule; the whole text as the tool if it has stray brackets."""
     found = _RULE.fullmatch(text)
-    # No tool has brackets in its name: then the text is refused as a whole.
+    # No tool has brackets in its name, so such a text is refused as a whole.
     return (found["tool"], found["pattern"]) if found else (text, None)
 
 
 def known_rule(effect: Effect, text: str) -> PermissionRule:
-    """Return the rule that a person wrote; raise BadInput also where it is for a tool that there is not.
+    """Return the rule that a person wrote; raise BadInput also if there is no such tool.
 
-    Such a rule would never apply: one that denies would fail without a word.
+    Such a rule would never apply, and one that denies would fail silently.
     """
     rule = PermissionRule.parse(effect, text)
     if rule.tool.startswith("mcp__") or any(text_matches(rule.tool, tool) for tool in TOOLS):
@@ -109,13 +109,13 @@ def known_rule(effect: Effect, text: str) -> PermissionRule:
 class Attempt:
     """A call as the rules see it.
 
-    `subjects` is what patterns are held against. For a file tool: its path, resolved, parted by `/`, relative
-    to the workspace or, outside of it, absolute. For bash: every command it would run, with HOLE for what is known
-    only then. Empty for a tool that has none, None where they cannot be told. `inside`: whether what it edits lies in
-    the workspace. `flawed`: its arguments cannot be read, so that it does nothing. `command`: what it would run, where
-    its arguments do not say so. `hints`: further commands that rules that ask or deny are held against, such as those
-    that are plain to see although not all can be told; no rule allows by them. `autorun`: it edits a file
-    from which a program of the user's runs commands by itself.
+    `subjects`: what patterns are compared with. For a file tool: its path, resolved, separated by `/`, relative to the
+    workspace or, outside it, absolute. For bash: every command it would run, with HOLE for text known only at run time.
+    Empty for a tool that has none, None if they are unknown. `inside`: whether what it edits is in the workspace.
+    `flawed`: its arguments cannot be read, so it does nothing. `command`: what it would run, if its arguments do not
+    say so. `hints`: more commands to compare with rules that ask or deny, such as those that are clear although others
+    are not; no rule allows by them. `autorun`: it edits a file from which a program of the user runs commands by
+    itself.
     """
 
     tool: str
@@ -128,13 +128,13 @@ class Attempt:
 
     @classmethod
     def untold(cls, tool: str) -> "Attempt":
-        """Return a call of which nothing can be told: the rules see what it may run at worst."""
+        """Return a call about which nothing is known: the rules see the most it could run."""
         return cls("bash" if tool in _RUNS_AT_TIMES else tool, None, inside=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a call, and why, in words for the model or the person."""
+    """What happens to a call, and why, in words for the model or the person."""
 
     effect: Effect
     reason: str
@@ -149,7 +149,7 @@ def judge(
     confined: bool,
     attended: bool,
 ) -> Verdict:
-    """Return what becomes of a call.
+    """Return what happens to a call.
 
     `confined`: commands run in a sandbox. `attended`: a person can answer; otherwise nothing is ever asked.
     """
@@ -172,10 +172,10 @@ def judge(
 def standing_rule(
     attempt: Attempt, *, mode: Mode, rules: Iterable[PermissionRule], traits: Mapping[str, ToolTraits], confined: bool
 ) -> PermissionRule | None:
-    """Return the rule that would allow a call that asks and little else; None where a person must be asked.
+    """Return the rule that would allow a call that asks, and little else; None if a person must be asked.
 
-    Little else is: of commands the very same one, of edits those below the same folder or, at the top, of files there;
-    of a file from which programs run commands, that file alone.
+    For a command it allows exactly that command. For an edit it allows edits below the same folder or, at the top, of
+    files there. For a file from which programs run commands it allows only that file.
     """
     rules = tuple(rules)
     rule = _narrow_rule(attempt, rules, traits.get(attempt.tool))
@@ -189,7 +189,7 @@ def _narrow_rule(
     attempt: Attempt, rules: tuple[PermissionRule, ...], known: ToolTraits | None
 ) -> PermissionRule | None:
     if known is None or not (known.edits or known.runs):
-        # Nothing is known of what it touches that a pattern could be about.
+        # It is not known what it touches, so a pattern has nothing to match.
         return PermissionRule(Effect.ALLOW, attempt.tool)
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)]
     asking = [
@@ -202,7 +202,7 @@ def _narrow_rule(
     (subject,) = asking
     is_whole = known.runs or attempt.autorun
     literal = subject if is_whole else subject.rpartition("/")[0]
-    # A rule is one line that a person can read, and there is no way to write a `*` that is meant as such.
+    # A rule is one line that a person can read, and it cannot express a literal `*`.
     if not subject or "*" in literal or not literal.isprintable() or len(literal) > _OFFERED_CHARS:
         return None
     if is_whole:
@@ -217,7 +217,7 @@ def _judge(
     known: ToolTraits | None,
     confined: bool,
 ) -> Verdict:
-    """Return the verdict as it stands where a person can be asked."""
+    """Return the verdict if a person can be asked."""
     if mode is Mode.PLAN and not _may_plan(attempt.tool, known):
         return Verdict(
             Effect.DENY,
@@ -230,7 +230,7 @@ def _judge(
         return ruling
     if mode is Mode.BYPASS:
         return Verdict(Effect.ALLOW, "mode bypass allows what no rule denies")
-    # No rule stands in for the person here: a pattern written for the workspace must not reach out of it.
+    # No rule replaces the person here: a pattern written for the workspace must not apply outside it.
     if known and known.edits and not attempt.inside:
         return Verdict(Effect.ASK, f"{attempt.tool} would edit outside the workspace")
     if known and known.edits and attempt.autorun and not _is_named(attempt, rules):
@@ -241,7 +241,7 @@ def _judge(
 
 
 def _is_named(attempt: Attempt, rules: Iterable[PermissionRule]) -> bool:
-    """Tell whether a rule allows exactly the file that a call edits; one with a `*` says nothing of such a file."""
+    """Tell whether a rule allows exactly the file that a call edits. A rule with a `*` does not count."""
     named = {rule.pattern for rule in rules if rule.effect is Effect.ALLOW and text_matches(rule.tool, attempt.tool)}
     return attempt.subjects is not None and named.issuperset(attempt.subjects)
 
@@ -259,7 +259,7 @@ def barred_tools(
     confined: bool,
     attended: bool,
 ) -> tuple[str, ...]:
-    """Return those of these tools of which every call is denied, whatever it touches."""
+    """Return the tools whose every call is denied, whatever it touches."""
     asks = attended and mode is not Mode.DONT_ASK
     known = [(tool, [rule for rule in rules if text_matches(rule.tool, tool)]) for tool in tools]
     return tuple(tool for tool, own in known if _is_barred(tool, own, mode, traits.get(tool), confined, asks=asks))
@@ -288,7 +288,7 @@ def _by_mode(tool: str, mode: Mode, known: ToolTraits | None, confined: bool) ->
 
 
 def _by_rules(attempt: Attempt, rules: Iterable[PermissionRule], known: ToolTraits | None) -> Verdict | None:
-    """Return the strongest of what the rules say, None where none says anything."""
+    """Return the strongest verdict of the rules; None if no rule applies."""
     mine = [rule for rule in rules if text_matches(rule.tool, attempt.tool)]
     is_path = known is not None and not known.runs
     told = _told(attempt.subjects, is_path)
@@ -300,7 +300,7 @@ def _by_rules(attempt: Attempt, rules: Iterable[PermissionRule], known: ToolTrai
 
 
 def _limit(rule: PermissionRule, seen: tuple[str, ...], is_path: bool, *, untold: bool) -> Verdict | None:
-    """Return what a rule that asks or denies says of what is seen of a call: it is about each part of that."""
+    """Return what a rule that asks or denies says of a call. It applies if any part of the call matches."""
     if rule.effect is Effect.ALLOW:
         return None
     name = f"the rule '{rule.effect} {rule!s:.120}'"
@@ -317,10 +317,10 @@ def _limit(rule: PermissionRule, seen: tuple[str, ...], is_path: bool, *, untold
 
 
 def _allowance(rules: Iterable[PermissionRule], told: tuple[str, ...] | None, is_path: bool) -> Verdict | None:
-    """Return that the rules allow a call: one all of its tool, or for each of its subjects there is one."""
+    """Return that the rules allow a call: one allows its whole tool, or each of its subjects is allowed by one."""
     allowing = [rule for rule in rules if rule.effect is Effect.ALLOW]
     rule = next((rule for rule in allowing if rule.pattern is None), None)
-    # All of no subjects is no permission: nobody wrote a pattern for a call that touches nothing.
+    # A call without subjects is not allowed by patterns: nobody wrote one for a call that touches nothing.
     for subject in () if rule else told or ():
         rule = _fitting(allowing, subject, is_path)
         if rule is None:
@@ -337,7 +337,7 @@ def _matches(rule: PermissionRule, subject: str, is_path: bool) -> bool:
 
 
 def _told(subjects: tuple[str, ...] | None, is_path: bool) -> tuple[str, ...] | None:
-    """Return the subjects; None if there is a path that is not resolved: it may lead anywhere."""
+    """Return the subjects; None if a path is not resolved, since it may lead anywhere."""
     if is_path and subjects is not None and not all(map(is_resolved, subjects)):
         return None
     return subjects

@@ -1,8 +1,8 @@
 """Known secrets found in a text and replaced by their names.
 
-A secret is known by its value, or by the shape that its maker gave it. Pure: the same text becomes the same bytes each
-time, so that a restart and a provider's cache see no difference. The pen, the workspace, the stream of a model's words
-and the logs above go through here before anything is written or shown.
+A secret is known by its value, or by the shape that its vendor gave it. The same text always becomes the same bytes, so
+that a restart and a provider's cache see no difference. Everything passes through here before it is written or shown:
+streams, the workspace, a model's words and the logs.
 """
 
 import base64
@@ -23,16 +23,16 @@ from deskmate.core.policy.secret_contexts import (
 from deskmate.core.policy.secret_shapes import SHAPE_NAMES, is_example, is_plain, prefixed_in, shaped_in
 
 SHORTEST = 8
-# More than any key of one line is long.
+# Longer than any key of one line.
 _HOLD = 8192
 _LOOK_AT_ONCE = 256
 _RUN = "".join(map(chr, range(0x21, 0x7F)))
-# A stand-in ends at its first bracket, and is not longer than a model copies without a slip.
+# A placeholder ends at its first bracket, and is short enough for a model to copy without a mistake.
 _SHOWN = re.compile(r"[\]\n]")
 _NAME_CHARS = 80
 _NAME = "".join(letter for letter in _RUN if letter.isalnum() or letter in "_-")
 
-# Where these end a text, the secret comes a few words later.
+# If a text ends with one of these, the secret comes a few words later.
 _CONTEXT = re.compile(
     r"""(?:authorization|secret_?access_?key|session_?token|client-key-data|"auth"|PrivateKey)"""
     r"""[\\"'\s:=>]*(?:(?:bearer|basic|token|ssws|api-?key)\s*)?\Z"""
@@ -47,7 +47,7 @@ _CONTEXT_CHARS = 1200
 
 
 def loosely(name: str) -> str:
-    """Return a name in the form in which two names are compared that were not copied exactly."""
+    """Return a name in the form in which inexact copies of names are compared."""
     return re.sub(r"""[\s"'`\\]+""", "", name).casefold()
 
 
@@ -55,7 +55,7 @@ _TABLE_NAMES = frozenset(map(loosely, SHAPE_NAMES | CONTEXT_NAMES))
 
 
 class Find(NamedTuple):
-    """A secret in a text, from `start` to `end`. `begin`: from where on the text tells that it is one."""
+    """A secret in a text, from `start` to `end`. `begin`: where the text that reveals it starts."""
 
     start: int
     rank: int
@@ -65,28 +65,28 @@ class Find(NamedTuple):
 
 
 class Redaction:
-    """Replace every secret that is known, by name and value or by its shape."""
+    """Replaces every secret that is known by name and value or by its shape."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
         told = {name: value for name, value in (values or {}).items() if _tells(value)}
-        # A password may be made of words; of a key or a token that is known by its name alone, words are not it.
+        # A password may be plain words. A key or token that is known only by its name is not.
         told = {name: value for name, value in told.items() if _PASSWORD_NAME.search(name) or not is_plain(value)}
         named = {part: _SHOWN.sub("?", name)[:_NAME_CHARS] for name, value in told.items() for part in _parts(value)}
         forms = {form: name for value, name in named.items() for form in _forms(value)}
         # The longest first: one may be the beginning of another.
         self._forms = sorted(forms.items(), key=lambda form: -len(form[0]))
-        # What is held back of a stream is a run of visible letters; these may be more than one.
+        # A stream holds back its last run of visible characters. These forms may span more than one run.
         self._odd = [form for form, _ in self._forms if form.strip(_RUN)]
         self._names = _TABLE_NAMES | {loosely(name) for name in named.values()}
         self._hold = max([_HOLD, *(2 * len(form) for form in forms)])
 
     def text(self, text: str) -> str:
-        """Return a text with every secret replaced by its name, as `[redacted: GITHUB_TOKEN]`."""
+        """Return a text with every secret replaced by its name, as in `[redacted: GITHUB_TOKEN]`."""
         finds = self.find(text)
         return _replaced(text, finds) if finds else text
 
     def value(self, value: Any) -> Any:
-        """Return JSON with every text in it redacted, keys included."""
+        """Return JSON with every text in it redacted, including keys."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -96,15 +96,15 @@ class Redaction:
         return value
 
     def may_show(self, name: str) -> bool:
-        """Tell whether it may put a name in the place of a secret. Case, blanks and quotes do not count."""
+        """Tell whether it may show this name in place of a secret. Case, blanks and quotes do not count."""
         return loosely(name) in self._names
 
     def passing(self) -> "Passing":
-        """Return what redacts a text that comes in pieces."""
+        """Return a redactor for a text that arrives in pieces."""
         return Passing(self)
 
     def find(self, text: str) -> list[Find]:
-        """Return the secrets in a text, in order; none overlaps the next."""
+        """Return the secrets in a text, in order and without overlaps."""
         if len(text) < SHORTEST:
             return []
         finds = [*self._values_in(text), *_shapes_in(text)]
@@ -118,11 +118,11 @@ class Redaction:
                 at = text.find(form, at + len(form))
 
     def _settled(self, text: str, finds: Iterable[Find]) -> int:
-        """Return up to where nothing that comes behind a text can make a secret of it."""
+        """Return the position before which no later text can make anything a secret."""
         settled = len(text.rstrip(_RUN))
         near = max(0, settled - _CONTEXT_CHARS)
         if context := _CONTEXT.search(text[near:settled]):
-            # The name that it is the end of tells as well.
+            # The whole name that ends here belongs to the context.
             settled = len(text[: near + context.start()].rstrip(_NAME))
         settled = min([settled, *(len(text) - _begun(text, form) for form in self._odd)])
         settled = min(max(settled, len(text) - self._hold), open_key(text))
@@ -130,7 +130,7 @@ class Redaction:
 
 
 class Passing:
-    """A text on its way: what may yet become a secret is held back until that is clear."""
+    """A text that arrives in pieces. Whatever may still become a secret is held back until that is clear."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
@@ -139,10 +139,10 @@ class Passing:
         self._waiting = 0
 
     def add(self, text: str) -> str:
-        """Take some more; return what can be passed on."""
+        """Add a piece; return what can be passed on."""
         self._more.append(text)
         self._waiting += len(text)
-        # To look through all that is held for each letter that comes would take ever longer.
+        # Searching all held text for each new character would take longer and longer.
         if len(self._held) > _LOOK_AT_ONCE and self._waiting < len(self._held) // 4:
             return ""
         text = self._taken()
@@ -152,7 +152,7 @@ class Passing:
         return _replaced(text[:settled], [find for find in finds if find.end <= settled])
 
     def end(self) -> str:
-        """Return the rest: nothing comes behind it."""
+        """Return the rest: no more text follows."""
         return self._redaction.text(self._taken())
 
     def _taken(self) -> str:
@@ -170,7 +170,7 @@ def _shapes_in(text: str) -> Iterator[Find]:
 
 
 def _apart(finds: Iterable[Find]) -> Iterator[Find]:
-    """Yield finds, those that overlap as one under the first name."""
+    """Yield finds. Overlapping ones become one, under the first name."""
     last: Find | None = None
     for find in finds:
         if last and find.start < last.end:
@@ -192,7 +192,7 @@ def _replaced(text: str, finds: Iterable[Find]) -> str:
 
 
 def _begun(text: str, form: str) -> int:
-    """Return with how many characters of a form a text ends, at most all but one."""
+    """Return how many characters of the beginning of a form a text ends with, at most all but one."""
     sizes = range(min(len(form) - 1, len(text)), 0, -1)
     return next((size for size in sizes if text.endswith(form[:size])), 0)
 
@@ -217,7 +217,7 @@ _BETWEEN = re.compile(r"""(?:\\n|[\s"',;:={}\[\]])+""")
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that hold a secret, by what their names say, and the passwords in addresses."""
+    """Return the variables that contain a secret according to their names, and the passwords in addresses."""
     names = [name for name in environ if _SECRET_NAME.search(name) and not OPEN_NAME.search(name)]
     named = {name: environ[name] for name in names}
     found = dict(named)
@@ -228,21 +228,21 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Tell whether a variable of this name may hold a secret, or an address with a password."""
+    """Tell whether a variable of this name may contain a secret, or an address with a password."""
     return _SECRET_NAME.search(name) is not None or _ADDRESS_NAME.search(name) is not None
 
 
 def _tells(value: str) -> bool:
-    """Tell whether a value can be told from an ordinary word, number or path: those may stand anywhere."""
+    """Tell whether a value differs from an ordinary word, number or path, which may occur anywhere."""
     if len(value) < SHORTEST or value.startswith(_PATHS):
         return False
     return len(value) >= _LONG or sum(bool(re.search(kind, value)) for kind in _LETTERS) > 1
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yield a value and, where it has many lines, its long words: a tool may show it line by line.
+    """Yield a value and, if it has several lines, its long words: a tool may show it line by line.
 
-    What is escaped for an address is plain to who uses it.
+    A value escaped for an address is also yielded without escapes, as its user sees it.
     """
     yield value
     if (plain := unquote(value)) != value and _tells(plain):
@@ -253,18 +253,18 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _forms(value: str) -> set[str]:
-    """Return a value as it may stand in a text: as it is, in JSON, in an address, in base64 at any place."""
+    """Return the forms of a value in a text: as it is, in JSON, in an address, and in base64 at any offset."""
     data = value.encode(errors="surrogateescape")
     texts = {value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]}
     quoted = {quote(data, safe=safe) for safe in ("", "/", "!*'()")}
     texts |= quoted | {_ESCAPE.sub(lambda found: found[0].lower(), text) for text in quoted}
     for before in range(3):
         coded = base64.b64encode(bytes(before) + data).decode()
-        # What its neighbours have a part in is left out at both ends.
+        # Characters that also depend on neighbouring bytes are left out at both ends.
         own = coded[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
         texts |= {own, own.translate(str.maketrans("+/", "-_"))}
     return texts
 
 
-# What is known without any value.
+# Finds secrets by their shapes only, without any known values.
 SHAPES = Redaction()

@@ -1,6 +1,6 @@
 """The one table of tools, and which agents have them.
 
-`policy` and `decide` read a tool's traits here; prompt and docs read who has it. Only errors stand below.
+Rules and `decide` read a tool's traits here. Prompt and docs read who has it.
 """
 
 from collections.abc import Mapping
@@ -45,17 +45,17 @@ _TABLE = (
     _reading("grep", "base"),
     ToolTraits("TaskCreate", "task", repeatable=True),
     _reading("TaskGet", "task"),
-    # Its only effect is an append; a `verify` command that was cut off within it is told, not run again.
+    # Its only effect is an append. If its `verify` command was cut off, that is reported and not run again.
     ToolTraits("TaskUpdate", "task", repeatable=True),
     _reading("TaskList", "task"),
-    # Mail keeps the order in which it was sent, so that it never overlaps.
+    # Mail keeps the order in which it was sent, so this never overlaps.
     ToolTraits("SendMessage", "mail", repeatable=True),
     ToolTraits("ExitPlanMode", "plan", repeatable=True),
     ToolTraits("Task", "team", repeatable=True, overlaps=True),
     _reading("TaskOutput", "background"),
     ToolTraits("TaskStop", "background"),
     _reading("Skill", "skill"),
-    # Founding and closing a team move folders and take or give up a seat: more than an append.
+    # Founding and closing a team move folders and take or release a seat, which is more than an append.
     ToolTraits("TeamCreate", "team"),
     ToolTraits("TeamDelete", "team"),
 )
@@ -74,7 +74,7 @@ class AgentKind(StrEnum):
 
 
 class AgentType(StrEnum):
-    """How far an agent's base tools reach; all but the first only read."""
+    """How far an agent's base tools reach. All but the first only read."""
 
     GENERAL = "general-purpose"
     EXPLORE = "Explore"
@@ -99,7 +99,7 @@ def tools_of(
 ) -> tuple[str, ...]:
     """Return the names of the tools an agent has, in the order of the table.
 
-    Raises BadInput for an unknown agent type, and for anyone but the lead who would delegate.
+    Raises BadInput for an unknown agent type, and if an agent other than the lead would delegate.
     """
     only_reads = _known_type(agent_type) is not AgentType.GENERAL
     homes = _homes(kind, planning=planning, delegate=delegate)
@@ -126,7 +126,7 @@ def _homes(kind: AgentKind, *, planning: bool, delegate: bool) -> frozenset[Home
         if kind is not AgentKind.LEAD:
             raise BadInput(f"a {kind} cannot delegate; only the lead can")
         homes &= _DELEGATING
-    # Whoever plans and can hand in a plan must be able to, whatever else it has given up.
+    # An agent that plans must be able to hand in its plan, even if it has given up other tools.
     return homes | {"plan"} if planning and kind is not AgentKind.SUBAGENT else homes
 
 
@@ -134,5 +134,5 @@ COLOURS = ("cyan", "yellow", "magenta", "green", "blue")
 
 
 def colour_of(index: int) -> str:
-    """Return the colour of the `index`-th teammate that joined, counted from 0, those who left included."""
+    """Return the colour of the `index`-th teammate that joined, counted from 0, including those that left."""
     return COLOURS[index % len(COLOURS)]

@@ -1,7 +1,7 @@
 """Which files of a repository count, and how a team is known to be the user's own.
 
 A definition is a file of a workspace that tells agents or Deskmate what to do: notes, settings, a skill. It counts only
-with the bytes that a person approved. `app` above reads files, asks people and keeps what they said.
+with the bytes that a person approved. `trust` reads the files, asks people and stores their answers.
 """
 
 import json
@@ -18,12 +18,12 @@ SKILLS = ".deskmate/skills"
 SKILL = "SKILL.md"
 VERSION = 1
 
-# By path in the workspace, the SHA-256 of what was approved last.
+# The SHA-256 of what was approved last, by path in the workspace.
 Approved: TypeAlias = Mapping[str, str]
 
 
 class Approval(StrEnum):
-    """How a definition stands to what was approved."""
+    """How a definition compares with what was approved."""
 
     TRUSTED = "trusted"
     NEW = "new"
@@ -32,7 +32,7 @@ class Approval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A file as it was read, once: what is hashed is what is used. `path`: in the workspace, parted by `/`."""
+    """A file, read once, so that the bytes hashed are the bytes used. `path`: in the workspace, separated by `/`."""
 
     path: str
     data: bytes
@@ -40,19 +40,19 @@ class Definition:
     @property
     def digest(self) -> str:
         """The SHA-256 of its bytes."""
-        # Loading it takes longer than most starts have to spare.
+        # Imported here because loading it would slow down every start.
         from hashlib import sha256
 
         return sha256(self.data).hexdigest()
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """Its content as text."""
         return self.data.decode(errors="replace")
 
 
 def standing(definition: Definition, approved: Approved) -> Approval:
-    """Return how a definition stands."""
+    """Return how a definition compares with what was approved."""
     known = approved.get(definition.path)
     if known is None:
         return Approval.NEW
@@ -60,12 +60,12 @@ def standing(definition: Definition, approved: Approved) -> Approval:
 
 
 def counting(definitions: Iterable[Definition], approved: Approved) -> tuple[Definition, ...]:
-    """Return those that were approved with these very bytes."""
+    """Return the definitions that were approved with exactly these bytes."""
     return tuple(one for one in definitions if standing(one, approved) is Approval.TRUSTED)
 
 
 def digests(definitions: Iterable[Definition]) -> dict[str, str]:
-    """Return definitions as they are approved."""
+    """Return the digests of definitions, as they are approved."""
     return {one.path: one.digest for one in definitions}
 
 
@@ -91,14 +91,14 @@ def _is_approved(found: object) -> bool:
 
 
 def write_trust(workspaces: Mapping[str, Approved]) -> bytes:
-    """Return what was approved as it is kept."""
+    """Return what was approved, in the form in which it is stored."""
     written = {"version": VERSION, "workspaces": {place: dict(workspaces[place]) for place in sorted(workspaces)}}
     return json.dumps(written, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def signature(key: bytes, workspace: bytes, team: str) -> bytes:
-    """Return what shows that who has the key began a team in this very folder."""
+    """Return the proof that a team was started in exactly this folder by someone who has the key."""
     import hmac
 
-    # No path holds a zero.
+    # No path contains a zero byte.
     return hmac.digest(key, b"\0".join((b"deskmate team", workspace, team.encode())), "sha256").hex().encode()

@@ -1,6 +1,6 @@
 """What happens to a call that an agent wants to make.
 
-`decide` above asks here about each open call; `policy` below judges it by rules and mode.
+`decide` asks here about each open call. `permissions` judges it by rules and mode.
 """
 
 import json
@@ -25,7 +25,7 @@ def asking(view: View, call: OpenCall, reason: str) -> Ask:
 
 
 def _written(command: str) -> str:
-    """Return a command as JSON that stays exact where a face makes one space of several."""
+    """Return a command as JSON that stays exact even if a face merges several spaces."""
     return re.sub("(?<= ) ", r"\\u0020", json.dumps(command))
 
 
@@ -42,11 +42,11 @@ def _rules(view: View) -> tuple[PermissionRule, ...]:
 
 
 def verdict_on(view: View, call: OpenCall) -> Verdict:
-    """Return what becomes of an open call: by its tool, the rules and the mode, and by a person's word on it."""
+    """Return what happens to an open call, by its tool, the rules, the mode, and a person's answer."""
     if not _has(view, call.tool):
         return Verdict(Effect.DENY, _has_not(view, call.tool))
     attempt = _attempt(view, call)
-    # A call that does what another tool is for needs that tool too, whatever rules, mode or a person's yes say.
+    # A call that does the work of another tool needs that tool too, even if rules, mode or a person allow it.
     if not _has(view, attempt.tool):
         return Verdict(Effect.DENY, _lacks(view, call, attempt))
     if view.work_mode.planning and view.me.kind is AgentKind.SUBAGENT and not _only_reads(attempt.tool):
@@ -54,7 +54,7 @@ def verdict_on(view: View, call: OpenCall) -> Verdict:
             Effect.DENY, f"{attempt.tool} does not work in plan mode. Look at files, and report what you found."
         )
     verdict = _judged(view, call, attempt)
-    # A call that does what another tool is for must be allowed as what it is, too: rules may name either tool.
+    # A call that does the work of another tool must also be allowed as itself: rules may name either tool.
     if attempt.tool != call.tool and verdict.effect is not Effect.DENY:
         itself = _judged(view, call, Attempt(call.tool, (), inside=True))
         verdict = verdict if itself.effect is Effect.ALLOW else itself
@@ -73,21 +73,21 @@ def _judged(view: View, call: OpenCall, attempt: Attempt) -> Verdict:
         rules=_rules(view),
         traits=TOOLS,
         confined=view.confined,
-        # Whoever answered was there: what still asks is settled by that answer, and a rule that denies still does.
+        # A person who answered was there. The answer settles what still asks, but a rule that denies still does.
         attended=view.roster.attended or call.allowed is not None,
     )
 
 
 def _only_reads(tool: str) -> bool:
-    """Tell whether a tool only reads. Nobody knows that of one of the program's own."""
+    """Tell whether a tool only reads. That is not known of the embedding program's own tools."""
     return tool in TOOLS and TOOLS[tool].reads
 
 
 def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
-    """Return why a call is refused that would do what another tool is for, and what to do instead."""
+    """Return why a call that does the work of another tool is refused, and what to do instead."""
     if call.tool != "TaskUpdate":
         return f"{call.tool:.80} would use {attempt.tool:.80}, which you do not have. Ask the lead to do it."
-    # Nothing is known of a task that was created in the same step; by the next step it is on the board.
+    # Nothing is known of a task that was created in the same step. In the next step it is on the board.
     does = "may run a command (look at the task with TaskGet first)" if attempt.command is None else "runs a command"
     if view.work_mode.delegating:
         who = "Use TaskUpdate with owner to give it to a general-purpose teammate, who then completes it"
@@ -97,7 +97,7 @@ def _lacks(view: View, call: OpenCall, attempt: Attempt) -> str:
 
 
 def _has(view: View, tool: str) -> bool:
-    """Tell whether an agent has a tool. In plan mode most do not work; `judge` says so."""
+    """Tell whether an agent has a tool. In plan mode most do not work, but `judge` says that."""
     if view.work_mode.planning and tool != "ExitPlanMode":
         works = WorkMode(delegating=view.work_mode.delegating)
         return has_tool(works, view.me, tool, view.own_tools)
@@ -105,7 +105,7 @@ def _has(view: View, tool: str) -> bool:
 
 
 def _has_not(view: View, tool: str) -> str:
-    """Return why a call of a tool is refused that the agent does not have now, and what to do instead."""
+    """Return why a call of a tool that the agent does not have now is refused, and what to do instead."""
     if tool == "ExitPlanMode" and view.me.kind is not AgentKind.SUBAGENT:
         return "You are not in plan mode, so there is no plan to approve. Do the work."
     if view.work_mode.delegating and (tool in TOOLS or tool in view.own_tools):
