@@ -1,26 +1,26 @@
 """Every error Deskmate raises on purpose.
 
-Each names the thing, what was expected, and the next step; a face may print it as it stands.
+Each text names the thing, what was expected, and the next step. A face may print it as it is.
 
     DeskmateError
-    ├── BadInput                 the caller handed over something malformed
+    ├── BadInput                 the caller passed something malformed
     │   ├── BadName              a team, member or stream name
     │   └── BadRecord            something that cannot be stored
     │       └── TooLarge         above the cap of one record or one message
-    ├── Refused                  a rule of the house said no
+    ├── Refused                  a rule does not allow it
     │   ├── UnknownRecipient     nobody of that name is here, or they left
     │   └── TaskRefused          the board does not allow it
     ├── BadSettings              what the user configured cannot be used
-    ├── ToolError                a wrong step of the model: it reads this as the result of its call
+    ├── ToolError                a mistake of the model, which reads this as the result of its call
     ├── ModelError               a model gave no answer
-    │   ├── ModelTrouble         passing: overload, a lost or silent connection; ask again
+    │   ├── ModelTrouble         temporary: overload, a lost or silent connection; ask again
     │   │   └── Unreachable      no connection to its server could be made
-    │   ├── PromptTooLong        more than its window holds: make room, then ask again
-    │   └── ModelRejected        for good: a wrong key, an unknown model, a request it does not take
-    ├── PlayerFailed             the process that played a member ended before the member left
+    │   ├── PromptTooLong        more than fits in its window: make room, then ask again
+    │   └── ModelRejected        permanent: a wrong key, an unknown model, an unsupported request
+    ├── PlayerFailed             the process that ran a member ended before the member left
     └── StoreError               the streams themselves
         ├── Conflict             someone appended first: read, decide again
-        ├── Held                 someone else sits in that seat
+        ├── Held                 another process holds that seat
         ├── StoreUnavailable     may or may not have been written: append the same record again
         ├── StoreCorrupt         a broken promise on disk: a person must look
         └── UnsafeFolder         a folder that cannot be trusted to keep streams
@@ -32,7 +32,7 @@ class DeskmateError(Exception):
 
 
 class BadInput(DeskmateError, ValueError):
-    """The caller handed over something malformed."""
+    """The caller passed something malformed."""
 
 
 class BadName(BadInput):
@@ -65,11 +65,11 @@ class TaskRefused(Refused):
 
 
 class BadSettings(DeskmateError):
-    """What the user configured cannot be used; the text says where to change it."""
+    """What the user configured cannot be used. The text says where to change it."""
 
 
 class ToolError(DeskmateError):
-    """A wrong step of the model, in words that it can read and do better."""
+    """A mistake of the model, in words that help it do better."""
 
 
 class ModelError(DeskmateError):
@@ -77,7 +77,7 @@ class ModelError(DeskmateError):
 
 
 class ModelTrouble(ModelError):
-    """A passing trouble on the way to a model. `retry_after`: how many seconds it asked to be left alone."""
+    """A temporary problem on the way to a model. `retry_after`: how many seconds the provider asked to wait."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -93,11 +93,11 @@ class PromptTooLong(ModelError):
 
 
 class ModelRejected(ModelError):
-    """The provider will not answer this, however often it is asked."""
+    """The provider will not answer this request, however often it is sent."""
 
 
 class PlayerFailed(DeskmateError):
-    """The process that played a member ended before the member left."""
+    """The process that ran a member ended before the member left."""
 
 
 class StoreError(DeskmateError):
@@ -121,11 +121,11 @@ class Held(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The store could not answer: what was asked may or may not have happened."""
+    """The store did not answer. The operation may or may not have happened."""
 
 
 class StoreCorrupt(StoreError):
-    """A broken promise on disk that nobody can go on from."""
+    """A broken promise on disk. Nothing can continue from here."""
 
 
 class UnsafeFolder(StoreError):

@@ -1,7 +1,7 @@
-"""The seams: what the runtime needs from the outside, as narrow as it can be.
+"""The seams: what the runtime needs from the outside, as narrow as possible.
 
-Adapters (`stores/`, `models/`, `tools/`, `workspaces/`, `launchers/`) stand below them; `runtime/` stands
-above and never knows which one it has. `Desk` is the other way round: what the runtime lets a tool touch.
+The adapters in `stores/`, `models/`, `tools/`, `workspaces/` and `launchers/` implement them. `runtime/` uses them and
+never knows which adapter it has. `Desk` is the opposite: what the runtime lets a tool touch.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -67,7 +67,7 @@ class Store(Protocol):
     async def changed(self, since: Mapping[str, int]) -> None:
         """Return once any of these streams has something above the given number.
 
-        It may return early, never late. No change is missed between looking and waiting.
+        It may return early, never late. No change between reading and waiting is missed.
         """
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
@@ -78,7 +78,7 @@ class Store(Protocol):
 
 
 class Clock(Protocol):
-    """What the runtime knows about time."""
+    """The only source of time for the runtime."""
 
     def monotonic(self) -> float:
         """Return seconds that only grow."""
@@ -87,15 +87,15 @@ class Clock(Protocol):
         """Return seconds since the epoch, for people to read."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return after that many monotonic seconds."""
+        """Return after this many monotonic seconds."""
 
     def move_on_after(self, seconds: float) -> CancelScope:
-        """Return a scope that is cancelled after that many monotonic seconds, counted from now."""
+        """Return a scope that is cancelled this many monotonic seconds from now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """How much a model takes and gives, in tokens."""
+    """The limits of a model's prompt and answer, in tokens."""
 
     window: int
     output: int
@@ -110,22 +110,22 @@ class Model(Protocol):
 
     @property
     def limits(self) -> ModelLimits:
-        """How much it takes and gives."""
+        """How many tokens it takes and gives."""
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Delta | Reply, None]:
-        """Yield deltas as they come and, last of all, the one reply.
+        """Yield deltas as they arrive and, at the end, the one reply.
 
-        Raises ModelTrouble, PromptTooLong or ModelRejected. May be closed at any time, and then lets go of its
-        connection; nothing is billed to anyone's memory but what the reply says.
+        Raises ModelTrouble, PromptTooLong or ModelRejected. It may be closed at any time and then releases its
+        connection. Only what the reply says is recorded as spent.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What came of a command: how it ended, in words and number, what it printed, bounded, and where all of it is.
+    """The result of a command: how it ended, what it printed, bounded, and the blob with all of its output.
 
-    `exit` is None where it was ended from outside: `ended` says why, and which limits it has met. `lines`: how many it
-    printed, if `output` has not all of them.
+    `exit` is None if it was ended from outside: `ended` says why, and which limits it reached. `lines`: how many it
+    printed, if `output` is not complete.
     """
 
     exit: int | None
@@ -136,10 +136,11 @@ class Ran:
 
 
 class Workspace(Protocol):
-    """The folder an agent works in, and nothing outside of it.
+    """The folder an agent works in, and nothing outside it.
 
-    Paths are as a model gives them: relative to the root, or absolute. Whatever resolves outside, or into a folder of
-    ours, raises ToolError, naming it; checked and used on one descriptor, so that nobody can change it in between.
+    Paths are as a model gives them: relative to the root, or absolute. A path that resolves outside, or into a folder
+    of ours, raises ToolError that names it. It is checked and used on one descriptor, so nobody can change it in
+    between.
     """
 
     @property
@@ -147,72 +148,72 @@ class Workspace(Protocol):
         """The absolute path of the folder."""
 
     async def locate(self, path: str) -> tuple[str, bool]:
-        """Return a path resolved, relative to the root, and whether it lies inside; absolute where it does not.
+        """Return a path resolved, relative to the root, and whether it is inside; absolute if it is outside.
 
-        What does not exist yet is resolved as far as it does.
+        A path that does not exist yet is resolved as far as it does.
         """
 
     async def is_autorun(self, path: str) -> bool:
-        """Tell whether a program of the user's runs commands that a file at this path names, without asking."""
+        """Tell whether a program of the user runs commands from a file at this path without asking."""
 
     async def read(self, path: str) -> bytes:
-        """Return the bytes of a file; raise ToolError for none, a folder, or one above the cap for files."""
+        """Return the bytes of a file; raise ToolError if there is none, it is a folder, or it is above the cap."""
 
     async def write(self, path: str, data: bytes, *, known: str | None) -> None:
-        """Put a file there, whole or not at all, with the folders above it and its mode kept.
+        """Write a file completely or not at all. Create its parent folders and keep its mode.
 
-        Raises ToolError unless what stands there now has the fingerprint `known` (None: nothing stands there).
+        Raises ToolError unless the current file has the fingerprint `known` (None: there is no file).
         """
 
     async def find(self, pattern: str) -> list[str]:
-        """Return the files a glob pattern matches, the latest changed first, bounded."""
+        """Return the files that a glob pattern matches, most recently changed first, bounded."""
 
     async def search(self, pattern: str, path: str, glob: str) -> Ran:
         """Return the lines that match a regular expression, as `path:line:text`, bounded."""
 
     async def run(self, command: str, *, timeout_seconds: float, blob: str, printed: LiveOutput | None = None) -> Ran:
-        """Run a shell command to its end, its time, its cap of output or its cancellation; none of it survives that.
+        """Run a shell command until it ends, times out, reaches its output cap or is cancelled. Nothing of it survives.
 
-        All it prints is kept in `blob` once it is more than `Ran` holds; `printed` tells so far.
+        All its output is kept in `blob` once it is more than fits in `Ran`. `printed` shows the output so far.
         """
 
     async def revision(self) -> Revision | None:
-        """Return the commit that the folder is at; None if there is none or it cannot be told."""
+        """Return the commit that the folder is at; None if there is none or it is unknown."""
 
     async def keep(self, blob: str, data: bytes) -> str:
-        """Keep bytes outside of any context; return the path under which this agent may read them."""
+        """Store bytes outside any context; return the path under which this agent may read them."""
 
     async def blob(self, path: str) -> bytes:
-        """Return what was kept under a path."""
+        """Return what was stored under a path."""
 
 
 class Background(Protocol):
-    """What an agent has started and not waited for."""
+    """What an agent has started without waiting for it."""
 
     def start(self, kind: str, work: Callable[[str], Awaitable[Result]], printed: LiveOutput | None = None) -> str:
-        """Start work that is given its own id; return that id: `kind`, then six hexadecimal digits."""
+        """Start work, which is given its own id; return that id: `kind`, then six hexadecimal digits."""
 
     async def output(self, id_: str, *, block: bool, timeout_seconds: float) -> Result:
-        """Return what it has come to, waiting for its end with `block`; raise ToolError for an unknown id."""
+        """Return its result so far, or with `block` wait for its end; raise ToolError for an unknown id."""
 
     async def stop(self, id_: str) -> Result:
-        """End it; raise ToolError for an unknown id or one that has ended."""
+        """Stop it; raise ToolError for an unknown id or one that has ended."""
 
 
 class Launcher(Protocol):
-    """A way to have a member played."""
+    """A way to run a member."""
 
     async def play(self, name: str) -> None:
-        """Play a member until it leaves; raise whatever kept it from going on.
+        """Run a member until it leaves; raise the error that stopped it.
 
-        However it ends, cancelled too, nobody plays the member then and nothing that it ran still runs.
+        When this ends, even by cancellation, nobody runs the member and nothing that it started still runs.
         """
 
 
 class Tasks(Protocol):
-    """The board, as a tool may use it. Every change carries the cause that makes a repeat of it do nothing.
+    """The board, as a tool may use it. Every change has a cause: repeating it with the same cause does nothing.
 
-    Raises TaskRefused, saying which rule; returns the task as it is then.
+    Raises TaskRefused that says which rule; returns the task after the change.
     """
 
     @property
@@ -251,7 +252,7 @@ class Tasks(Protocol):
         add_blocks: Iterable[int] = (),
         cause: str | None = None,
     ) -> Task:
-        """Change a task's words and edges."""
+        """Change a task's text and edges."""
 
     async def claim(self, member: Member, task: int, *, cause: str | None = None) -> Task:
         """Take a task and begin it."""
@@ -272,28 +273,28 @@ class Tasks(Protocol):
 
 
 class Delivered(Protocol):
-    """Whom a broadcast reached."""
+    """The recipients of a broadcast."""
 
     @property
     def reached(self) -> tuple[str, ...]:
-        """Those whose mailbox has it."""
+        """Members whose mailbox has it."""
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """Those it did not reach."""
+        """Members it did not reach."""
 
 
 class Mail(Protocol):
-    """The agent's own mailbox, for sending: the runtime stamps the sender."""
+    """The agent's own mailbox, for sending. The runtime sets the sender."""
 
     async def send(self, recipient: str, message: Message, *, id_: str = "") -> Envelope:
-        """Send; raise UnknownRecipient, naming who is here, or TooLarge."""
+        """Send a message; raise UnknownRecipient that names who is here, or TooLarge."""
 
     async def answer(self, asker: str, response: PlanResponse, *, id_: str = "") -> None:
         """Send the one answer to a plan; raise Refused if it was answered before."""
 
     async def broadcast(self, recipients: Iterable[str], message: Message, *, id_: str) -> Delivered:
-        """Send to each, once; a repeat goes on with the rest."""
+        """Send to each recipient once. A repeat continues with the rest."""
 
 
 class Desk(Protocol):
@@ -309,7 +310,7 @@ class Desk(Protocol):
 
     @property
     def me(self) -> Member:
-        """Who calls."""
+        """The agent that makes the call."""
 
     @property
     def memory(self) -> Memory:
@@ -317,11 +318,11 @@ class Desk(Protocol):
 
     @property
     def printed(self) -> LiveOutput:
-        """What a command of this call prints is told if the call is cut."""
+        """The output of this call's command, which is reported if the call is cut off."""
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """What the tool fixed of this call in the journal before it first ran."""
+        """What the tool's `fix` returned for this call, recorded before its first run."""
 
     @property
     def board(self) -> Tasks:
@@ -336,18 +337,18 @@ class Desk(Protocol):
         """The agent's mailbox."""
 
     async def join(self, joined: Joined) -> Member:
-        """Add a teammate; raise Refused for a name that is reserved or was ever used, or where a cap is reached.
+        """Add a teammate; raise Refused if the name is reserved or was ever used, or a cap is reached.
 
         A repeated cause adds nobody and is never refused.
         """
 
     async def found(self, name: str, description: str) -> None:
-        """Found a team and work there from now on; raise BadName, or Refused where one of that name is there."""
+        """Found a team and work there from now on; raise BadName, or Refused if a team of that name exists."""
 
     async def close(self) -> str:
         """Close the team founded last and work at home again; return where all of it is kept.
 
-        Who is still here is asked to stop and waited for: each must, within its deadline.
+        Members still here are asked to stop and waited for. Each must stop within its deadline.
         """
 
     @property
@@ -356,7 +357,7 @@ class Desk(Protocol):
 
     @property
     def redaction(self) -> Redaction:
-        """What finds secrets: those that the agent reads as stand-ins."""
+        """Finds the secrets that the agent reads as placeholders."""
 
     @property
     def files(self) -> Mapping[str, str]:
@@ -364,36 +365,36 @@ class Desk(Protocol):
 
     @property
     def skills(self) -> Mapping[str, Skill]:
-        """The skills there are, by name."""
+        """The available skills, by name."""
 
     @property
     def background(self) -> Background:
-        """What the agent has started and not waited for."""
+        """What the agent has started without waiting for it."""
 
     async def errand(self, prompt: str, agent_type: AgentType) -> Result:
-        """Send a subagent on an errand and return its answer; run again after a crash it goes on where it was."""
+        """Run a subagent and return its answer. Run again after a crash, it continues where it was."""
 
 
 class Tool(Protocol):
-    """Something a model can use. Its traits stand in the table of `core.roles`, under its name."""
+    """Something a model can use. Its traits are in `core.policy.tool_table`, under its name."""
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The name by which the model calls it."""
 
     @property
     def text(self) -> str:
-        """What the model reads about it."""
+        """The description that the model reads."""
 
     @property
     def arguments(self) -> type[BaseModel]:
-        """The class of its arguments, unknown ones forbidden."""
+        """The class of its arguments. Unknown arguments are forbidden."""
 
     async def attempt(self, arguments: Any, desk: Desk) -> Attempt:
         """Return what the permission rules see of a call."""
 
     def fix(self, arguments: Any, desk: Desk) -> tuple[str, ...]:
-        """Return what must be the same if the call is run again, such as whom a broadcast reaches; mostly nothing."""
+        """Return what must stay the same if the call runs again, such as a broadcast's recipients; usually empty."""
 
     async def run(self, arguments: Any, desk: Desk) -> Result:
-        """Do it. Raises ToolError for a wrong step of the model. Cancelled, it leaves nothing running."""
+        """Run the call. Raises ToolError for a mistake of the model. If cancelled, it leaves nothing running."""
