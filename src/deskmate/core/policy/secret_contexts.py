@@ -1,6 +1,6 @@
 """Secrets recognised by the text around them.
 
-Such a value needs the look of a secret as well: `random_looking` tells it from words, versions, paths and examples.
+Such a value must also look like a secret: `random_looking` tells it from words, versions, paths and examples.
 """
 
 import re
@@ -22,7 +22,7 @@ _DISTINCT = 8
 _EXAMPLE = re.compile(r"example|placeholder|change_?me|your[_-]|dummy|sample|redacted|xxxx|\*\*\*", re.IGNORECASE)
 
 
-# The address of an account or a contract, which everyone may see; a private key is longer.
+# The address of an account or a contract, which is public. A private key is longer.
 _CHAIN_ADDRESS = re.compile(r"0x[0-9A-Fa-f]{40}")
 
 
@@ -44,7 +44,7 @@ def random_looking(value: str) -> bool:
 _SUFFIX = r"(?:S|_(?:BASE|JSON|BASE64|B64|PROD|LIVE|DEV|TEST|OLD|NEW|V?\d{1,2}))?"
 _IS = r"""\\{0,3}["']?[ \t]{0,8}(?::|=)[ \t]{0,8}"""
 _DJANGO = "(?:django-insecure-)?"
-# What begins with a quote goes up to the same quote, anything else up to a blank or a quote.
+# A value that begins with a quote ends at the same quote. Any other ends at a blank or a quote.
 _QUOTED = rf"""(?P<quote>\\{{0,3}}["']){_DJANGO}(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\\\r\n])){{16,512}})(?P=quote)"""
 _BARE = rf"""\\{{0,3}}["']?{_DJANGO}(?P<bare>(?:(?!["'`\\<>])[!-~]){{16,512}})"""
 _ASSIGNED = grouped(
@@ -68,7 +68,7 @@ _ASSIGNED = grouped(
 )
 
 
-# Keys that open nothing.
+# Names of keys that are not secret.
 OPEN_NAME = re.compile(
     r"(?:^|_)(?:PUBLIC|PUBLISHABLE|CACHE|S3|OBJECT|PARTITION|ROUTING|SORT|PRIMARY|CONFIG|IDEMPOTENCY|GPG|STORAGE|QUERY)"
     r"_KEYS?(?:_?\d+)?$",
@@ -76,7 +76,7 @@ OPEN_NAME = re.compile(
 )
 _NAME_LETTERS = string.ascii_letters + string.digits + "_-"
 _NAME_CHARS = 64
-# The key that Django makes for a project: it may have no digit, and anything that looks like code.
+# The key that Django makes for a project. It may have no digit, and may contain what looks like code.
 _DJANGO_KEY = re.compile(r"[a-z0-9!@#$%^&*(\-_=+)]{50}")
 _SIGN = re.compile(r"[!@#$%^&*(=+)]")
 _SIGNS = 3
@@ -84,14 +84,14 @@ _CODE = re.compile(r"\$\{|\$\([A-Za-z_]+[ )]|\{\{|\{\w*\}|\[[^\]\s]*(?:0-9|[aA]-
 _ESCAPED = re.compile(r"\\+(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)")
 _VARIABLE_NAME = re.compile(r"\$[A-Za-z_({]")
 _BRACKET = re.compile(r"[()\[\]{}]")
-# Where the next value of a list begins.
+# The start of the next value of a list.
 _NEXT = re.compile(r"[,;&](?=[A-Za-z_][\w-]*[=:])")
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _RUN = re.compile(r"[\w+/.~=@!%^&*-]+", re.ASCII)
 
 
 def assigned_in(text: str) -> Iterator[Span]:
-    """Yield values that look random and are given to a variable, a field or a header that is named like a secret."""
+    """Yield random-looking values of variables, fields and headers that are named like a secret."""
     for shape in present(_ASSIGNED, text):
         at = 0
         while match := shape.pattern.search(text, at):
@@ -99,7 +99,7 @@ def assigned_in(text: str) -> Iterator[Span]:
             start, end = match.span("quoted" if quoted else "bare")
             value = text[start:end] if quoted else _NEXT.split(text[start:end], maxsplit=1)[0]
             size = _quoted_size(value) if quoted else _bare_size(value)
-            # There may be another name in code, or behind the value.
+            # There may be another name in code, or after the value.
             at = start + (size if size or _CODE.search(value) else len(value))
             before = text[max(0, match.start() - _NAME_CHARS) : match.start()]
             begin = match.start() - len(before) + len(before.rstrip(_NAME_LETTERS))
@@ -108,7 +108,7 @@ def assigned_in(text: str) -> Iterator[Span]:
 
 
 def _quoted_size(value: str) -> int:
-    """Return how much of a value between quotes is a secret: all of it or, if it has code, up to that; or nothing."""
+    """Return how much of a quoted value is a secret: all of it, the part before code if it has code, or 0."""
     if _DJANGO_KEY.fullmatch(value) and len(_SIGN.findall(value)) >= _SIGNS:
         return len(value)
     if _CODE.search(value):
@@ -129,15 +129,15 @@ def _bare_size(value: str) -> int:
 
 
 def _run_size(value: str) -> int:
-    """Return how long the run of letters is that a value begins with, if that looks random."""
+    """Return the length of the run of letters at the start of a value, if it looks random; else 0."""
     run = _RUN.match(value)
     return len(run[0]) if run and random_looking(run[0]) else 0
 
 
 # -- in an address --------------------------------------------------------------------------------
 
-# A port or a path comes after a colon as well. In a password `@`, `:` and `/` may be: it ends at the first `@` that a
-# host follows. Digests follow the `@` of an image.
+# A port or a path may also follow a colon. A password may contain `@`, `:` and `/`: it ends at the first `@` that is
+# followed by a host. In the name of an image, a digest follows the `@`.
 _ADDRESS = re.compile(
     r"""://([^\s/:@"'`<>]{0,64}):(?!\d{1,5}(?![^\s/?#"'`<>,;)\]}|\\]))([^\s"'`<>(){}\[\]*^|\\]{4,128}?)"""
     r"""@(?!sha\d+:)(?:(?:[\w.-]{1,253}|\[[0-9A-Fa-f:.%]{2,48}\]|[$%{<(][^\s/@"'`]{0,64})(?::\d{1,5})?)?(?![\w@:.-])"""
@@ -147,7 +147,7 @@ _VARIABLE = re.compile(r"[$<{]|%[^0-9A-Fa-f]")
 
 
 def addressed_in(text: str) -> Iterator[Span]:
-    """Yield passwords, and tokens in the place of a user, in addresses."""
+    """Yield passwords in addresses, and tokens in place of a user."""
     if "://" not in text:
         return
     for match in _ADDRESS.finditer(text):
@@ -160,7 +160,7 @@ def addressed_in(text: str) -> Iterator[Span]:
 
 # -- private keys ---------------------------------------------------------------------------------
 
-# Private keys have many lines: they are found by their first and last one.
+# Private keys have many lines. They are found by their first and last line.
 _KEY_CHARS = 64 * 1024
 _KEY_LINE = r"[A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_NEAR = 300
@@ -171,7 +171,7 @@ _KEY_ENDS = re.compile(rf"-----END {_KEY_LINE}")
 _KEY_BODY = re.compile(rf"[\w+/=\s\\:,.-]{{32,{_KEY_CHARS}}}", re.ASCII)
 _KEY_BEGUN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,42}-{0,4}\Z")
 _KEY_BEGUN_CHARS = 60
-# Of a key without its first line: as many lines before the last one as look like a part of it.
+# If the first line of a key is missing: all lines before the last one that look like part of a key.
 _REST_CHARS = 16 * 1024
 _NUMBER = re.compile(r"[ \t]{0,8}(?:\d{1,6}[\t:])?")
 _REST_LINE = re.compile(_NUMBER.pattern + r"[A-Za-z0-9+/]{1,76}={0,2}[ \t]{0,8}\r?\Z")
@@ -181,7 +181,7 @@ _BASE64 = string.ascii_letters + string.digits + "+/"
 
 
 def private_keys_in(text: str) -> Iterator[Span]:
-    """Yield private keys to their last line or, if that is missing, as far as they look like one."""
+    """Yield private keys up to their last line or, if that is missing, as far as they look like a key."""
     if "PRIVATE KEY" not in text:
         return
     ends = [match.span() for match in _KEY_ENDS.finditer(text)]
@@ -206,7 +206,7 @@ def private_keys_in(text: str) -> Iterator[Span]:
 
 
 def _rest_of_key(text: str, after: int, end: int, stop: int) -> Iterator[Span]:
-    """Yield a key whose first line is missing, by its last one."""
+    """Yield a key whose first line is missing, found by its last line."""
     line = text.rfind("\n", after, end) + 1
     end = line if line and _NUMBER.fullmatch(text, line, end) else end
     start = _base64_before(text, max(after, end - _REST_CHARS), end)
@@ -215,9 +215,9 @@ def _rest_of_key(text: str, after: int, end: int, stop: int) -> Iterator[Span]:
 
 
 def _base64_before(text: str, low: int, end: int) -> int:
-    """Return where the lines of base64 that go up to a place begin; the place itself if there are none.
+    """Return where the lines of base64 that end at a place begin; the place itself if there are none.
 
-    The last of them may be a short one, or a checksum; those before it are long. The first may follow other words.
+    The last line may be short, or a checksum. Those before it are long. Other words may precede the first one.
     """
     start, full = end, False
     while start > low and text[start - 1] == "\n":
@@ -235,7 +235,7 @@ def _base64_before(text: str, low: int, end: int) -> int:
 
 
 def open_key(text: str) -> int:
-    """Return where a private key begins whose last line may yet come; the length of the text if there is none."""
+    """Return where a private key begins whose last line may still come; the length of the text if there is none."""
     near = max(0, len(text) - _KEY_BEGUN_CHARS)
     begun = _KEY_BEGUN.search(text, near)
     first = min(begun.start() if begun else len(text), _open_rest(text))
@@ -248,7 +248,7 @@ def open_key(text: str) -> int:
 
 
 def _open_rest(text: str) -> int:
-    """Return where the lines of base64 begin that a text ends with, as the last line of a key may come after them."""
+    """Return where base64 lines at the end of a text begin, since the last line of a key may follow them."""
     whole = text.rfind("\n") + 1
     start = _base64_before(text, max(0, whole - _REST_CHARS), whole) if _REST_BEGUN.match(text, whole) else whole
     return start if start < whole else len(text)

@@ -1,11 +1,11 @@
 """The text a model sees instead of a secret, and the way back.
 
-A model copies what it reads, stand-ins included. Written to a file as they are, they would destroy the secrets they
-stand for. `Concealed` is a text with one character, a mark, in the place of each secret. `restore` says which secret
-each mark of a changed text stands for. It never guesses: what is not clear is refused.
+A model copies what it reads, including placeholders. If these were written to a file as they are, they would destroy
+the secrets. `Concealed` is a text with one character, a mark, in place of each secret. `restore` says which secret each
+mark of a changed text stands for. It never guesses: what is not clear is refused.
 
-A stand-in is only ever resolved within the text that its secret was found in, and at most as often as it was there. So
-no secret reaches another file or a second place through a model that cannot see it.
+A placeholder is only resolved within the text that its secret was found in, and at most as often as it was there. So no
+secret reaches another file or a second place through a model that cannot see it.
 """
 
 import re
@@ -19,22 +19,22 @@ from typing import NamedTuple, TypeVar
 from deskmate.core.policy.redaction import SHAPES, Redaction, is_secret_name
 
 _STAND_IN = re.compile(r"\[redacted: [^\]\n]{1,80}\]")
-# As a model may remember it.
+# A placeholder as a model may remember it.
 _NEARLY = re.compile(r"\[\s?redacted\s?:([^\]\n]{1,80})\]", re.IGNORECASE)
-# Surrogates: no text that was decoded from UTF-8 contains any.
+# Marks are surrogates: no text decoded from UTF-8 contains any.
 _FIRST_MARK = 0xD800
 _MARK = re.compile("[\ud800-\udfff]")
 
 
 class Unclear(Exception):
-    """It is not clear which secret a stand-in stands for."""
+    """It is not clear which secret a placeholder stands for."""
 
 
 def stand_ins(text: str, redaction: Redaction = SHAPES) -> list[str]:
-    """Return the stand-ins in a text, in order, also those that were not copied exactly.
+    """Return the placeholders in a text, in order, including inexact copies.
 
-    Other programs write `[REDACTED: EMAIL]`. A stand-in has a name that the redaction shows, or is written exactly as
-    one and has the name of a secret, which may have been known before.
+    Other programs write `[REDACTED: EMAIL]`. So a placeholder must have a name that the redaction shows, or be written
+    exactly like ours with the name of a secret, which may have been known before.
     """
     return [found[0] for found in _NEARLY.finditer(text) if _is_stand_in(found, redaction)]
 
@@ -45,22 +45,22 @@ def _is_stand_in(found: re.Match[str], redaction: Redaction) -> bool:
 
 
 def refusal_to_run(command: str, redaction: Redaction = SHAPES) -> str | None:
-    """Return why a command is not run, None if it has no stand-in."""
+    """Return why a command is not run; None if it has no placeholder."""
     found = stand_ins(command, redaction)
     return f"it contains {found[0]}, a placeholder for a secret, and would use that text literally" if found else None
 
 
 def has_marks(text: str) -> bool:
-    """Tell whether a text contains characters that are used as marks; UTF-8 cannot encode those."""
+    """Tell whether a text contains characters that are used as marks. UTF-8 cannot encode those."""
     return _MARK.search(text) is not None
 
 
 @dataclass(frozen=True)
 class Concealed:
-    """A text with a mark for each secret. `hidden`: what the marks stand for, in order. `marks`: by stand-in.
+    """A text with a mark for each secret. `hidden`: what the marks stand for, in order. `marks`: by placeholder.
 
-    A stand-in that was in the text itself, under a name that one of its secrets has as well, is a mark that stands for
-    itself: a reader cannot tell the two apart.
+    If the text itself contained a placeholder with the same name as one of its secrets, that is a mark that stands for
+    itself, since a reader cannot tell the two apart.
     """
 
     body: str
@@ -72,11 +72,11 @@ class Concealed:
         return [mark.start() for mark in _MARK.finditer(self.body)] if self.hidden else []
 
     def mark(self, text: str) -> str:
-        """Return another text with the stand-ins that this one knows replaced by their marks."""
+        """Return another text with the placeholders that this one knows replaced by their marks."""
         return _STAND_IN.sub(lambda found: self.marks.get(found[0], found[0]), text) if self.marks else text
 
     def show(self, text: str) -> str:
-        """Return a text with a stand-in for each mark."""
+        """Return a text with a placeholder for each mark."""
         names = {mark: stand_in for stand_in, mark in self.marks.items()}
         return _MARK.sub(lambda found: names[found[0]], text) if names else text
 
@@ -85,12 +85,12 @@ class Concealed:
         return len(_MARK.findall(part)) if self.hidden else 0
 
     def part(self, start: int, end: int) -> "Concealed":
-        """Return a part of it."""
+        """Return the part from `start` to `end`."""
         first, last = bisect_left(self._places, start), bisect_left(self._places, end)
         return Concealed(self.body[start:end], self.hidden[first:last], self.marks)
 
     def line(self, plain: str, at: int) -> int:
-        """Return the number of the line of a place in `plain`, its body with any line ends. Secrets may have lines."""
+        """Return the line number of a place in `plain`, its body with any line ends. Lines inside secrets count too."""
         before = plain[:at]
         inside = sum(text.count("\n") for text in self.hidden[: self.marks_in(before)])
         return before.count("\n") + inside + 1
@@ -105,7 +105,7 @@ class Concealed:
         return _MARK.sub(lambda _: next(hidden), self.body) if self.hidden else self.body
 
     def secrets(self) -> Counter[str]:
-        """Return how often each stand-in stands for something else than itself."""
+        """Return how often each placeholder stands for something other than itself."""
         names = {mark: stand_in for stand_in, mark in self.marks.items()}
         shown = (names[mark] for mark in _MARK.findall(self.body))
         return Counter(name for name, text in zip(shown, self.hidden, strict=True) if name != text)
@@ -134,9 +134,9 @@ def conceal(text: str, redaction: Redaction) -> Concealed:
 
 
 def exposed(text: Concealed, redaction: Redaction) -> str | None:
-    """Return the stand-in of a secret that would no longer be found in a text, None if all would be.
+    """Return the placeholder of a secret that would no longer be found in a text; None if all would be.
 
-    Some secrets are known only by the words before them.
+    Some secrets are recognised only by the words before them.
     """
     whole, at, shift = text.text(), 0, 0
     finds = redaction.find(whole) if text.hidden else []
@@ -153,13 +153,13 @@ def exposed(text: Concealed, redaction: Redaction) -> str | None:
 
 # What models write for a secret that they do not know.
 _BLANKS = re.compile(r"redacted|\*{3,}|<(?:secret|hidden|masked)>|已隐藏|已脱敏", re.IGNORECASE)
-# These are also written for other reasons: they count in the place of a secret.
+# These are also written for other reasons, so they count only in the place of a secret.
 _FILLERS = re.compile(r"\.{3,}|…|<[^<>?%\n][^<>\n]*>|x{4,}", re.IGNORECASE)
 _QUOTES = " \t\"'`"
 
 
 def blanked(old: Concealed, new: Concealed) -> str | None:
-    """Return the stand-in of a secret that a new text has no more, if it has a blank instead; None if it has not."""
+    """Return the placeholder of a secret that is missing in a new text and was replaced by a blank; else None."""
     lost = old.secrets() - new.secrets()
     if not lost:
         return None
@@ -168,7 +168,7 @@ def blanked(old: Concealed, new: Concealed) -> str | None:
 
 
 def _has_filler(old: str, new: str) -> bool:
-    """Tell whether a line that begins like one with a mark goes on with a filler."""
+    """Tell whether a line that begins like one with a mark continues with a filler."""
     befores = {spot.before.rstrip(_QUOTES) for spot in _spots(_lines(old))}
     return any(
         line[: found.start()].rstrip(_QUOTES) in befores and (found.start() or found[0] == line)
@@ -194,7 +194,7 @@ def restore(old: Concealed, new: str) -> list[str]:
     """Return what each mark in a new text stands for, in order. `old` is the text that the new one replaces.
 
     Raises Unclear if a mark occurs more often in the new text than in the old one, or if the old text has different
-    secrets under one name and the lines that they are on do not tell them apart.
+    secrets under one name and their lines do not tell them apart.
     """
     lines, new_lines = _lines(old.body), _lines(new)
     known, wanted = defaultdict[str, list[_Spot]](list), defaultdict[str, list[_Spot]](list)
@@ -227,7 +227,7 @@ def _spots(lines: Sequence[str]) -> Iterator[_Spot]:
 
 
 def _same_spots(olds: Sequence[_Spot], news: Sequence[_Spot], before: Sequence[str], after: Sequence[str]) -> bool:
-    """Tell whether all that changed are lines, one after the other, that have none of these marks."""
+    """Tell whether the changes are only in one block of lines that has none of these marks."""
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])
     return len(olds) == len(news) and all(
@@ -238,7 +238,7 @@ def _same_spots(olds: Sequence[_Spot], news: Sequence[_Spot], before: Sequence[s
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many lines two texts have in common from their beginning on."""
+    """Return how many lines at the beginning two texts have in common."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -246,10 +246,10 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 def _told_apart(
     olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot], *, only_added: bool
 ) -> list[str] | None:
-    """Return what marks stand for, None if that is not clear.
+    """Return what marks stand for; None if that is not clear.
 
     Secrets change their order only if every line with a mark is one of the old lines. Otherwise they stay in order, and
-    the lines must not say anything else.
+    no line may contradict that.
     """
     named = list(_named(olds, texts, news))
     found = [text for text, _ in named if text is not None]
@@ -268,10 +268,10 @@ def _told_apart(
 
 
 def _named(olds: Sequence[_Spot], texts: Sequence[str], news: Sequence[_Spot]) -> Iterator[tuple[str | None, bool]]:
-    """Yield what each mark stands for by its line, None if that does not tell, and whether that line is an old one.
+    """Yield what each mark stands for by its line, or None if unclear, and whether that line is an old one.
 
-    It is an old one also if something was added at its end. A line that only begins like an old one does not tell if it
-    ends like the line of another secret, or has lost one of several secrets.
+    An old line with something added at its end still counts as old. A line that only begins like an old one is unclear
+    if it ends like the line of another secret, or has lost one of several secrets.
     """
     by_line = _texts_by(lambda spot: (spot.before, spot.line), olds, texts)
     by_beginning = _texts_by(lambda spot: spot.before, olds, texts)
@@ -304,7 +304,7 @@ def _texts_by(key: Callable[[_Spot], _Key], spots: Sequence[_Spot], texts: Seque
 
 
 def _in_order(some: Iterable[str], texts: Iterable[str]) -> bool:
-    """Tell whether some of the texts are in the order that all of them are in."""
+    """Tell whether some of the texts are in the same order as in all of them."""
     rest = iter(texts)
     return all(text in rest for text in some)
 
@@ -318,13 +318,15 @@ _LONG_WORD = 4
 
 
 def _goes_on(new: str, old: str) -> bool:
-    """Tell whether a line is an old one with something added at its end; `# 10` is not `# 1` with something added."""
+    """Tell whether a line is an old one with something added at its end. `# 10` does not count for `# 1`."""
     return new.startswith(old) and not (_WORD.match(old[-1:]) and _WORD.match(new[len(old) :]))
 
 
 def _only_added(old: str, new: str, mark: str) -> bool:
-    """Tell whether up to the line of the last mark all words of a text are still there, in order and between the same
-    marks: then words were only added."""
+    """Tell whether words were only added, up to the line of the last mark.
+
+    All words are then still there, in order and between the same marks.
+    """
     olds, news = (_until_last(text, mark).split(mark) for text in (old, new))
     return len(olds) == len(news) and all(map(_contains, news, olds))
 

@@ -1,8 +1,8 @@
 """How vendors write their keys.
 
 Facts about the formats come from the vendors' documents and from the rules of gitleaks and detect-secrets. Each shape
-is tried once in a run of its own letters, or looks only a little way ahead and back: the time that a text takes grows
-with its length and no faster, also for hostile texts. `redaction` above replaces what is found here.
+is tried once in a run of its own letters, or looks only a little way ahead and back. So the time for a text grows only
+linearly with its length, even for hostile texts.
 """
 
 import base64
@@ -14,7 +14,7 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
 
 
 class Span(NamedTuple):
-    """A secret in a text, from `start` to `end`. `begin`: from where on the text tells that it is one."""
+    """A secret in a text, from `start` to `end`. `begin`: where the text that reveals it starts."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Span(NamedTuple):
     name: str
 
 
-# Keys that documents show: those of the RFCs 6749, 7519 and 7617, of jwt.io, PyJWT, Stripe and Slack.
+# Keys shown in documents: in the RFCs 6749, 7519 and 7617, by jwt.io, PyJWT, Stripe and Slack.
 _EXAMPLES = frozenset(
     {
         "QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
@@ -34,12 +34,12 @@ _EXAMPLES = frozenset(
         "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c",
         "4twFt5NiznN84AWoo1d7KO1T_yoc0Z6XOpOVswacPZg",
         "T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX",
-        # Of Azurite, the same for everyone.
+        # The key of Azurite, the same for everyone.
         "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
     }
 )
 
-# What people write in the place of a password.
+# What people write in place of a password.
 PLACEHOLDER = re.compile(
     r"(?:my|your)?[_-]?(?:pass(?:word|wd|w0rd|1)?|pw|pwd|secret|token|user(?:name)?|login|credentials|(?:api_?)?key)"
     r"|guest|anonymous|root|admin|postgres|mysql|test|example|changeme|hunter2|[x*.]+",
@@ -53,7 +53,7 @@ _PLAIN_PARTS = re.compile(
 
 
 def is_plain(value: str) -> bool:
-    """Tell whether a value is nothing but words, numbers and what joins them: a path, a version, a host, a name."""
+    """Tell whether a value is only words, numbers and what joins them: a path, a version, a host, a name."""
     at, parts = 0, 0
     while at < len(value):
         part = _PLAIN_PARTS.match(value, at)
@@ -64,15 +64,15 @@ def is_plain(value: str) -> bool:
 
 
 def is_example(secret: str) -> bool:
-    """Tell whether a secret is one that documents show."""
+    """Tell whether a secret is an example from public documents."""
     return re.split(r"[.]|_(?:test|live)_", secret)[-1] in _EXAMPLES
 
 
 # -- prefixes -------------------------------------------------------------------------------------
 
-# Vendor, prefixes, and what comes after them. Each prefix ends with one of `_`, `-` and `.`.
+# Vendor, prefixes, and what follows them. Each prefix ends with one of `_`, `-` and `.`.
 _PREFIXED = (
-    # sk-: names of styles and of voices (sk-SK-Chirp3-HD-Achernar) begin like that, too.
+    # sk-: names of styles and of voices (sk-SK-Chirp3-HD-Achernar) also begin like that.
     ("API key", "sk-", r"(?!ant-|[A-Z]{2}-)(?:(?=[\w-]{0,99}?\d)(?=[\w-]{0,99}?[A-Z])[\w-]{20,}|[0-9a-f]{32,}(?!\w))"),
     ("API key", "sk-or-v1-", r"[0-9a-f]{48,}"),
     ("API key", "sk-lf-", _UUID),
@@ -177,17 +177,17 @@ _PREFIXED = (
     ("Dropbox token", "sl.", r"[\w-]{130,}"),
     ("Frame.io token", "fio-u-", r"[\w=-]{64}"),
 )
-# What comes before a prefix if it begins there: nothing, no letter or digit, or the end of something escaped.
+# What may precede a prefix: nothing, a character other than a letter or digit, or the end of an escape sequence.
 _BEGINS = re.compile(
     r"(?:\A|[^A-Za-z0-9]|\\[abfnrtv0]|\\(?:x|u00)[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}|\x1b\[[\d;]{0,8}[A-Za-z])\Z"
 )
 _BEGINS_CHARS = 12
-# These are so long, or so rare in words, that they count wherever they are.
+# These are so long, or so rare in words, that they count anywhere.
 _ANYWHERE = frozenset({"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "sk-ant-", "pypi-"})
 
 
 class _Delimited(NamedTuple):
-    """The prefixes that end with one and the same character. `guard`: that one, and enough of what a key has."""
+    """The prefixes that end with the same character. `guard`: that character, and enough of what a key has."""
 
     guard: re.Pattern[str]
     prefixes: tuple[str, ...]
@@ -204,7 +204,7 @@ def _delimited(delimiter: str, guard: str) -> _Delimited:
     return _Delimited(re.compile(guard, re.ASCII), tuple(sorted(shapes, key=len, reverse=True)), shapes)
 
 
-# A guard begins with a character that is fixed: `re` looks for that at once, and for one of several it does not.
+# A guard begins with one fixed character: `re` finds that fast, but not one of several.
 _DELIMITED = (
     _delimited("_", r"_(?=[A-Za-z0-9][\w+/=.-]{13})"),
     _delimited("-", r"-(?=[A-Za-z0-9][\w+/-]{15})"),
@@ -214,12 +214,12 @@ _LONGEST = max(len(prefix) for one in _DELIMITED for prefix in one.prefixes)
 
 
 def prefixed_in(text: str) -> Iterator[Span]:
-    """Yield the keys that begin as their vendors say."""
+    """Yield the keys that begin with the prefix of a vendor."""
     for guard, prefixes, shapes in _DELIMITED:
         known = 0
         for hit in guard.finditer(text):
             end = hit.end()
-            # Not within a key: a text of nothing but prefixes would be looked through for each of them.
+            # Skip prefixes within a key: a text of nothing but prefixes would be searched for each of them.
             if end <= known:
                 continue
             before = text[max(0, end - _LONGEST) : end]
@@ -242,7 +242,7 @@ def prefixed_in(text: str) -> Iterator[Span]:
 
 
 class Shape(NamedTuple):
-    """A kind of secrets: what a text must have for it to be looked for at all, its name, and what it looks like."""
+    """A kind of secret: a needle without which it is not searched for, its name, and its pattern."""
 
     needle: str
     name: str
@@ -253,7 +253,7 @@ Groups: TypeAlias = tuple[tuple[re.Pattern[str], list[Shape]], ...]
 
 
 def grouped(shapes: Iterable[Shape]) -> Groups:
-    """Return shapes together with those whose needles begin with the same letter: one look finds any of them."""
+    """Return shapes grouped by the first letter of their needles, so that one search finds any of a group."""
     groups = dict[str, list[Shape]]()
     for shape in shapes:
         groups.setdefault(shape.needle[0], []).append(shape)
@@ -280,9 +280,9 @@ _BOTS = "|".join(_BOT.replace("#", size) for size in ("23", "24", "25"))
 _DISCORD = rf"(\.(?=[\w-]{{6}}\.)(?:{_BOTS})[\w-]{{6}}\.[\w-]{{27,40}})(?![\w-])"
 
 
-# What a text must have for a shape to be looked for at all, the vendor, and the shape. It begins with letters that are
-# fixed, so that `re` finds them at once; what comes before those is looked back for. Its groups, from the first to the
-# last, are the secret; what is outside of them only tells that it is one.
+# The needle that a text must contain for a shape to be searched for, the vendor, and the shape. A shape begins with
+# fixed letters, so that `re` finds them fast, and looks back for what precedes them. Its groups, from first to last,
+# are the secret. What is outside them only shows that it is one.
 _SHAPES = grouped(
     Shape(needle, name, re.compile(pattern, re.ASCII))
     for needle, name, pattern in (
@@ -351,7 +351,7 @@ SHAPE_NAMES = frozenset({name for name, _, _ in _PREFIXED} | {shape.name for _, 
 
 
 def shaped_in(text: str) -> Iterator[Span]:
-    """Yield what has one of the other shapes."""
+    """Yield the secrets that have one of the other shapes."""
     for shape in present(_SHAPES, text):
         is_one = _CHECKS.get(shape.name, bool)
         yield from (
@@ -364,7 +364,7 @@ def _is_login(coded: str) -> bool:
     return b":" in base64.b64decode(coded + "=" * (-len(coded) % 4), validate=False)
 
 
-# What else a find has to be, by the name of its shape.
+# Further conditions for a find, by the name of its shape.
 _CHECKS: dict[str, Callable[[str], bool]] = {
     "registry login": _is_login,
     "password": lambda password: not PLACEHOLDER.fullmatch(password.rstrip("\"',;`")),
