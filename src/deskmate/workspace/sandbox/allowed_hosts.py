@@ -1,6 +1,6 @@
 """Which hosts a command may reach.
 
-Names come from commands, which may be hostile: what can be read in two ways is refused. `proxy` above asks.
+Host names come from commands, which may be hostile. Anything ambiguous is refused.
 """
 
 import ipaddress
@@ -18,16 +18,16 @@ _AUTHORITY = re.compile(
     r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[0-9A-Za-z_.-]{1,254}))(?::(?P<port>[0-9]{1,5}))?"
 )
 _LABEL = re.compile(r"[0-9a-z_](?:[0-9a-z_-]{0,61}[0-9a-z_])?")
-# A system takes such a name for an address, and each system its own way.
+# Systems read such a name as an address, and each in its own way.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _BELOW = "*."
-# Behind these stands an address of the older kind.
+# These IPv6 addresses contain an IPv4 address.
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 @dataclass(frozen=True, slots=True)
 class HostPort:
-    """What a command wants to reach: a name in small letters, or an address, and a port."""
+    """What a command wants to reach: a name in lower case, or an address, and a port."""
 
     host: str | Address
     port: int
@@ -39,21 +39,21 @@ class HostPort:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """One line of the list. `below`: not the name itself, but all that end in it."""
+    """One entry of the list. `below`: not the name itself, but all names below it."""
 
     host: str | Address
     ports: tuple[int, ...]
     below: bool = False
 
     def covers(self, wanted: HostPort) -> bool:
-        """Tell whether this may be reached by that name, or address."""
+        """Tell whether this entry allows that name or address, and its port."""
         if wanted.port not in self.ports:
             return False
         return f"{wanted.host}".endswith(f".{self.host}") if self.below else wanted.host == self.host
 
 
 def allowed(lines: Iterable[str]) -> tuple[Allowed, ...]:
-    """Return what a list allows; raise BadSettings for a line that is no host."""
+    """Return the entries of a list. Raises BadSettings for a line that is not a host."""
     return tuple(map(_allowed, lines))
 
 
@@ -72,7 +72,7 @@ _SHAPE = "write example.org, *.example.org, 192.0.2.1 or [2001:db8::1], with :PO
 
 
 def endpoint(authority: str, port: int | None = None) -> HostPort:
-    """Return what an authority names, as it stands in a request; raise ValueError where that is not plain."""
+    """Return the host and port of an authority in a request. Raises ValueError if it is not clear."""
     host, own = _parsed(authority)
     if (chosen := own if own is not None else port) is None:
         raise ValueError("no port")
@@ -100,9 +100,9 @@ def _host(name: str) -> str | Address:
 
 
 def may_reach(listed: Iterable[Allowed], address: str, port: int) -> bool:
-    """Tell whether a listed name may lead to this address: to a public one, or to one that is listed itself.
+    """Tell whether a listed name may resolve to this address: it must be public, or listed itself.
 
-    Whoever answers for a name may have it lead into the network of the user, or to this machine.
+    The owner of a name can make it resolve to the user's network, or to this machine.
     """
     found = _plain(ipaddress.ip_address(address.partition("%")[0]))
     wanted = HostPort(found, port)
@@ -118,7 +118,7 @@ def _is_local_site(address: Address) -> bool:
 
 
 def _plain(address: Address) -> Address:
-    """Return the address of the older kind that one of the newer stands for, if it does."""
+    """Return the IPv4 address that an IPv6 address contains, if any, else the address itself."""
     if not isinstance(address, ipaddress.IPv6Address):
         return address
     if address in _TRANSLATED:

@@ -1,8 +1,4 @@
-"""One command started in bubblewrap.
-
-`command` above starts commands and ends them. Below stand `sandbox` and `guards`, which say what is shown to it,
-`placeholders`, `limits` and `filters`.
-"""
+"""One command started in bubblewrap."""
 
 import contextlib
 import io
@@ -44,17 +40,17 @@ _GLANCE_SECONDS = 0.0005
 _CHILD = re.compile(rb'"child-pid": *(\d+)[^\n]*\n')
 _BOUND = re.compile(rb"^Seccomp:\t2$", re.MULTILINE)
 
-# Words, an environment, descriptors to inherit, and what to read from: started in a session of their own.
+# Takes words, an environment, descriptors to inherit, and stdin. Starts them in their own session.
 Start: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Sequence[int], int], "subprocess.Popen[bytes]"]
 
 
 class NotBegun(ToolError):
-    """The sandbox could not be set up, so that the command never began."""
+    """The sandbox could not be set up, so the command never started."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSandbox:
-    """Where commands of one workspace are confined. `shown`: what of the team's records they may read nevertheless."""
+    """The sandbox for commands of one workspace. `shown`: the team's records that they may read nevertheless."""
 
     sandbox: Sandbox
     root: Path
@@ -62,7 +58,7 @@ class CommandSandbox:
 
     @contextlib.contextmanager
     def around(self, environ: Mapping[str, str]) -> Iterator[tuple[list[str], GitWatch]]:
-        """Yield the words that go before those of a command, and the watch on git's folder, with both in place."""
+        """Yield the words to put before a command, and the watch on git's folder, with everything in place."""
         found = self._found()
         with self.watched(found.guards) as watch:
             mounts = [*self.sandbox.machine(environ, self.root), *found.mounts, *map(_only_read, found.guards)]
@@ -95,10 +91,10 @@ class CommandSandbox:
 
 
 class _Replaced:
-    """Tells, once each, which of some places are no longer what they were.
+    """Reports, once each, which paths are no longer what they were.
 
-    The kernel takes a mount away together with the file under it, for example when the user runs `git config`, and
-    from then on commands can write there. A link cannot be mounted over at all.
+    The kernel removes a mount together with the file under it, for example when the user runs `git config`. From then
+    on commands can write there. Nothing can be mounted over a symlink.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -114,7 +110,7 @@ class _Replaced:
 
 
 def _identity(path: str) -> tuple[object, ...] | None:
-    """Return what tells an entry from another in its place: a disk may use the number of one again at once."""
+    """Return what tells an entry from another at the same path. A disk may reuse an inode number at once."""
     try:
         found = os.lstat(path)
         target = os.readlink(path) if stat.S_ISLNK(found.st_mode) else ""
@@ -128,7 +124,7 @@ def _only_read(guard: Guard) -> Mount:
 
 
 def _is_empty(path: str) -> bool:
-    """Tell whether this is a folder with nothing in it; of one that cannot be read nobody knows."""
+    """Tell whether this is an empty folder. For a folder that cannot be read, the answer is no."""
     try:
         return os.path.isdir(path) and not os.listdir(path)
     except PermissionError:
@@ -137,9 +133,9 @@ def _is_empty(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ConfinedProcess:
-    """A command in its sandbox: `process` is around it, `first` the one inside without which no other can be.
+    """A command in its sandbox. `process`: bubblewrap outside. `first`: the first process inside. All end with it.
 
-    `refused`: what it wanted to reach and may not, so far. `watch`: what it does in git's folder.
+    `refused`: the hosts that it wanted to reach and may not, so far. `watch`: watches what it does in git's folder.
     """
 
     process: subprocess.Popen[bytes]
@@ -150,13 +146,13 @@ class ConfinedProcess:
     _status: io.FileIO
 
     def begun(self) -> bool:
-        """Tell, once it is over, whether it ever began."""
+        """Tell, after it is over, whether the command ever started."""
         return b"exit-code" in self._status.readall()
 
     def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> EndedProcesses:
-        """End all that is inside: asked first, killed once its grace is over. `pause` waits a moment.
+        """End everything inside: SIGTERM first, SIGKILL after the grace period. `pause` waits a moment.
 
-        Where the command has ended `by_itself`, all else goes with it.
+        If the command has ended `by_itself`, everything else ends with it.
         """
         if not by_itself:
             if self._asked():
@@ -169,7 +165,7 @@ class ConfinedProcess:
         return EndedProcesses(0, () if self._over(_PATIENCE_SECONDS) else (self.first,))
 
     def _asked(self) -> bool:
-        """Ask the command to end; tell whether there is one, already and still."""
+        """Ask the command to end. Return whether it is running."""
         if self._over(0):
             return False
         try:
@@ -180,7 +176,7 @@ class ConfinedProcess:
         return True
 
     def _over(self, seconds: float) -> bool:
-        """Tell whether nothing is left inside, having waited for it: the first process ends after all others."""
+        """Wait, and tell whether nothing is left inside. The first process ends after all others."""
         over = select.poll()
         over.register(self._life, select.POLLIN)
         return bool(over.poll(seconds * 1000))
@@ -190,18 +186,18 @@ class ConfinedProcess:
 def confined_process(
     command_sandbox: CommandSandbox, words: Sequence[str], environ: Mapping[str, str], start: Start
 ) -> Iterator[ConfinedProcess]:
-    """Have a command begin in a sandbox, bound to this thread: it ends with it, and never begins if that ends before.
+    """Start a command in a sandbox, bound to this thread. If the thread ends, the command ends or never starts.
 
-    Raises NotBegun where the sandbox cannot be set up. Nothing of the command may be left at the end.
+    Raises NotBegun if the sandbox cannot be set up. When the context ends, nothing of the command may be left.
     """
-    # Of what is needed to set it up, nothing stays open while it runs: many may.
+    # Many commands may run at once, so nothing that only the setup needs stays open.
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as setup:
         before, watch = stack.enter_context(command_sandbox.around(environ))
         (status, told), (bounds, bounded), (gate, opener) = _pipe(stack), _pipe(setup), _pipe(setup)
         options = ("--json-status-fd", str(told.fileno()), "--block-fd", str(bounds.fileno()))
         filtering, filters = _filter_words(setup)
         door = _Door(command_sandbox.sandbox.network, stack)
-        # Inside, temporary files have a place of their own.
+        # Inside, temporary files have their own folder.
         inside = {key: value for key, value in (*environ.items(), *door.environ.items()) if key != "TMPDIR"}
         fds = (told.fileno(), bounds.fileno(), *filters, *door.fds)
         process = start([*before, *options, *filtering, "--", *door.gate, *words], inside, fds, gate.fileno())
@@ -218,7 +214,7 @@ def confined_process(
             opener.write(OPEN)
             setup.close()
         except BaseException as error:
-            # By group: what is inside leaves it only once it dies with its parent by itself.
+            # Kill the group: a process inside leaves it only when it is already bound to die with its parent.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             if isinstance(error, OSError | ValueError):
@@ -228,7 +224,7 @@ def confined_process(
 
 
 class _Door:
-    """How a command waits, and what it has of the network: nothing, all, or a proxy to the hosts that are listed."""
+    """The gate of a command, and its network: none, all, or a proxy to the listed hosts."""
 
     def __init__(self, network: bool | tuple[str, ...], stack: contextlib.ExitStack) -> None:
         self._stack = stack
@@ -244,10 +240,10 @@ class _Door:
             self.gate, self.environ = listening_gate(PORT, outward.fileno()), proxy_environ(self._listed)
 
     def serve(self) -> None:
-        """Have the proxy serve, where there is one, until the stack closes; raise OSError where it cannot."""
+        """Start the proxy, if there is one. It serves until the stack closes. Raises OSError if it cannot start."""
         if self._ends:
             inward, outward = self._ends
-            # Else nobody could tell that the gate has ended.
+            # Otherwise we could not see that the gate has ended.
             outward.close()
             inward.settimeout(_START_SECONDS)
             _, fds, _, _ = socket.recv_fds(inward, 1, 1, socket.MSG_CMSG_CLOEXEC)
@@ -259,7 +255,7 @@ class _Door:
 
 
 def _await_bond(first: int) -> None:
-    """Return once the first process inside dies with the one around it: bubblewrap filters calls right after that."""
+    """Wait until the first process inside is bound to its parent. Bubblewrap filters calls right after that."""
     deadline = time.monotonic() + _START_SECONDS
     while not _BOUND.search(_status(first)):
         if time.monotonic() > deadline:
@@ -280,7 +276,7 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
 
 
 def _filter_words(stack: contextlib.ExitStack) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the words that have system calls filtered, and the descriptors they need, open until `stack` closes."""
+    """Return the words that enable the call filter, and the descriptors they need, open until `stack` closes."""
     reading, writing = _pipe(stack)
     writing.write(call_filter() or ALLOW_ALL)
     writing.close()
@@ -288,7 +284,7 @@ def _filter_words(stack: contextlib.ExitStack) -> tuple[tuple[str, ...], tuple[i
 
 
 def _child(status: io.FileIO) -> int:
-    """Return the first process inside; raise ValueError where there is none."""
+    """Return the first process inside. Raises ValueError if there is none."""
     line, ready, deadline = b"", select.poll(), time.monotonic() + _START_SECONDS
     ready.register(status, select.POLLIN)
     while b"\n" not in line and ready.poll(max(0.0, deadline - time.monotonic()) * 1000):

@@ -1,12 +1,12 @@
 """What a command must not see.
 
-Home is visible, so that toolchains in it work; what lets someone act in the user's name is not. `sandbox` above
-lays them over what is there. Sockets are masked wherever they are: see `sockets`.
+Home is visible, so that toolchains in it work. What lets someone act in the user's name is hidden. Sockets are masked
+wherever they are: see `sockets`.
 """
 
 import re
 
-# Below home: keys, tokens, agents' own settings, browsers, what was typed.
+# Below home: keys, tokens, agents' own settings, browsers, histories of what was typed.
 HOME_SECRETS = (
     # keys and passwords
     *(".ssh", ".gnupg", ".pki", ".password-store", ".vault-token", ".netrc", ".git-credentials", ".pgpass", ".my.cnf"),
@@ -52,7 +52,7 @@ HOME_SECRETS = (
     *(".config/shell_gpt", ".config/gptme", ".openai", ".config/openai", ".anthropic", ".config/anthropic", ".aider"),
     *(".ollama/id_ed25519", ".ollama/history", ".lmstudio/.internal", ".sourcegraph", ".config/sourcegraph", ".grok"),
     *(".kimi", ".pi", ".tabnine", ".supermaven", ".mcp-auth", ".config/mcp"),
-    # editors and notebooks: the tokens of what is installed in them, and of who is signed in
+    # editors and notebooks: the tokens of their extensions and of signed-in users
     *(".config/Code/User/globalStorage", ".config/Code - Insiders/User/globalStorage"),
     *(".config/VSCodium/User/globalStorage", ".vscode-server/data/User/globalStorage", ".config/JetBrains"),
     *(".local/share/JetBrains", ".local/share/DBeaverData", ".config/Postman", ".config/Insomnia"),
@@ -90,7 +90,7 @@ HOME_SECRETS = (
     *(".duckdb_history", ".config/pgcli/history", ".config/litecli/history", ".clickhouse-client-history"),
 )
 
-# Variables that move what lies below one of these folders of a home, all of them or some.
+# Variables that move what is below one of these folders of a home, all of it or a part.
 MOVED = {
     "XDG_CONFIG_HOME": ".config/",
     "XDG_DATA_HOME": ".local/share/",
@@ -105,7 +105,7 @@ MOVED = {
     "ZDOTDIR": "",
 }
 
-# Variables that name such a file or folder outright, or several of them with colons between.
+# Variables whose value is such a file or folder, or several with colons between.
 NAMED = frozenset(
     {
         *("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "KUBECONFIG"),
@@ -129,14 +129,14 @@ NAMED = frozenset(
         *("REDISCLI_HISTFILE", "ATUIN_DB_PATH", "ATUIN_KEY_PATH"),
     }
 )
-# And any other that says of itself that it names one, as GOOGLE_APPLICATION_CREDENTIALS or SOPS_AGE_KEY_FILE do.
+# Any other variable whose name says that it is one, such as GOOGLE_APPLICATION_CREDENTIALS or SOPS_AGE_KEY_FILE.
 SPEAKING = re.compile(
     r"CREDENTIALS?$|(?:^|_)(?:CREDENTIALS?|TOKEN|SECRETS?|PASSWORD|PASSWD|PASS|(?:API|PRIVATE)?KEY|KEYRING|AUTH)"
     r"_?(?:FILE|PATH|DIR)$",
     re.IGNORECASE,
 )
 
-# Readable for root alone, and a confined command may run as root.
+# Only root can read these, but a confined command may run as root.
 SYSTEM_SECRETS = (
     *("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/krb5.keytab"),
     *(
@@ -150,11 +150,11 @@ SYSTEM_SECRETS = (
     "/etc/ssh/*_key",
 )
 
-# Who may talk to one of these sockets may have anything done outside: a read-only folder does not keep from talking.
+# Talking to one of these sockets can make things happen outside. A read-only mount does not prevent talking.
 SOCKETS = ("/run", "/var/run", "/var/snap", "/var/lib/lxd", "/var/lib/incus", "/var/lib/libvirt")
 
-# Below SOCKETS, and yet needed: one system has all its programs there.
+# Below SOCKETS, but needed: NixOS has all its programs there.
 PROGRAMS = ("/run/current-system",)
 
-# Of the kernel, in /proc, what root may write there even without any capability; /proc/sys besides.
+# Parts of /proc that root may write even without any capability. /proc/sys is handled separately.
 KERNEL = ("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "scsi", "sysrq-trigger")

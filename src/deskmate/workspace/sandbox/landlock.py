@@ -1,6 +1,6 @@
 """The kernel's Landlock rights.
 
-The kernel knows them by place: whatever lies below a folder has the rights of that folder. `fenced` above lists them.
+The kernel grants rights by path: everything below a folder has the rights of that folder.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 
 
 
 class Right(IntFlag):
-    """What may be done in a place, each as the kernel numbers it."""
+    """What may be done at a path, numbered as in the kernel."""
 
     EXECUTE = 1 << 0
     WRITE_FILE = 1 << 1
@@ -42,7 +42,7 @@ class Right(IntFlag):
     OF_FILES = EXECUTE | USE_DEVICE
 
 
-# What each version of the kernel's landlock knows, by the first that does: older ones leave the rest to everybody.
+# The Landlock version that introduced each right. Older versions do not restrict it.
 _ALL = Right.WRITE | Right.MAKE_DEVICE
 TRUNCATE_SINCE = 3
 _SINCE = {Right.MOVE: 2, Right.TRUNCATE: TRUNCATE_SINCE, Right.CONTROL_DEVICE: 5}
@@ -54,14 +54,14 @@ _SCOPES = 3
 
 @dataclass(frozen=True, slots=True)
 class LandlockRule:
-    """A place, and what may be done there and below."""
+    """A path, and what may be done there and below."""
 
     path: str
     right: Right
 
 
 def version() -> int:
-    """Return which landlock this kernel has; 0 is none."""
+    """Return the Landlock version of this kernel, 0 for none."""
     try:
         return max(0, int(_libc().syscall(_CREATE, None, 0, _TELL_VERSION)))
     except (AttributeError, OSError):
@@ -69,14 +69,14 @@ def version() -> int:
 
 
 def restrict(rules: Iterable[LandlockRule], calls: bytes, most: int | None = None) -> None:
-    """Take from this thread, and all it will start, whatever the rules do not grant, and all capabilities.
+    """Restrict this thread, and all it will start, to what the rules grant. Drop all capabilities.
 
-    `calls` is a program that filters its system calls; `most`: use no later landlock. A place that is not there is
-    passed over. Raises OSError where the kernel does not do it; then the thread must start nothing.
+    `calls`: a program that filters system calls. `most`: the latest Landlock version to use. Missing paths are
+    skipped. Raises OSError if the kernel refuses. Then the thread must not start anything.
     """
     known = min(version(), most or version())
     handled = _ALL & ~sum(right for right, since in _SINCE.items() if known < since)
-    # Of the network nothing is handled: a filter of calls closes more of it.
+    # Landlock does not restrict the network here, because the call filter closes more of it.
     attributes = struct.pack("=QQQ", handled, 0, _SCOPES)
     size = 24 if known >= SCOPES_SINCE else 16 if known >= _NETWORK_SINCE else 8
     ruleset = _done(_libc().syscall(_CREATE, attributes, size, 0))
@@ -96,7 +96,7 @@ def _add(ruleset: int, rule: LandlockRule, handled: Right) -> None:
     try:
         place = os.open(rule.path, _PLACE)
     except OSError:
-        # Gone, or out of reach: no right is needed there.
+        # Missing or out of reach, so no right is needed there.
         return
     try:
         right = rule.right & handled
@@ -108,7 +108,7 @@ def _add(ruleset: int, rule: LandlockRule, handled: Right) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Leave root no more than the files that are root's."""
+    """Leave root nothing but the rights to files that root owns."""
     with open(_LAST_CAPABILITY) as file:
         last = int(file.read())
     for capability in range(last + 1):

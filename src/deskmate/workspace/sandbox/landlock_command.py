@@ -1,7 +1,6 @@
 """One command started with Landlock, if bubblewrap is not available.
 
-The second choice: the command sees the machine as it is, and may read and write no more of it than is listed.
-`command` above starts and ends it; below stand `sandbox`, which says what is shown, `landlock`, `filters`, `limits`.
+This is the second choice: the command sees the machine as it is, and may read and write only what the rules list.
 """
 
 import contextlib
@@ -26,17 +25,17 @@ from deskmate.workspace.start_gate import GATE, OPEN
 
 _SCRATCH = "deskmate-fenced-"
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-# Not cut into pieces: what a command may know of itself is in there, and not there before it begins.
+# Allowed as a whole: it has what a command may know about itself, and that does not exist before it starts.
 _KERNEL = "/proc"
-# In no place that a rule could name: memory and messages that any process of the user can have.
+# Memory and messages shared by all processes of the user. They have no path that a rule could name.
 _SHARED = ("shmget", "semget", "msgget")
 
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """A command behind its fence, and all that it has started, as far as that can be told by its mark.
+    """A command restricted by Landlock, with everything it has started, as far as its mark shows that.
 
-    `refused`: no host, for there is no proxy. `watch`: what it does in git's folder.
+    `refused`: always empty, because there is no proxy. `watch`: watches what it does in git's folder.
     """
 
     process: subprocess.Popen[bytes]
@@ -45,11 +44,11 @@ class Fenced:
     refused: Sequence[str] = ()
 
     def begun(self) -> bool:
-        """Tell whether it ever began: there is none where it did not."""
+        """Tell whether the command ever started. It always did, or there would be no such object."""
         return True
 
     def end(self, grace_seconds: float, pause: Callable[[float], None], *, by_itself: bool) -> EndedProcesses:
-        """End all that it started: asked first, killed once its grace is over. `pause` waits a moment."""
+        """End everything it started: SIGTERM first, SIGKILL after the grace period. `pause` waits a moment."""
         return end(self.mark, grace_seconds, pause)
 
 
@@ -57,9 +56,9 @@ class Fenced:
 def fenced(
     command_sandbox: CommandSandbox, words: Sequence[str], environ: Mapping[str, str], start: Start
 ) -> Iterator[Fenced]:
-    """Have a command begin behind a fence; raise NotBegun where it cannot be put up.
+    """Start a command restricted by Landlock. Raises NotBegun if that is not possible.
 
-    Nothing of the command may be left at the end.
+    When the context ends, nothing of the command may be left.
     """
     with contextlib.ExitStack() as stack:
         watch = stack.enter_context(command_sandbox.watched())
@@ -84,7 +83,7 @@ def fenced(
 
 @contextlib.contextmanager
 def _scratch() -> Iterator[str]:
-    """Lend a folder for temporary files."""
+    """Yield a folder for temporary files, and remove it afterwards."""
     folder = tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-")
     try:
         yield folder
@@ -93,7 +92,7 @@ def _scratch() -> Iterator[str]:
 
 
 def sweep_scratch() -> None:
-    """Remove the temporary files of those that were killed before they could."""
+    """Remove the temporary files of processes that were killed before they could do it."""
     for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*-*"):
         pid = left.name.removeprefix(_SCRATCH).partition("-")[0]
         with contextlib.suppress(FileNotFoundError):
@@ -102,12 +101,12 @@ def sweep_scratch() -> None:
 
 
 def _remove(folder: str) -> None:
-    # Not by Python, which follows folders only so deep; what cannot be removed is left to whoever tidies there.
+    # Not with Python, which fails in very deep folders. What cannot be removed is left to the system's cleanup.
     subprocess.run(["/bin/rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
 def _refused(command_sandbox: CommandSandbox) -> Iterator[str]:
-    """Yield the calls that no command may make, for no rule holds what they do."""
+    """Yield the calls that no command may make, because no rule covers what they do."""
     yield from _SHARED
     if version() < TRUNCATE_SINCE:
         yield "truncate"
@@ -116,7 +115,7 @@ def _refused(command_sandbox: CommandSandbox) -> Iterator[str]:
 
 
 def _behind(fence: Callable[[], None], start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
-    """Start a process from a thread that has put up a fence, and that does nothing else after."""
+    """Start a process from a thread that has restricted itself. The thread does nothing else afterwards."""
 
     def work() -> "subprocess.Popen[bytes]":
         try:
@@ -130,7 +129,7 @@ def _behind(fence: Callable[[], None], start: "Callable[[], subprocess.Popen[byt
 
 
 def _rules(command_sandbox: CommandSandbox, environ: Mapping[str, str], scratch: str) -> Iterator[LandlockRule]:
-    """Yield what a command may do where: names it may list everywhere, for rights can be given but not taken."""
+    """Yield what a command may do where. It may list names everywhere, because rights can be given but not taken."""
     shown = {
         mount.path: mount.way
         for mount in command_sandbox.sandbox.machine(environ, command_sandbox.root)
@@ -149,7 +148,7 @@ def _rules(command_sandbox: CommandSandbox, environ: Mapping[str, str], scratch:
 
 
 def _around(folder: str, masked: Set[str]) -> Iterator[str]:
-    """Yield the fewest places that are all of a folder but what is masked; no links: what one leads to has its own."""
+    """Yield the fewest paths that cover a folder except masked ones. Symlinks are skipped: their targets have rules."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink() or entry.path in masked:

@@ -1,7 +1,7 @@
 """What this machine can do to confine commands.
 
-A machine may have bubblewrap, or landlock, and forbid what it needs, so that only a trial tells. `app` asks once, and
-gives the sandbox to every workspace.
+A machine may have bubblewrap or Landlock and still forbid what they need, so only a trial tells. The result is used
+for all workspaces.
 """
 
 import os
@@ -23,14 +23,14 @@ from deskmate.workspace.sandbox.resource_limits import ResourceLimits, counts_pr
 from deskmate.workspace.sandbox.seccomp import call_filter
 from deskmate.workspace.sandbox.sockets import Sockets
 
-# Never by PATH: that may lead into a workspace, where agents write.
+# Never from PATH, which may point into a workspace, where agents write.
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 _UNSHARE = ("/usr/bin/unshare", "/bin/unshare", "/run/current-system/sw/bin/unshare")
-# With bubblewrap alone, later mounts show up inside, writable. Started from private mounts, they do not.
+# With bubblewrap alone, later mounts appear inside, writable. If it starts from private mounts, they do not.
 _PRIVATE = ("--mount", "--propagation", "private", "--")
 _PRIVATE_OF_USER = ("--user", "--map-current-user", *_PRIVATE)
 _ALWAYS = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-user")
-# With namespaces closed inside too, if bubblewrap is new enough.
+# Also forbids new user namespaces inside, if bubblewrap is new enough.
 _CLOSED = "--disable-userns"
 _TRIAL = ("/bin/sh", "-c", ":")
 _TRIAL_SECONDS = 10
@@ -48,11 +48,11 @@ def find_sandbox(
     programs: Sequence[str] = PROGRAMS,
     landlock: bool = True,
 ) -> Sandbox:
-    """Return the best sandbox that works here, having tried it; what it cannot do is in its `reason`.
+    """Try out the sandboxes and return the best one that works here. Its `reason` says what it cannot do.
 
     `state`: a folder of Deskmate's own outside any workspace. `programs`: where bubblewrap may be. `landlock`: whether
-    that may be taken instead. The others are as in Sandbox. Takes some milliseconds. Raises BadSettings for what is no
-    host.
+    Landlock may be used instead. The others are as in Sandbox. Takes some milliseconds. Raises BadSettings for an
+    invalid host.
     """
     listed = network if isinstance(network, bool) else tuple(network)
     wanted = Sandbox(
@@ -88,13 +88,13 @@ def _bubblewrap(wanted: Sandbox, environ: Mapping[str, str], programs: Sequence[
         sandbox = replace(wanted, program=words)
         said = _try(sandbox, environ)
         if not said:
-            # Not for the trial: looking for sockets takes a while.
+            # Added only after the trial, because searching for sockets takes a while.
             return replace(sandbox, reason=_weakness(words), sockets=Sockets())
     return f"bubblewrap does not work here: {said}; allow user namespaces for {program}"
 
 
 def _ways(program: str) -> Iterator[tuple[str, ...]]:
-    """Yield the ways to start bubblewrap, the best first: only a trial tells which of them work."""
+    """Yield the ways to start bubblewrap, the best first. Only a trial tells which of them work."""
     unshare = next((path for path in _UNSHARE if os.access(path, os.X_OK)), None)
     private = (_PRIVATE, _PRIVATE_OF_USER) if os.geteuid() == 0 else (_PRIVATE_OF_USER,)
     for before in (*((unshare, *words) for words in private if unshare), ()):
@@ -102,7 +102,7 @@ def _ways(program: str) -> Iterator[tuple[str, ...]]:
 
 
 def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox | str:
-    """Return the second choice where it works, or why there is none better than nothing."""
+    """Return a Landlock sandbox if it works, or why there is no sandbox at all."""
     if not version() or call_filter() is None:
         return why
     sandbox = replace(wanted, level=Level.LANDLOCK, reason=f"{why}; until then landlock keeps {_kept(wanted.network)}")
@@ -111,7 +111,7 @@ def _landlock(wanted: Sandbox, environ: Mapping[str, str], why: str) -> Sandbox 
 
 
 def _kept(network: bool | Sequence[str]) -> str:
-    """Return what landlock does and does not here."""
+    """Return what Landlock does and does not protect here."""
     signals = "" if version() >= SCOPES_SINCE else ", nor other processes from their signals"
     hosts = "" if isinstance(network, bool) else "; a list of hosts needs bubblewrap, so that the network is off"
     return (
@@ -121,7 +121,7 @@ def _kept(network: bool | Sequence[str]) -> str:
 
 
 def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
-    """Run nothing in a sandbox, as any command is run; return what went wrong, if anything."""
+    """Run an empty command in a sandbox like any other command. Return what went wrong, or an empty string."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as output:
 
         def start(
@@ -138,7 +138,7 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
             )
 
         begin = fenced if sandbox.level is Level.LANDLOCK else confined_process
-        # All that a trial needs: what else is in the environment may be a secret.
+        # A trial needs no more than these. Other variables may be secrets.
         needed = {name: environ[name] for name in ("PATH", "HOME") if name in environ}
         try:
             with begin(CommandSandbox(sandbox, Path(os.path.realpath(folder))), _TRIAL, needed, start) as one:
@@ -151,7 +151,7 @@ def _try(sandbox: Sandbox, environ: Mapping[str, str]) -> str:
 
 
 def _ended(one: ConfinedProcess | Fenced) -> str:
-    """Wait for the trial to end; return how it did, if not well."""
+    """Wait for the trial to end. Return how it failed, or an empty string."""
     try:
         status = one.process.wait(_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:

@@ -1,10 +1,9 @@
 """Placeholders for protected files that do not exist.
 
-A place can be guarded only if something is there. What is made for that is gone when the last command that needs it is
-over, also when Deskmate was killed meanwhile: one list for all workspaces of a user says what was made, and which
-processes need it. It also says which links were in a git folder before its first command. So links that a
-command leaves there are known, even if Deskmate is killed. `confined` above has placeholders made, and `local` removes
-what is left; `guards` says which.
+A path can be guarded only if something is there. So a placeholder is made, and removed when the last command that
+needs it is over, even if Deskmate was killed meanwhile. One list for all workspaces of a user says what was made, and
+which processes need it. It also says which links were in a git folder before its first command. So links that a
+command leaves there are recognized, even if Deskmate is killed.
 """
 
 import contextlib
@@ -35,15 +34,15 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _PATIENCE_SECONDS, _LOOK_SECONDS = 30.0, 0.02
 _NO_FILES = {errno.EMFILE, errno.ENFILE}
-# Gone already, or something of the user's stands there now.
+# It is gone already, or the user has put something there.
 _NOT_OURS = {errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.ELOOP}
 
 
 class _Listed(TypedDict):
-    """What was made, by path: the content of a file, None for a folder. And who needs which paths.
+    """What was made, by path: the content of a file, or None for a folder. And which command needs which paths.
 
-    For each command: the process that runs it, when that was started, the paths. And by git folder what was in it
-    before the first of the commands that run there now.
+    `needed` has, for each command, the process that runs it, its start time, and the paths. `git` has, for each git
+    folder, what was in it before the first of the commands that run there now.
     """
 
     made: dict[str, str | None]
@@ -52,17 +51,17 @@ class _Listed(TypedDict):
 
 
 class Placeholders:
-    """The placeholders of one user, listed in a folder of Deskmate's own."""
+    """The placeholders of one user, listed in one of Deskmate's own folders."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / _LIST
 
     @contextlib.contextmanager
     def standing(self, guards: Iterable[Guard], git: str | None = None) -> Iterator[Entries]:
-        """Put something at each missing place meanwhile. Raises ToolError if that is impossible.
+        """Put a placeholder at each missing path meanwhile. Raises ToolError if that is impossible.
 
-        Yield which links and the like were in the folder `git` before any of the commands that run there now. Raises
-        ToolError if one of them leads out of it.
+        Yield which links and special files were in the folder `git` before any of the commands that run there now.
+        Raises ToolError if a link leads out of it.
         """
         token = secrets.token_hex(8)
         try:
@@ -75,7 +74,7 @@ class Placeholders:
                 log.warning("%s cannot be used, so empty files or folders may be left: %s", self._file, error.strerror)
 
     def _drop_patiently(self, token: str) -> None:
-        """Drop a token; if no file can be opened, wait until others have closed some: nothing may be left behind."""
+        """Drop a token. If no file can be opened, wait until others close some, so that nothing is left behind."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
@@ -90,14 +89,14 @@ class Placeholders:
         self._drop(None)
 
     def is_last(self, git: str) -> bool:
-        """Tell whether no more than one command runs in the repository of a git folder."""
+        """Tell whether at most one command runs in the repository of a git folder."""
         try:
             return sum(git in paths for _, _, paths in self._read()["needed"].values()) <= 1
         except OSError:
             return False
 
     def _drop(self, token: str | None) -> None:
-        """Take a command from the list, and whatever nobody needs any more from the disk."""
+        """Remove a command from the list, and from the disk what no command needs any more."""
         with self._held() as folder:
             listed = self._read()
             if token is not None:
@@ -107,11 +106,11 @@ class Placeholders:
 
     def _make(self, token: str, guards: list[Guard], git: str | None) -> Entries:
         try:
-            # Outside the lock: a large folder must not keep the commands of other workspaces waiting.
+            # Outside the lock, so that a large folder does not keep commands of other workspaces waiting.
             stamp, found = self._stamp(), scan(git) if git else {}
             with self._held() as folder:
                 if git and self._stamp() != stamp:
-                    # What was found may be of a command that has ended since.
+                    # The entries found may be from a command that has ended since.
                     found = scan(git)
                 listed = self._read()
                 _clear(listed)
@@ -121,7 +120,7 @@ class Placeholders:
                 paths = [*(guard.path for guard in guards), *([git] if git else [])]
                 listed["needed"][token] = (os.getpid(), start_of(os.getpid()), paths)
                 listed["made"] |= {guard.path: _text(guard.content) for guard in missing}
-                # Before anything is made: what a kill cuts off here is found by whoever comes next.
+                # Written before anything is made, so that the next process finds it if this one is killed here.
                 _write(folder, listed)
                 for guard in missing:
                     _stand_in(guard)
@@ -133,7 +132,7 @@ class Placeholders:
             ) from error
 
     def _stamp(self) -> tuple[int, ...] | None:
-        """Return what tells one list from the next: each is a new file."""
+        """Return what tells one list from the next. Each is a new file."""
         try:
             found = os.stat(self._file)
         except FileNotFoundError:
@@ -142,7 +141,7 @@ class Placeholders:
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[int]:
-        """Hold the list, so that nobody else of this user changes it, or anything on it; yield its folder, open."""
+        """Lock the list, so that no other process of this user changes it or its paths. Yield its folder, open."""
         folder = self._file.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with contextlib.ExitStack() as stack:
@@ -154,7 +153,7 @@ class Placeholders:
             yield opened
 
     def _read(self) -> _Listed:
-        """Return what is listed; raise OSError, with words for the user, where that cannot be told."""
+        """Return the list. Raises OSError, with a message for the user, if it cannot be read."""
         try:
             return _listed(self._file.read_text())
         except FileNotFoundError:
@@ -173,11 +172,11 @@ def _text(content: bytes | None) -> str | None:
 
 
 def _listed(text: str) -> _Listed:
-    """Return a list as it was written; raise what Python raises where it is none."""
-    # The rest of a longer list may stand behind one of an earlier version, where a kill came before it was cut off.
+    """Return a parsed list. Raises what Python raises if it is not valid."""
+    # An earlier version could leave the end of a longer list after the new one, if it was killed before truncating.
     found = json.JSONDecoder().raw_decode(text)[0] if text else {"made": {}, "needed": {}}
     needed = {token: (int(pid), start, [*paths]) for token, (pid, start, paths) in found["needed"].items()}
-    # A list of version 0.1 has no such part.
+    # A list of version 0.1 does not have this part.
     git = {
         folder: {path: Entry(kind, target) for path, (kind, target) in entries.items()}
         for folder, entries in found.get("git", {}).items()
@@ -201,7 +200,7 @@ def _stand_in(guard: Guard) -> None:
 
 
 def _clear(listed: _Listed) -> None:
-    """Take from the list, and from the disk, what no living process needs."""
+    """Remove from the list, and from the disk, what no living process needs."""
     living = {token: one for token, one in listed["needed"].items() if is_living(one[0], one[1])}
     needed = {path for _, _, paths in living.values() for path in paths}
     cut_off = {path for token, (_, _, paths) in listed["needed"].items() if token not in living for path in paths}
@@ -209,13 +208,13 @@ def _clear(listed: _Listed) -> None:
         for told in remove_left(folder, listed["git"][folder]):
             log.warning("After a command that was interrupted when Deskmate was killed: %s", told)
     listed["git"] = {folder: entries for folder, entries in listed["git"].items() if folder in needed}
-    # What lies deeper first, or a folder would not be empty.
+    # Deeper paths first, so that their folders are empty.
     for path in sorted(listed["made"].keys() - needed, reverse=True):
         try:
             _remove(path, listed["made"][path])
         except OSError as error:
             if error.errno not in _NOT_OURS:
-                # Whoever holds the list next tries again.
+                # The next process that locks the list tries again.
                 continue
         del listed["made"][path]
     listed["needed"] = living
@@ -227,7 +226,7 @@ def _remove(path: str, content: str | None) -> None:
         return
     fd = os.open(path, _READ)
     try:
-        # Cut off before it was written, or as it was; anything else somebody wants to keep.
+        # Empty because a kill came before it was written, or unchanged. Anything else was written by somebody.
         ours = os.read(fd, len(content) + 1).decode(errors="replace") in ("", content)
     finally:
         os.close(fd)

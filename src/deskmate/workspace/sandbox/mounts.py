@@ -1,8 +1,7 @@
 """What a confined command sees of the machine, as a list of mounts.
 
-All of it is read-only but the workspace and a temporary folder of the command's own; what speaks for the user or the
-team is not there at all. `levels` finds out whether the machine can do this, `guards` what must not change in a
-workspace, `confined` starts commands in it; `masks` holds the tables.
+Everything is read-only except the workspace and the command's own temporary folder. What could act for the user or
+the team is hidden. The tables of hidden paths are in `hidden_paths`.
 """
 
 import glob
@@ -31,15 +30,15 @@ from deskmate.workspace.sandbox.sockets import Sockets, is_channel, is_new
 
 _TEMPORARY = ("/tmp", "/var/tmp")
 _RESOLVER = "/etc/resolv.conf"
-# No variable can have one of these masked: nothing would work without them.
+# No variable can hide one of these, because nothing would work without them.
 _INDISPENSABLE = (*_TEMPORARY, "/bin", "/etc", "/lib", "/proc", "/usr")
-# What a variable may have around a path: `unix:path=/run/bus,guid=1`, `FILE:/tmp/krb5`, `/a:/b`.
+# How a path may be embedded in a variable: `unix:path=/run/bus,guid=1`, `FILE:/tmp/krb5`, `/a:/b`.
 _BETWEEN = re.compile("[:;,=]+")
 _NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
 
 
 class Level(StrEnum):
-    """How far commands are confined."""
+    """How strongly commands are confined."""
 
     BUBBLEWRAP = "bubblewrap"
     LANDLOCK = "landlock"
@@ -47,7 +46,7 @@ class Level(StrEnum):
 
 
 class Way(StrEnum):
-    """How something is shown to a confined command."""
+    """How a path is shown to a confined command."""
 
     READ = "read"
     WRITE = "write"
@@ -58,9 +57,9 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One place, and how it is shown: to read, to write, as a folder of the command's own, as if nothing were in it.
+    """One path, and how it is shown: readable, writable, as the command's own temporary folder, or as if it were empty.
 
-    `BLANK` is a file without content. What lies deeper is laid over what lies above it.
+    `BLANK` is a file without content. Deeper mounts cover the ones above them.
     """
 
     path: str
@@ -72,11 +71,11 @@ class Sandbox:
     """How commands are confined on this machine. `levels.find_sandbox` makes one.
 
     `reason`: why the level is no better. `program`: the words that start bubblewrap here. `network`: off, on, or the
-    hosts that commands may reach through a proxy; behind landlock a list is off. `hidden`: places masked
-    besides the tables. `named`: places that variables name, masked unless they are in the workspace. `writable`:
-    folders outside the workspace that commands may write. `state`: the folder in which is listed what must not be
-    left behind. `sockets`: what knows where others listen. `settled`: leave out those that were made seconds ago,
-    which may be gone before they are masked.
+    hosts that commands may reach through a proxy. With Landlock, a list means off. `hidden`: paths to mask in addition
+    to the tables. `named`: paths from variables, masked unless they are in the workspace. `writable`: folders outside
+    the workspace that commands may write. `state`: the folder with the list of what must not be left behind.
+    `sockets`: knows where others listen. `settled`: skip sockets made seconds ago, which may be gone before they are
+    masked.
     """
 
     level: Level
@@ -92,17 +91,17 @@ class Sandbox:
     settled: bool = False
 
     def confines(self, root: Path) -> bool:
-        """Tell whether commands in this workspace are kept from all else; one that holds a home is no confinement."""
+        """Tell whether commands in this workspace are confined to it. If it contains a home, they are not."""
         place = Path(os.path.realpath(root))
         return self.level is Level.BUBBLEWRAP and not any(home.is_relative_to(place) for home in homes(os.environ))
 
     def words(self, mounts: Iterable[Mount]) -> list[str]:
-        """Return the words before those of a command that is to see the machine like this."""
+        """Return the words to put before a command that should see these mounts."""
         network = () if self.network is True else ("--unshare-net",)
         return [*self.program, *_NAMESPACES, *network, *self._mounting(mounts)]
 
     def stand(self) -> None:
-        """Have what the words name stand in the folder of ours; raise OSError where that cannot be."""
+        """Create the files of ours that the words name. Raises OSError if that is not possible."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._blank, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o400))
 
@@ -111,7 +110,7 @@ class Sandbox:
         return self.state / "blank"
 
     def machine(self, environ: Mapping[str, str], root: Path | None = None) -> Iterator[Mount]:
-        """Yield how everything outside a workspace is shown; the sockets in the workspace `root` are its own."""
+        """Yield how everything outside a workspace is shown. Sockets in the workspace `root` are its own."""
         for folder in {os.path.realpath(path) for path in _TEMPORARY}:
             yield Mount(folder, Way.SCRATCH)
         yield from _there(SOCKETS)
@@ -128,13 +127,13 @@ class Sandbox:
             yield Mount(resolver, Way.READ)
 
     def _foreign_sockets(self, at_home: set[Path], root: Path | None) -> Iterator[str]:
-        """Yield the sockets of others; nobody's own are in a workspace that holds a home."""
-        # Landlock cannot close one socket: there a filter of calls closes all of them.
+        """Yield the sockets of others. If the workspace contains a home, those in it count as others'."""
+        # Landlock cannot block a single socket. There the call filter blocks all of them.
         if self.sockets is None or self.level is Level.LANDLOCK:
             return
         shared = root is None or any(home.is_relative_to(root) for home in at_home)
         own = [os.path.realpath(path) for path in (*(() if shared else (root,)), *self.writable)]
-        # Those in folders that are hidden as a whole need no mask of their own: that is where most of them are.
+        # Most sockets are in folders that are hidden as a whole. These need no mask.
         inside = tuple(f"{path}/" for path in (*own, *SOCKETS, *_TEMPORARY))
         for path in set(self.sockets.paths(at_home, own)):
             if path.startswith(inside) or not is_channel(path) or (self.settled and is_new(path)):
@@ -143,7 +142,7 @@ class Sandbox:
                 yield path
 
     def _mounting(self, mounts: Iterable[Mount]) -> Iterator[str]:
-        """Yield the words for all mounts: what lies above first, and of two for one place the last."""
+        """Yield the words for all mounts, upper folders first. If a path has two mounts, the last one counts."""
         yield from ("--ro-bind", "/", "/", "--dev", "/dev", *self._mount("/dev/shm", Way.SCRATCH))
         yield from ("--remount-ro", "/dev", "--proc", "/proc")
         ways = _anchored(_needed({mount.path: mount.way for mount in mounts}))
@@ -159,14 +158,14 @@ class Sandbox:
             case Way.SCRATCH:
                 return "--perms", "1777", "--size", str(self.limits.scratch_bytes), "--tmpfs", path
             case Way.EMPTY:
-                # One page, so that it is no place to fill the memory from.
+                # One page, so that it cannot be used to fill the memory.
                 return "--perms", "0555", "--size", "4096", "--tmpfs", path
             case Way.BLANK:
                 return "--ro-bind", str(self._blank), path
 
 
 def _needed(ways: dict[str, Way]) -> dict[str, Way]:
-    """Return the mounts without masks over what is hidden already, together with the folder that it is in."""
+    """Return the mounts without masks for paths whose folder is hidden already."""
 
     def is_hidden(path: str) -> bool:
         above = next((str(folder) for folder in Path(path).parents if str(folder) in ways), None)
@@ -177,9 +176,9 @@ def _needed(ways: dict[str, Way]) -> dict[str, Way]:
 
 
 def _anchored(ways: dict[str, Way]) -> dict[str, Way]:
-    """Return the mounts with every folder between one and a writable one above it.
+    """Return the mounts, plus every folder between a mount and a writable one above it.
 
-    Else a folder could be moved away with what is laid over something in it, and the next command would find it bare.
+    Otherwise a folder could be moved away together with its mounts, and the next command would find it unprotected.
     """
     anchored = dict(ways)
     for path in ways:
@@ -194,16 +193,16 @@ def _anchored(ways: dict[str, Way]) -> dict[str, Way]:
 
 
 def homes(environ: Mapping[str, str]) -> set[Path]:
-    """Return the user's home, by the environment and by the system's own list."""
+    """Return the user's home folders, from the environment and from the system's user list."""
     found = {environ.get("HOME", "")}
     with suppress(KeyError):
         found.add(pwd.getpwuid(os.getuid()).pw_dir)
-    # Some accounts have the top of everything for a home: that is nobody's.
+    # Some accounts have `/` as their home. That is nobody's home.
     return {Path(os.path.realpath(home)) for home in found if home.startswith("/")} - {Path("/")}
 
 
 def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
-    """Yield what variables name of the kind that the tables list, there or not, and any socket that one names."""
+    """Yield the secrets that variables point to, existing or not, and any socket that a variable names."""
     kept = (*homes(environ), *map(Path, _INDISPENSABLE))
     for name, value in environ.items():
         places = [Path(f"/{part.lstrip('/')}") for part in _BETWEEN.split(value) if part.startswith("/")]
@@ -218,9 +217,9 @@ def named_secrets(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _outside(paths: Iterable[Path], root: Path | None, at_home: Iterable[Path]) -> Iterator[Path]:
-    """Yield the places that are not in a workspace: what a variable names in it belongs to its project.
+    """Yield the paths that are not in the workspace. What a variable names in the workspace belongs to the project.
 
-    In a workspace that holds a home, it is the user's.
+    If the workspace contains a home, everything in it is the user's.
     """
     own = None if root is None or any(home.is_relative_to(root) for home in at_home) else root
     return (path for path in paths if own is None or not path.is_relative_to(own))
@@ -229,8 +228,8 @@ def _outside(paths: Iterable[Path], root: Path | None, at_home: Iterable[Path]) 
 def _toolchains(environ: Mapping[str, str], root: Path | None) -> Iterator[str]:
     """Yield the programs on PATH that are in a temporary folder, outside the workspace `root`.
 
-    Temporary folders are hidden, so without this a virtual environment in one of them would be missing. Of such an
-    environment all is shown, of any other folder on PATH only the folder itself.
+    Temporary folders are hidden, so without this a virtual environment in one of them would be missing. A virtual
+    environment is shown as a whole. Of any other folder on PATH, only the folder itself is shown.
     """
     temporary = tuple(f"{os.path.realpath(path)}/" for path in _TEMPORARY)
     folders = filter(None, [environ.get("VIRTUAL_ENV"), sys.prefix, *environ.get("PATH", "").split(":")])
@@ -242,7 +241,7 @@ def _toolchains(environ: Mapping[str, str], root: Path | None) -> Iterator[str]:
 
 
 def _there(paths: Iterable[str]) -> Iterator[Mount]:
-    """Yield a mask for each place that is there; for a link, over what it leads to."""
+    """Yield a mask for each path that exists. For a symlink, mask its target."""
     for path in filter(os.path.exists, paths):
         real = os.path.realpath(path)
         yield Mount(real, Way.EMPTY if os.path.isdir(real) else Way.BLANK)

@@ -1,8 +1,7 @@
 """What a command must not change in the workspace.
 
-That is our own records and settings, and what git runs: its settings, its hooks, and the files that say where those
-are. The folder of git itself stays writable, so that commits work. `confined` above lays them over the workspace;
-`placeholders` makes the ones that are missing.
+These are our own records and settings, and what git runs: its settings, its hooks, and the files that say where those
+are. Git's folder itself stays writable, so that commits work.
 """
 
 import contextlib
@@ -30,11 +29,10 @@ from deskmate.workspace.git.repositories import (
 from deskmate.workspace.paths import OURS, Identity, Place, plain, shown
 from deskmate.workspace.sandbox.mounts import Mount, Way
 
-# Read by Deskmate or by other agents' tools when they start here, and then run. No agent may write these.
+# Deskmate or other agents' tools read these when they start here, and run what they say. No agent may write them.
 DEFINITIONS = (".deskmate", ".mcp.json")
-# Files and folders in which a tool of the user's finds commands that it runs without asking for each one: hooks and
-# servers of other agents, tasks and programs of editors, hooks of git. A file tool asks the person before it writes
-# there.
+# Files and folders from which the user's tools run commands without asking for each one: hooks and servers of other
+# agents, tasks and programs of editors, hooks of git. A file tool asks the user before it writes there.
 AUTORUN = (
     ".claude",
     ".codex",
@@ -50,7 +48,7 @@ AUTORUN = (
     ".zed",
 )
 _FOLDER = None
-# Variables that name files of git's settings, and where those of the system are.
+# Variables that name git's settings files, and where the system's settings are.
 _FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _SYSTEM = (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"))
 _SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees", "remotes", "branches")
@@ -58,7 +56,7 @@ _SETTINGS = ("config", "config.worktree", "hooks", "commondir", "worktrees", "re
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A place that must stay as it is, the absence of it too: then `content` stands in for it, None is a folder."""
+    """A path that must not change. If it is missing, `content` is put there as a placeholder. None is a folder."""
 
     path: str
     content: bytes | None = _FOLDER
@@ -66,9 +64,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Guarded:
-    """How a workspace is shown to its commands: `mounts` as they are, `guards` only to read, there or not.
+    """How a workspace is shown to its commands. `mounts`: as they are. `guards`: read-only, existing or not.
 
-    `links`: what cannot be guarded because it is a link, and is only compared after a command.
+    `links`: symlinks, which cannot be guarded and are only compared after a command.
     """
 
     mounts: tuple[Mount, ...]
@@ -77,13 +75,13 @@ class Guarded:
 
 
 def is_guarded(parts: Sequence[str]) -> bool:
-    """Tell whether a path in a workspace leads to what git or agents obey; no file tool may write there."""
+    """Tell whether a path in a workspace leads to what git or agents obey. No file tool may write there."""
     names = list(map(plain, parts))
     return GIT in names or not {*names[:1]}.isdisjoint(DEFINITIONS)
 
 
 def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
-    """Tell whether a path leads to what makes a workspace a folder of git itself, or to what git obeys in one."""
+    """Tell whether a path is part of what makes a workspace a git folder itself, or of what git obeys in one."""
     top = {*map(plain, parts[:1])}
     if is_git_folder(root):
         return not is_found(root / GIT) and not top.isdisjoint(map(plain, (HEAD, *_SETTINGS)))
@@ -91,7 +89,7 @@ def would_be_bare(root: Path, parts: Sequence[str]) -> bool:
 
 
 def is_autorun(root: Path, place: Place) -> bool:
-    """Tell whether a place is, or lies in, what a tool of the user's runs commands from, by whatever name."""
+    """Tell whether a place is, or is in, something that the user's tools run commands from, by any name."""
     if plain("".join(place.parts[:1])) in AUTORUN:
         return True
     paths = [*(root / name for name in AUTORUN), *(named.path for named in _named_by_settings(root, _settings(root)))]
@@ -100,7 +98,7 @@ def is_autorun(root: Path, place: Place) -> bool:
 
 
 def obeyed(root: Path) -> frozenset[Identity]:
-    """Return where what no agent may write lies by other names: behind links, or in the folder that `.git` names."""
+    """Return the identities of what no agent may write: through symlinks, or in the folder that `.git` names."""
     return _identities(filter(None, (root / GIT, named_by(root / GIT), *(root / name for name in DEFINITIONS))))
 
 
@@ -114,7 +112,7 @@ def _identities(paths: Iterable[Path]) -> frozenset[Identity]:
 
 
 def guarded(root: Path) -> Guarded:
-    """Return how a workspace is to be shown; raise ToolError where it cannot be guarded."""
+    """Return how to show a workspace to its commands. Raises ToolError if it cannot be guarded."""
     mounts = [Mount(str(root), Way.WRITE), *(Mount(str(root / name), Way.EMPTY) for name in sorted(OURS))]
     guards = [Guard(str(root / name)) for name in DEFINITIONS]
     git = root / GIT
@@ -126,7 +124,7 @@ def guarded(root: Path) -> Guarded:
         if worktree := worktree_of(git):
             mounts += (Mount(str(folder), Way.WRITE) for folder in (worktree.common, worktree.own))
             guards += (*_of_repository(worktree.common), *_of_worktree(worktree.own), *_of_modules(worktree.own))
-            # Of checkouts outside this workspace: what git runs in a submodule of theirs.
+            # For checkouts outside this workspace: what git runs in their submodules.
             guards.append(Guard(str(worktree.common / "modules")))
         elif (named := named_by(git)) and root in named.parents:
             mounts.append(Mount(str(named), Way.WRITE))
@@ -148,17 +146,17 @@ def _of_repository(git: Path) -> Iterator[Guard]:
     yield Guard(str(git / "config"), b"")
     yield Guard(str(git / "config.worktree"), b"")
     yield Guard(str(git / "hooks"))
-    # To git, a folder that says of itself that all is in it is the same as one that says nothing.
+    # For git, a folder whose commondir is itself is the same as a folder without one.
     yield Guard(str(git / COMMON), b".\n")
-    # For every other worktree, this says where its settings are.
+    # It says where the settings of every other worktree are.
     yield Guard(str(git / "worktrees"))
-    # Where remotes were set before there was a file of settings; git still reads them. A file is made faster.
+    # Old places for remotes, from before the config file. Git still reads them. A file is faster to make than a folder.
     yield Guard(str(git / "remotes"), b"")
     yield Guard(str(git / "branches"), b"")
 
 
 def _of_modules(git: Path) -> Iterator[Guard]:
-    """Yield what git obeys in the folders of submodules, and of theirs; of too many the folder as a whole."""
+    """Yield what git obeys in the folders of submodules, nested ones too. If there are too many, the whole folder."""
     modules = submodules(git)
     if modules is None:
         yield Guard(str(git / "modules"))
@@ -172,9 +170,9 @@ def _of_module(module: Path) -> Iterator[Guard]:
 
 
 def _of_nested(root: Path) -> tuple[list[Guard], list[str]]:
-    """Return what git obeys of repositories within the workspace, to be guarded, and the links among it.
+    """Return what git obeys in repositories within the workspace, to be guarded, and the symlinks among it.
 
-    A plain `git status` at the top enters each submodule, so its `.git` must keep leading where it leads.
+    A plain `git status` at the top enters each submodule, so its `.git` must keep pointing to the same folder.
     """
     guards, links = list[Guard](), list[str]()
     for git in nested_git(root):
@@ -185,11 +183,11 @@ def _of_nested(root: Path) -> tuple[list[Guard], list[str]]:
 
 
 def _of_top(root: Path) -> Iterator[Guard]:
-    """Yield what keeps a workspace without a repository from becoming a folder of git itself.
+    """Yield what keeps a workspace without a repository from becoming a git folder itself.
 
     Git takes a folder with HEAD, refs and objects for one. A folder in the place of its commondir makes git stop at
-    once while a command runs, and keeps commands from naming another folder there. In a repository nothing stands at
-    the top, because build tools would take it for a part of the project: `git_watch` looks afterwards.
+    once while a command runs, and keeps commands from naming another folder there. In a repository nothing is put at
+    the top, because build tools would take it for a part of the project. There `git_watch` looks afterwards.
     """
     if is_found(root / GIT):
         return
@@ -202,7 +200,7 @@ def _of_top(root: Path) -> Iterator[Guard]:
 
 
 def _is_there(path: str | Path) -> bool:
-    """Tell whether something is there; an empty folder may be its placeholder while a command runs."""
+    """Tell whether something is there. An empty folder does not count: it may be a placeholder of a running command."""
     try:
         return bool(os.listdir(path))
     except NotADirectoryError:
@@ -212,9 +210,9 @@ def _is_there(path: str | Path) -> bool:
 
 
 def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ...]]:
-    """Return what else a tool of the user's runs, to be guarded, and the links among it.
+    """Return what else the user's tools run, to be guarded, and the symlinks among it.
 
-    A link cannot be guarded: what it leads to is, and the link itself is compared after a command.
+    A symlink cannot be guarded. Its target is, and the symlink itself is compared after a command.
     """
     top = f"{root}/"
     places = [(top + name, True) for name in AUTORUN]
@@ -230,7 +228,7 @@ def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ..
                 continue
         above = os.path.dirname(path)
         if above != str(root) and not os.path.isdir(above):
-            # One folder replaces all that is missing.
+            # One folder stands for everything that is missing.
             path, content = _first_missing(path), _FOLDER
         if path.startswith(top) and {GIT, *OURS}.isdisjoint(path.removeprefix(top).split("/")):
             guards.setdefault(path, Guard(path, content))
@@ -238,7 +236,7 @@ def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ..
 
 
 def _links_to(path: str, top: str) -> list[str]:
-    """Return the links on the way to a path below the workspace, itself among them."""
+    """Return the symlinks on the way to a path below the workspace, including the path itself."""
     found = list[str]()
     while path.startswith(top):
         found += [path] * os.path.islink(path)
@@ -247,13 +245,13 @@ def _links_to(path: str, top: str) -> list[str]:
 
 
 def _first_missing(path: str) -> str:
-    """Return the highest folder above a path that is not there."""
+    """Return the highest missing folder above a path, or the path itself if none is missing."""
     above = os.path.dirname(path)
     return path if os.path.lexists(above) else _first_missing(above)
 
 
 def _settings(root: Path) -> list[Path]:
-    """Return the files of settings that git reads in a workspace, the user's own among them."""
+    """Return the settings files that git reads in a workspace, including the user's own."""
     git, home = git_folder(root), Path(os.environ.get("HOME", "/"))
     own = [folder / name for folder in {git.path, git.checkout} for name in _SETTINGS[:2]] if git else []
     moved = os.environ.get("XDG_CONFIG_HOME")
@@ -263,7 +261,7 @@ def _settings(root: Path) -> list[Path]:
 
 
 def _linked_hooks(root: Path) -> Iterator[str]:
-    """Yield where links among git's hooks lead: users share hooks that are kept in the workspace like this."""
+    """Yield the targets of symlinks among git's hooks. Users share hooks that are kept in the workspace this way."""
     if git := git_folder(root):
         hooks = git.path / "hooks"
         with contextlib.suppress(OSError), os.scandir(hooks) as entries:
@@ -273,7 +271,7 @@ def _linked_hooks(root: Path) -> Iterator[str]:
 
 
 def _named_by_settings(root: Path, files: list[Path]) -> Iterator[Named]:
-    """Yield what git's settings name in a workspace: all that is a file, and of the rest what git would read."""
+    """Yield the paths in a workspace that git's settings name: existing files, and whatever else git would read."""
     for named in named_paths(files, root, os.environ):
         if root in named.path.parents and (named.is_folder is not None or named.path.is_file()):
             yield named

@@ -1,7 +1,7 @@
 """The only way from a confined command to those hosts.
 
-It listens within the command's own network, where nothing else is, and connects from ours. It looks up a name itself
-and connects to the address it has judged. `confined` has it serve for as long as a command runs; `hosts` decides.
+It listens in the command's own network, which has nothing else, and connects from ours. It resolves a name itself and
+connects to the address that it has checked. `allowed_hosts` decides.
 """
 
 import contextlib
@@ -25,12 +25,12 @@ _CONNECT_SECONDS = 10.0
 _HEAD_END = b"\r\n\r\n"
 _REQUEST = re.compile(r"(?P<method>[!-~]+) (?P<target>[!-~]+) HTTP/1\.[01]")
 _PLAIN = re.compile(r"http://(?P<authority>[^/?#]*)(?P<rest>.*)", re.IGNORECASE)
-# Between the command and us alone; and what we put in ourselves.
+# Headers that are only for the proxy, or that the proxy sets itself.
 _NOT_PASSED_ON = ("host", "connection", "proxy-connection", "proxy-authorization", "keep-alive", "te", "upgrade")
 
 
 def proxy_environ(listed: Sequence[Allowed]) -> dict[str, str]:
-    """Return what tells programs to use it. A command's own loopback stays its own, where ours is not listed."""
+    """Return the variables that make programs use the proxy, except for loopback addresses that are not listed."""
     url = f"http://127.0.0.1:{PORT}"
     hosts = {str(one.host) for one in listed}
     chosen = {"http_proxy": url, "https_proxy": url, "all_proxy": url}
@@ -39,7 +39,7 @@ def proxy_environ(listed: Sequence[Allowed]) -> dict[str, str]:
 
 
 class _Refused(Exception):
-    """A request that is answered by us, with a status and a sentence."""
+    """A request that the proxy answers itself, with a status and a sentence."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -48,7 +48,7 @@ class _Refused(Exception):
 
 @dataclass(slots=True)
 class Proxy:
-    """Serves one command. `refused`: the first few that it wanted to reach and may not."""
+    """Serves one command. `refused`: the first few hosts that it wanted to reach and may not."""
 
     listed: Sequence[Allowed]
     refused: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def serving(self, listener: socket.socket) -> Iterator[None]:
-        """Serve whoever calls; afterwards no connection is left, and none will be made."""
+        """Serve all connections. Afterwards no connection is left, and none will be made."""
         thread = threading.Thread(target=self._accept, args=(listener,), daemon=True)
         with listener:
             thread.start()
@@ -75,7 +75,7 @@ class Proxy:
                 thread.join()
 
     def _accept(self, listener: socket.socket) -> None:
-        # Closed: the command is over.
+        # If the socket is closed, the command is over.
         with contextlib.suppress(OSError):
             while not self._over:
                 self._room.acquire()
@@ -84,7 +84,7 @@ class Proxy:
 
     def _serve(self, caller: socket.socket) -> None:
         try:
-            # Either side may hang up at any moment.
+            # Either side may close the connection at any moment.
             with contextlib.suppress(OSError), self._held(caller):
                 try:
                     self._answer(caller)
@@ -95,7 +95,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def _held(self, one: socket.socket) -> Iterator[None]:
-        """Have a connection end no later than the command."""
+        """Make sure that a connection ends no later than the command."""
         with one:
             with self._lock:
                 if self._over:
@@ -129,9 +129,9 @@ class Proxy:
         raise _Refused(403, why)
 
     def _connected(self, wanted: HostPort) -> socket.socket:
-        """Return a connection to an address that was looked at."""
+        """Return a connection to an address that was checked."""
         try:
-            # As bytes, which nobody reads in another way on the way to the resolver.
+            # As bytes, so that nothing re-encodes the name on its way to the resolver.
             found = socket.getaddrinfo(str(wanted.host).encode(), wanted.port, type=socket.SOCK_STREAM)
         except OSError as error:
             raise _Refused(502, f"{wanted} cannot be found") from error
@@ -152,7 +152,7 @@ class Proxy:
 
 
 def _head(caller: socket.socket) -> tuple[str, bytes]:
-    """Return the head of a request, and what came after it already."""
+    """Return the head of a request, and the data that came after it."""
     data = b""
     while _HEAD_END not in data:
         more = caller.recv(_CHUNK)
@@ -164,7 +164,7 @@ def _head(caller: socket.socket) -> tuple[str, bytes]:
 
 
 def _request(head: str) -> tuple[HostPort, bytes | None]:
-    """Return what is wanted, and what to send there first; None where all that follows is between those two."""
+    """Return the target of a request, and what to send there first. None means a tunnel: send nothing of our own."""
     line, *fields = head.split("\r\n")
     found = _REQUEST.fullmatch(line)
     plain = _PLAIN.fullmatch(found["target"]) if found else None
@@ -187,14 +187,14 @@ def _passed_on(method: str, wanted: HostPort, rest: str, fields: Sequence[str]) 
 
 
 def _say(caller: socket.socket, refused: _Refused) -> None:
-    """Answer with a sentence; in the first line too, for many programs show no more of it."""
+    """Answer with a sentence. It is in the status line too, because many programs show nothing else."""
     body = f"{refused}\n".encode()
     head = f"HTTP/1.1 {refused.status} {refused}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     caller.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    """Hand on what one side sends until it is done; then tell the other."""
+    """Forward what one side sends until it ends. Then close the other side for writing."""
     with contextlib.suppress(OSError):
         while data := source.recv(_CHUNK):
             sink.sendall(data)

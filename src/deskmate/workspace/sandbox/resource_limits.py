@@ -1,7 +1,4 @@
-"""What one command may take of the machine.
-
-`confined` and `fenced` bind them before it begins; `local` tells them.
-"""
+"""What one command may take of the machine."""
 
 import contextlib
 import os
@@ -20,23 +17,23 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _COUNTED = re.compile(r"^\d+:(?P<old>(?:[^:]*\b(?:pids|memory)\b[^:]*)?):(?P<path>/.*)$", re.MULTILINE)
 _FIRST_TO_GO = "1000"
 _OWN = "deskmate-"
-# A shell tells a signal as a status of its own.
+# A shell reports a signal as a status of its own.
 _KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 _TOO_LARGE = (-signal.SIGXFSZ, 128 + signal.SIGXFSZ)
-# What programs say where the kernel refused them something.
+# What programs print when the kernel refused them something.
 _WANTS_MEMORY = re.compile(r"MemoryError|Cannot allocate memory|bad_alloc|[Oo]ut of memory")
 _WANTS_FILE = re.compile(r"File too large|File size limit exceeded")
 _WANTS_PROCESSES = re.compile(r"Resource temporarily unavailable|can't start new thread")
 
 
 def _most_memory() -> int:
-    """Return three quarters of what the machine has."""
+    """Return three quarters of the machine's memory."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 * 3
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """How many processes (threads count) a command may have, and how large one's memory, a file, temporary files."""
+    """How many processes and threads a command may have, and how large a process, a file and temporary files may be."""
 
     processes: int = 4096
     memory_bytes: int = field(default_factory=_most_memory)
@@ -45,9 +42,9 @@ class ResourceLimits:
 
     @contextlib.contextmanager
     def binding(self, pid: int, *, apart: bool = True) -> Iterator[None]:
-        """Bind a process that has not begun, and all it will start; at the end nothing of it may run any more.
+        """Limit a process that has not started its command yet, and all it will start.
 
-        `apart`: the kernel does not count the user's other processes among these.
+        At the end, nothing of it may run any more. `apart`: the kernel does not count the user's other processes.
         """
         for kind, most in (
             (resource.RLIMIT_NPROC, self.processes if apart else self.processes + _running()),
@@ -59,7 +56,7 @@ class ResourceLimits:
             bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.prlimit(pid, kind, (bound, bound))
         give_back(pid)
-        # Where all of them together take too much, the kernel ends these before anything of the user's.
+        # If memory runs out, the kernel ends these before anything of the user's.
         (_PROC / str(pid) / "oom_score_adj").write_text(_FIRST_TO_GO)
         bounds = {
             "pids.max": self.processes,
@@ -70,7 +67,7 @@ class ResourceLimits:
             yield
 
     def met(self, status: int | None, output: str) -> str:
-        """Return in words what limits a command seems to have met, by how it ended and what it complained about."""
+        """Return which limits a command seems to have reached, judged by its status and output."""
         if status == 0:
             return ""
         memory, file = _size(self.memory_bytes), _size(self.file_bytes)
@@ -93,7 +90,7 @@ def _running() -> int:
 
 
 def counts_processes() -> bool:
-    """Tell whether the number of processes can be bounded here: for root that takes a cgroup we may make."""
+    """Tell whether the number of processes can be limited here. For root, that takes a cgroup we may create."""
     if os.geteuid() != 0:
         return True
     with contextlib.ExitStack() as stack:
@@ -102,9 +99,9 @@ def counts_processes() -> bool:
 
 @contextlib.contextmanager
 def _counting(pid: int, bounds: Mapping[str, int]) -> Iterator[None]:
-    """Bound what all processes of a command of root take together, by cgroups, as far as we may make some.
+    """Limit what all processes of a command of root take together, with cgroups, if we may create some.
 
-    Of the kernel's other limits one does not count what root has, and none counts the memory of several.
+    Of the kernel's other limits, one does not count root's processes, and none counts the memory of several.
     """
     with contextlib.ExitStack() as stack:
         for parent in _parents() if os.geteuid() == 0 else ():
@@ -119,7 +116,7 @@ def _counting(pid: int, bounds: Mapping[str, int]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _cgroup(parent: Path) -> Iterator[Path]:
-    """Lend a cgroup of our own below another; where there can be none, nothing is there."""
+    """Yield a cgroup of our own below another. If it cannot be created, the path does not exist."""
     own = parent / f"{_OWN}{os.getpid()}-{secrets.token_hex(8)}"
     with contextlib.suppress(OSError):
         own.mkdir()
@@ -131,7 +128,7 @@ def _cgroup(parent: Path) -> Iterator[Path]:
 
 
 def sweep_cgroups() -> None:
-    """Remove the cgroups of those that were killed before they could."""
+    """Remove the cgroups of processes that were killed before they could do it."""
     for parent in _parents():
         for left in parent.glob(f"{_OWN}*"):
             if not (_PROC / left.name.removeprefix(_OWN).partition("-")[0]).exists():
@@ -140,7 +137,7 @@ def sweep_cgroups() -> None:
 
 
 def _parents() -> list[Path]:
-    """Return the cgroups we are in that may count processes or memory; one of the older kind counts one thing."""
+    """Return our cgroups that may count processes or memory. A cgroup of version 1 counts one thing."""
     try:
         listing = (_PROC / "self/cgroup").read_text()
     except OSError:

@@ -1,9 +1,9 @@
 """System calls a command may not make.
 
-No mount keeps a command from making its own file setuid: outside, such a file would lend the user's rights to others.
-And what the user's session keeps in the kernel's keyrings is no file at all. A network namespace does not hold every
-family of sockets: AF_VSOCK talks to the host of a virtual machine, or to its guests, from inside any of them. So only
-the families that programs need are open. `confined` and `levels` hand the program over.
+No mount prevents a command from making its own file setuid. Outside, such a file would give the user's rights to
+others. What the user's session keeps in the kernel's keyrings is not a file at all. A network namespace does not cover
+every socket family: AF_VSOCK reaches the host of a virtual machine, or its guests, from inside any of them. So only the
+families that programs need are open.
 """
 
 import errno
@@ -18,22 +18,22 @@ _NUMBER, _MACHINE, _ARGUMENTS = 0, 4, 16
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _REFUSE, _ABSENT = _ERROR | errno.EPERM, _ERROR | errno.ENOSYS
 _LENT = stat.S_ISUID | stat.S_ISGID
-# Only a call that makes a file has a mode; of any other, what stands there means nothing.
+# Only a call that creates a file has a mode. In any other call, that argument means nothing.
 _MAKES = 0o100 | 0o20000000
-# By number, because Python leaves out names that its own machine lacks. A pair of sockets is always of the first.
+# By number, because Python omits names that its own platform lacks. A socket pair is always AF_UNIX.
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _FAMILIES = (_UNIX, _INET, _INET6, _NETLINK)
-# Of netlink only the part that lists addresses and routes, as looking up a host name does. Other parts tell about
-# devices, audits and the firewall.
+# Of netlink, only the part that lists addresses and routes, which looking up a host name needs. Other parts give access
+# to devices, audits and the firewall.
 _ROUTE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """The numbers of one machine. `modes`: which argument is a mode; `opening`: which are the flags and the mode.
+    """The call numbers of one machine. `modes`: which argument is a mode. `opening`: which are the flags and the mode.
 
-    `absent` are told not to be there, and everybody does without: they would go round the others. `named` are refused
-    if somebody asks for that; of them, `socket` and `socketpair` are always open for some families only.
+    `absent`: reported as missing, because they would bypass the others. All programs work without them. `named`:
+    refused on request. Of these, `socket` and `socketpair` are always limited to some families.
     """
 
     machine: int
@@ -46,8 +46,8 @@ class _Calls:
 
 
 _KNOWN = {
-    # Three for keyrings, and perf_event_open, bpf, userfaultfd, which have served many a flaw; io_uring_setup, openat2;
-    # all that chmod or make a file; open, openat.
+    # Three for keyrings, and perf_event_open, bpf and userfaultfd, which many exploits used. Then io_uring_setup and
+    # openat2. Then all calls that chmod or make a file. Then open and openat.
     "x86_64": _Calls(
         0xC000003E,
         (248, 249, 250, 298, 321, 323),
@@ -68,14 +68,14 @@ _KNOWN = {
 }
 
 
-# A program that refuses nothing.
+# A filter that allows everything.
 ALLOW_ALL = struct.pack("=HBBI", _RETURN, 0, 0, _ALLOW)
 
 
 def call_filter(machine: str | None = None, *, also: Iterable[str] = (), unix: bool = True) -> bytes | None:
-    """Return the program for this machine, or a named one; None for one whose calls are not known here.
+    """Return the filter for this machine, or for a named one. None if its calls are not known here.
 
-    `also`: names of calls that it refuses besides. `unix`: whether sockets of that family can be made, not only pairs.
+    `also`: names of more calls to refuse. `unix`: whether Unix sockets can be created, and not only pairs.
     """
     calls = _KNOWN.get(machine or platform.machine())
     if calls is None:
@@ -85,7 +85,7 @@ def call_filter(machine: str | None = None, *, also: Iterable[str] = (), unix: b
 
 
 def _program(calls: _Calls, also: tuple[int, ...], families: tuple[int, ...]) -> Iterable[bytes]:
-    # A program for another machine has other numbers: it cannot be run here.
+    # A program for another machine uses other numbers. It cannot run here.
     yield from (_load(_MACHINE), _jump(_EQUAL, calls.machine, 1, 0), _return(_ABSENT), _load(_NUMBER))
     for first in calls.others:
         yield from (_jump(_AT_LEAST, first, 0, 1), _return(_ABSENT))
@@ -110,14 +110,14 @@ def _sockets(families: tuple[int, ...]) -> Iterable[bytes]:
 
 
 def _when(offset: int, value: int, steps: list[bytes]) -> Iterable[bytes]:
-    """Yield steps that are taken only if this is the value there."""
+    """Yield steps that run only if the value at this offset matches."""
     yield from (_load(offset), _jump(_EQUAL, value, 0, len(steps)), *steps)
 
 
 def _only(argument: int, values: tuple[int, ...], error: int) -> Iterable[bytes]:
-    """Yield steps that refuse a call unless an argument is one of these.
+    """Yield steps that refuse a call unless an argument has one of these values.
 
-    Only its lower half is compared: the kernel takes these arguments for an int, and ignores the rest.
+    Only its lower half is compared, because the kernel reads these arguments as an int and ignores the rest.
     """
     yield _load(_ARGUMENTS + 8 * argument)
     yield from (_jump(_EQUAL, value, len(values) - number, 0) for number, value in enumerate(values))

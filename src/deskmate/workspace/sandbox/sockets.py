@@ -1,8 +1,7 @@
 """Sockets of others on this machine.
 
 A command that can talk to one may get a password from it, or make it do something outside. Mounting it read-only does
-not prevent that. The kernel lists the sockets of its own network. Others, and pipes, are found by looking below home.
-`sandbox` above masks them.
+not prevent that. The kernel lists the sockets of its own network. Others, and pipes, are found by searching below home.
 """
 
 import os
@@ -20,7 +19,7 @@ _LISTED = Path("/proc/net/unix")
 _MOUNTS = Path("/proc/self/mountinfo")
 _PATH_FIELD, _MOUNT_FIELD = 7, 4
 _WRITTEN = re.compile(rb"\\([0-7]{3})")
-# Large, and nobody listens there.
+# Large folders in which nobody listens.
 _SKIPPED = frozenset({"node_modules", "site-packages", "__pycache__", ".git", "_cacache", "pkgs"})
 _MAX_DEPTH = 8
 _MAX_ENTRIES = 100_000
@@ -31,7 +30,7 @@ _NEW_SECONDS = 5.0
 
 
 class Sockets:
-    """The sockets of this machine. What is found below a home is kept, and looked for again once it is a minute old."""
+    """The sockets of this machine. Those found below a home are cached, and searched again after a minute."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,9 +38,9 @@ class Sockets:
         self._looked: dict[Path, float] = {}
 
     def paths(self, homes: Iterable[Path], own: Sequence[str]) -> Iterator[str]:
-        """Yield where sockets are, or were a minute ago; some twice. The first time it looks below each home.
+        """Yield where sockets are, or were a minute ago, some twice. The first call searches below each home.
 
-        `own`: folders that it does not look into, because the agents that write there could keep it busy.
+        `own`: folders that it does not enter, because the agents that write there could keep it busy.
         """
         yield from _listed()
         for home in homes:
@@ -70,15 +69,15 @@ def _listed() -> Iterator[str]:
 
 
 def _below(top: Path, own: Sequence[str]) -> Iterator[str]:
-    """Yield the sockets and pipes below a folder, those near the top first, until it has looked at enough.
+    """Yield the sockets and pipes below a folder, those near the top first, until a limit is reached.
 
-    It follows no links and enters no mounts: a network drive that does not answer would block it for ever.
+    It follows no symlinks and enters no mounts, because a network drive that does not answer would block it forever.
     """
     closed, left, deadline = {*_mount_points(), *own}, _MAX_ENTRIES, time.monotonic() + _WALK_SECONDS
     folders = deque([(str(top), 0)])
     while folders and left > 0 and time.monotonic() < deadline:
         folder, depth = folders.popleft()
-        # It may be unreadable, or gone.
+        # The folder may be unreadable or gone.
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in islice(entries, _MAX_IN_FOLDER):
                 left -= 1
@@ -90,18 +89,18 @@ def _below(top: Path, own: Sequence[str]) -> Iterator[str]:
 
 
 def _mount_points() -> frozenset[str]:
-    """Return where something is mounted."""
+    """Return all mount points."""
     try:
         lines = _MOUNTS.read_bytes().splitlines()
     except OSError:
         return frozenset()
-    # Blanks and the like are written as numbers there.
+    # Blanks and other special characters are escaped as octal numbers.
     points = (_WRITTEN.sub(lambda byte: bytes([int(byte[1], 8)]), line.split()[_MOUNT_FIELD]) for line in lines)
     return frozenset(map(os.fsdecode, points))
 
 
 def is_new(path: str) -> bool:
-    """Tell whether something was made, or changed, seconds ago, or is gone by now."""
+    """Tell whether something was created or changed seconds ago, or is gone."""
     try:
         return time.time() - os.stat(path).st_ctime < _NEW_SECONDS
     except OSError:
@@ -109,7 +108,7 @@ def is_new(path: str) -> bool:
 
 
 def is_channel(path: str) -> bool:
-    """Tell whether a path, or what it leads to, is a socket or a named pipe."""
+    """Tell whether a path, or its target, is a socket or a named pipe."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
