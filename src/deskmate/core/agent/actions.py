@@ -49,7 +49,7 @@ class Agree:
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Stop working until somebody helps, and show why."""
+    """Stop until a message or other caps let the agent go on, and show why."""
 
     reason: str
 

@@ -167,7 +167,7 @@ def _call(view: View) -> Action | None:
 def _question(view: View, call: OpenCall, verdict: Verdict, *, first: bool) -> Action | None:
     """Ask about a call, unless it would change nothing: then return its result instead.
 
-    A call before it that still waits may change that. The question is then asked when this call is next.
+    A call before it that still waits may change that. It is then decided when this call is next.
     """
     foreseen = view.foreseen.get(call.id)
     if foreseen is None:
@@ -212,7 +212,7 @@ def _stay(view: View) -> Action | None:
 
 
 def _park(view: View) -> Action | None:
-    """Park an agent that has something to answer although a cap is reached. An idle agent is never parked."""
+    """Park an agent that has something to answer although a cap is reached. Without anything to answer it is not."""
     return Park(view.over) if view.over and (view.memory.owed or view.memory.demanded) else None
 
 

@@ -161,12 +161,12 @@ def wakes(message: Message) -> bool:
 
 
 def calls_for_action(message: Message) -> bool:
-    """Tell whether this message gives its reader something to do. The roster does not show when others were heard."""
+    """Tell whether this message gives its reader something to do. The roster does not show when the rest was heard."""
     return wakes(message) or isinstance(message, ShutdownRequest)
 
 
 def bounces(message: Message) -> bool:
-    """Tell whether this message comes back from a member that left. Some are pointless once it has left."""
+    """Tell whether this message comes back from a member that left: not if leaving made it pointless."""
     return not isinstance(message, ShutdownRequest | Interrupt | PermissionResponse)
 
 
