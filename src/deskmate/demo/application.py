@@ -15,7 +15,7 @@ def text_of(path: str, state: State) -> str:
 
 
 def texts_in(state: State) -> Mapping[str, str]:
-    """Return the text of every file that a state of the application has, by path."""
+    """Return the text of every file in a state of the application, by path."""
     return dict(_texts(_library() / state, ""))
 
 

@@ -1,6 +1,6 @@
 """What a member says next, from its conversation.
 
-Nothing is counted or kept: a part reads its conversation. `script` above writes the lines.
+Nothing is counted or stored: a part decides from its conversation alone. `demo_script` has the lines.
 """
 
 import re
@@ -13,7 +13,7 @@ from deskmate.core.prompt.prompts import CallBlock, Prompt, ResultBlock, Spoke, 
 from deskmate.errors import ModelRejected
 from deskmate.models.scripted import Speak
 
-# Stands for the id of the request that a line answers.
+# Placeholder for the id of the request that a line answers.
 REQUEST = "(the request)"
 TRIES = 4
 
@@ -26,10 +26,10 @@ _LEAVING = 'type="shutdown_request"'
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
-    """Something to say once, with the calls that go with it: no two lines of a part have the same words.
+    """Something to say once, with its calls. No two lines of a part have the same words.
 
-    `after`: what must have been told before. `then`: the words that end the turn, where nothing else is to be said.
-    `meanwhile`: what is said instead of ending the turn until `after` was told. `optional`: it may come to nothing.
+    `after`: what must have been told before. `then`: the words that end the turn if nothing else is left to say.
+    `meanwhile`: what to say instead of ending the turn, until `after` was told. `optional`: its calls may fail.
     """
 
     says: str
@@ -42,13 +42,13 @@ class ScriptLine:
 
 @dataclass(frozen=True, slots=True)
 class ScriptPart:
-    """All that one member says: lines in their order, and replies to what may come at any time."""
+    """Everything one member says: lines in order, and replies to what may arrive at any time."""
 
     lines: tuple[ScriptLine, ...]
     replies: tuple[ScriptLine, ...] = ()
 
     def __call__(self, prompt: Prompt) -> Speak:
-        """Return what is said next; raise ModelRejected where a line came to nothing again and again."""
+        """Return what to say next. Raises ModelRejected if the calls of a line fail again and again."""
         told = _told(prompt)
         for line in self.replies:
             if _cued(line, told) and not _done(line, prompt):
@@ -65,7 +65,7 @@ class ScriptPart:
 
 
 def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Speak:
-    """Return what the member says next whose model is asked; raise ModelRejected where it has no part."""
+    """Return what the member whose model is asked says next. Raises ModelRejected if it has no part."""
     found = _WHO.match(prompt.system)
     if found is None or found[1] not in parts:
         raise ModelRejected(f"the script has no part for whoever is told {prompt.system[:80]!r}; give it one")
@@ -73,7 +73,7 @@ def play(parts: Mapping[str, ScriptPart], prompt: Prompt) -> Speak:
 
 
 def _told(prompt: Prompt) -> str:
-    """Return all the words that were told, results of calls left out."""
+    """Return all words that were told, without results of calls."""
     passages = (passage for passage in prompt.passages if isinstance(passage, Told))
     return "\n".join(block.text for passage in passages for block in passage.blocks if isinstance(block, TextBlock))
 
@@ -83,7 +83,7 @@ def _cued(line: ScriptLine, told: str) -> bool:
 
 
 def _outcomes(line: ScriptLine, prompt: Prompt) -> Iterator[bool]:
-    """Yield, for each time a line was said, whether all its calls got what they wanted."""
+    """Yield, for each time a line was said, whether all its calls succeeded."""
     for spoke, told in pairwise(prompt.passages):
         if isinstance(spoke, Spoke) and isinstance(told, Told) and _words(spoke) == line.says:
             yield all(block.ok for block in told.blocks if isinstance(block, ResultBlock))
@@ -115,7 +115,7 @@ def _filled(arguments: Mapping[str, Any], request: str) -> dict[str, Any]:
 
 
 def _asked_to_leave(prompt: Prompt) -> str | None:
-    """Return the last request to leave that was not answered."""
+    """Return the last request to leave that is not answered, or None."""
     requests = [found[1] for found in _FRAME.finditer(_told(prompt)) if _LEAVING in found[0]]
     spoken = (block for passage in prompt.passages if isinstance(passage, Spoke) for block in passage.blocks)
     answered = {block.arguments.get("request_id") for block in spoken if isinstance(block, CallBlock)}

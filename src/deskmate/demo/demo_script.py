@@ -1,7 +1,7 @@
 """Who says what when; start reading here.
 
-A line is said once, with its calls, as soon as all of `after` was told to who says it. Everything else is real: what
-the calls do, when mail is heard, who takes which task, what the tests say.
+A line is said once, with its calls, as soon as its speaker was told everything in `after`. Everything else is real:
+what the calls do, when mail is heard, who takes which task, what the tests say.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ TEAM = "graphql"
 CHECK = "sh check.sh"
 GOAL = "Move this library from REST to GraphQL. The page must show what it shows now, and REST goes."
 
-# -- what is handed around ------------------------------------------------------------------------
+# -- texts ----------------------------------------------------------------------------------------
 
 ONE_REQUEST = "For the page I need title and year of every book and name and birth of its author, in one request."
 FIRST_PLAN = "I replace the paths in library/service.py by one path, /graphql, with a schema in library/schema.py."
@@ -36,58 +36,58 @@ FINISH_FIRST = "You are right. Finish the README first."
 ALL_MOVED = "The page and the README are done; nobody asks by REST any more."
 REPORT = "REST is gone, the page shows what it showed, and all tests pass."
 
-# -- how it is said -------------------------------------------------------------------------------
+# -- calls ----------------------------------------------------------------------------------------
 
 
 def mail(to: str, content: str) -> Use:
-    """Return a letter."""
+    """Return a call that sends a message."""
     return "SendMessage", {"recipient": to, "content": content}
 
 
 def ask_to_leave(name: str, content: str) -> Use:
-    """Return what asks a teammate to leave."""
+    """Return a call that asks a teammate to leave."""
     return "SendMessage", {"type": "shutdown_request", "recipient": name, "content": content}
 
 
 def stay(content: str) -> Use:
-    """Return the answer of a teammate that does not leave yet."""
+    """Return a call by which a teammate refuses to leave yet."""
     kind = {"type": "shutdown_response", "recipient": "lead", "request_id": REQUEST}
     return "SendMessage", {**kind, "approve": False, "content": content}
 
 
 def answer_plan(*, approve: bool, content: str) -> Use:
-    """Return the lead's word on the backend's plan."""
+    """Return a call that answers the backend's plan."""
     kind = {"type": "plan_approval_response", "recipient": "backend", "request_id": REQUEST}
     return "SendMessage", {**kind, "approve": approve, "content": content}
 
 
 def task(subject: str, description: str, **more: object) -> Use:
-    """Return what puts a task on the board."""
+    """Return a call that creates a task."""
     return "TaskCreate", {"subject": subject, "description": description, **more}
 
 
 def teammate(name: str, prompt: str, **more: object) -> Use:
-    """Return what makes a teammate, whose role is its name."""
+    """Return a call that starts a teammate. Its role is its name."""
     return "Task", {"name": name, "role": name, "prompt": prompt, **more}
 
 
 def read(path: str) -> Use:
-    """Return a look at a file."""
+    """Return a call that reads a file."""
     return "read_file", {"path": path}
 
 
 def write(path: str, state: State = "graphql") -> Use:
-    """Return what writes a file as it is in a state of the application."""
+    """Return a call that writes a file as it is in a state of the application."""
     return "write_file", {"path": path, "content": text_of(path, state)}
 
 
 def complete(number: int) -> Use:
-    """Return what ends a task."""
+    """Return a call that completes a task."""
     return "TaskUpdate", {"taskId": number, "status": "completed"}
 
 
 def run(command: str) -> Use:
-    """Return what runs a command."""
+    """Return a call that runs a command."""
     return "bash", {"command": command}
 
 

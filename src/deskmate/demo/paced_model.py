@@ -14,7 +14,7 @@ _WORD = re.compile(r"\S+\s*|\s+")
 
 
 class Paced:
-    """Say what another model says, having thought for a moment, word by word."""
+    """Stream what another model says word by word, after a short pause."""
 
     def __init__(self, model: Model, clock: Clock) -> None:
         self._model, self._clock = model, clock
@@ -34,7 +34,7 @@ class Paced:
         await self._clock.sleep(THINKING_SECONDS)
         async with aclosing(self._model.stream(prompt)) as parts:
             async for part in parts:
-                # Only words take their time: whatever else comes is not read.
+                # Slow down only text: nobody reads the other parts.
                 for piece in _WORD.findall(part.text) if isinstance(part, TextDelta) else ():
                     await self._clock.sleep(WORD_SECONDS)
                     yield TextDelta(piece)

@@ -163,7 +163,7 @@ def _tool_result(place: str, block: Mapping[str, Any]) -> Iterator[str]:
         yield f"{place}: the content must be a text or a list of blocks"
 
 
-# -- order and pairs -----------------------------------------------------------------------------
+# -- order and pairs ------------------------------------------------------------------------------
 
 
 def _order(place: str, kinds: list[str | None], role: str) -> Iterator[str]:

@@ -141,7 +141,7 @@ def _picture(place: str, picture: Any) -> Iterator[str]:
         yield from image(place, *found.groups())
 
 
-# -- order and pairs -----------------------------------------------------------------------------
+# -- order and pairs ------------------------------------------------------------------------------
 
 
 def _pairs(messages: list[Any]) -> Iterator[str]:
