@@ -1,6 +1,6 @@
 """Paths that git's settings name.
 
-`guards` above keeps commands from changing those that lie in the workspace.
+Commands must not change those that are in the workspace: see `sandbox.protected_paths`.
 """
 
 import os
@@ -33,7 +33,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One line of git's settings: section and key in small letters, without the name in between."""
+    """One line of git's settings: section and key in lower case, without the subsection."""
 
     section: str
     key: str
@@ -42,14 +42,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A path that settings name. `is_folder`: whether git takes it for a folder; None if it may be either."""
+    """A path that settings name. `is_folder`: whether git reads it as a folder, or None if it may be either."""
 
     path: Path
     is_folder: bool | None
 
 
 def named_paths(files: list[Path], top: Path, environ: Mapping[str, str]) -> Iterator[Named]:
-    """Yield what these files of settings name, and the files they include: all that git would run or obey.
+    """Yield everything that git would run or obey because of these settings files and the files they include.
 
     `top`: the folder of the checkout, where git runs programs.
     """
@@ -74,7 +74,7 @@ def _program_words(setting: Setting) -> Iterator[str]:
     """Yield the words of a command that may be files of the checkout: paths, and arguments with an extension."""
     command = setting.value
     if setting.section == "alias":
-        # Without it, an alias is a command of git's own.
+        # Without a `!`, an alias is one of git's own commands.
         command = command[1:] if command.startswith("!") else ""
     elif setting.key not in _PROGRAMS and setting.section != "pager":
         command = ""
@@ -93,7 +93,7 @@ _CACHE: dict[Path, tuple[tuple[int, ...], tuple[Setting, ...]]] = {}
 
 
 def settings(file: Path) -> tuple[Setting, ...]:
-    """Return what a file of git's settings says, nothing if it cannot be read."""
+    """Return the settings in a file, or nothing if it cannot be read."""
     with suppress(OSError, ValueError):
         found = os.stat(file)
         stamp = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -108,7 +108,7 @@ def settings(file: Path) -> tuple[Setting, ...]:
 
 
 def _parsed(text: str) -> Iterator[Setting]:
-    """Yield the settings in a text; what git would not understand is passed over."""
+    """Yield the settings in a text. What git would not understand is skipped."""
     section = ""
     lines = iter(text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n"))
     for line in lines:
@@ -127,7 +127,7 @@ def _parsed(text: str) -> Iterator[Setting]:
 
 
 def _value(text: str) -> tuple[str, bool]:
-    """Return what a line says after its `=`, and whether the next line continues it."""
+    """Return the value of a line after its `=`, and whether the next line continues it."""
     value, quoted, at = "", False, 0
     while at < len(text):
         char = text[at]

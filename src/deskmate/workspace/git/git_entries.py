@@ -1,7 +1,7 @@
 """Links, special files and locks in git's folder.
 
 Git opens many of its files in place and follows links, so a link there makes the user's git write somewhere else.
-`git_watch` and `placeholders` above decide which of them may stay. Nothing here follows a link.
+Nothing here follows a link. `git_watch` decides which entries may stay.
 """
 
 import contextlib
@@ -21,19 +21,19 @@ from deskmate.workspace.paths import FOLDER, OURS, shown
 _HOLD = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPEN_TO_OWNER = 0o700
 _NO_FOLDER = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM}
-# Refs, submodules of submodules and their logs stay far below this; each level keeps a descriptor open.
+# Refs, nested submodules and their logs stay far below this. Each level keeps a descriptor open.
 _MAX_DEPTH = 64
-# A clock may be that coarse: a folder that changed later could change again without a new time.
+# A clock may be this coarse: a folder that changed later could change again and keep the same time.
 _SETTLED_NANOSECONDS = 3_000_000_000
 _MAX_CACHED = 20_000
-# Emacs marks a file that it edits by such a link to the name of its user and machine. Git never opens one.
+# Emacs marks a file that it edits with such a link. Its target is a user and machine name. Git never opens one.
 _EDITOR_LOCK = ".#"
 _MAX_SHOWN = 5
-# Of more, a scan tells no more than these; what must not stay is removed in several rounds.
+# A scan reports at most this many. If there are more, they are removed in several rounds.
 MAX_LOCKS, MAX_ENTRIES = 100, 100_000
 _MAX_HEAD = 4096
 _HOOKS, _REPOSITORY = "hooks", frozenset({"objects", "refs"})
-# Git's own folders, and the files that it opens in place: what a user's git would write through at once.
+# Git's own folders, and the files that it opens in place. The user's git would write through these at once.
 _OPENED_FOLDERS = ("info", "logs", "logs/refs", "logs/refs/heads", "objects", "objects/info", "objects/pack", "refs")
 # fmt: off
 _OPENED = (
@@ -50,7 +50,7 @@ _OPENED = (
 
 
 class EntryKind(StrEnum):
-    """What an entry is that is neither a folder nor an ordinary file."""
+    """The kind of an entry that is neither a folder nor a regular file. Lock files count too."""
 
     LINK = "symbolic link"
     PIPE = "named pipe"
@@ -61,19 +61,19 @@ class EntryKind(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One such entry; `target` is where a link leads, as it is written in it."""
+    """One such entry. `target`: the target of a link, as written in it."""
 
     kind: str
     target: str = ""
 
 
-# By path, relative to git's folder; the empty path is that folder itself.
+# By path, relative to git's folder. The empty path is that folder itself.
 Entries: TypeAlias = dict[str, Entry]
 
 
 @dataclass(slots=True)
 class Size:
-    """How much a scan looked at: folders, and all that was in them."""
+    """How much a scan looked at: folders, and the number of entries in them."""
 
     folders: int = 0
     entries: int = 0
@@ -81,7 +81,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """What was in a folder when it had this identity and time of change."""
+    """The content of a folder at the time when it had this identity and change time."""
 
     stamp: tuple[int, int, int]
     entries: Mapping[str, Entry]
@@ -95,7 +95,7 @@ _SIZES: dict[str, Size] = {}
 
 @dataclass(slots=True)
 class _Scan:
-    """One scan of git's folder `top`. `settled`: a folder that changed before this time may be remembered."""
+    """One scan of git's folder `top`. `settled`: a folder that changed before this time may be cached."""
 
     top: str
     settled: int
@@ -113,10 +113,10 @@ class _Scan:
                 self.found[f"{prefix}{name}"] = entry
 
     def is_passed_over(self, prefix: str, name: str, beside: Set[str]) -> bool:
-        """Tell whether a folder needs no look: git writes no hooks, and users keep links to shared ones there."""
+        """Tell whether to skip a folder. Git writes no hooks, and users keep links to shared hooks there."""
         if name == _HOOKS and beside >= _REPOSITORY:
             return not prefix or prefix.startswith("modules/")
-        # The records of a team that works in a bare repository; no command can reach them.
+        # The records of a team that works in a bare repository. No command can reach them.
         return not prefix and name in OURS and os.path.basename(self.top) != ".git"
 
 
@@ -126,12 +126,12 @@ def size_of(folder: str) -> Size:
 
 
 def scan(folder: str, now: int | None = None) -> Entries:
-    """Return such entries of git's folder, at any depth; raise OSError if that cannot be told.
+    """Return such entries of git's folder, at any depth. Raises OSError if it cannot be read.
 
     It stops at MAX_LOCKS lock files and MAX_ENTRIES in all.
 
-    A folder that has not changed since it was last listed is not listed again: the kernel sets the time of its last
-    change, and no program can. `now` is in nanoseconds.
+    A folder that has not changed since the last scan is not listed again. Only the kernel sets the change time that
+    this relies on. `now` is in nanoseconds.
     """
     if os.path.islink(folder):
         return {"": Entry(EntryKind.LINK, os.readlink(folder))}
@@ -144,11 +144,11 @@ def scan(folder: str, now: int | None = None) -> Entries:
 
 
 def glance(folder: str) -> Entries:
-    """Return such entries among the fixed names that git opens in place; however much is in the folder, it is quick."""
+    """Return such entries among the fixed names that git opens in place. It is quick, however large the folder is."""
     found: Entries = {}
     for name in (*_OPENED, *_log_of_branch(folder)):
         path = f"{folder}/{name}"
-        # What is missing is fine, and what is behind a link is not in git's folder: the link is found itself.
+        # A missing file is fine. What is behind a link is not in git's folder, and the link itself is found.
         with contextlib.suppress(OSError):
             mode = os.lstat(path).st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
@@ -158,7 +158,7 @@ def glance(folder: str) -> Entries:
 
 
 def _log_of_branch(folder: str) -> Iterator[str]:
-    """Yield the log of the branch that is checked out, which git appends to in place, and the folders above it."""
+    """Yield the log of the current branch, which git appends to in place, and the folders above it."""
     with contextlib.suppress(OSError, ValueError):
         head = os.fsdecode(read_regular(f"{folder}/HEAD", _MAX_HEAD)).strip()
         if head.startswith("ref: refs/") and ".." not in head:
@@ -188,7 +188,7 @@ def _walk(fd: int, prefix: str, one: _Scan) -> None:
 
 
 def _listed(fd: int, path: str, settled: int) -> _Listing:
-    """Return what is in a folder; one that changed before the time `settled` is remembered."""
+    """Return the content of a folder. It is cached if the folder changed before the time `settled`."""
     stamp = _stamp(os.fstat(fd))
     known = _CACHE.get(path)
     if known and known.stamp == stamp:
@@ -202,7 +202,7 @@ def _listed(fd: int, path: str, settled: int) -> _Listing:
 
 
 def _list(fd: int) -> tuple[Entries, tuple[str, ...], int]:
-    """Return what is to be found in a folder, its folders, and how much is in it at all."""
+    """Return the reportable entries of a folder, its subfolders, and the number of all its entries."""
     entries: Entries = {}
     folders = list[str]()
     count = locks = 0
@@ -217,7 +217,7 @@ def _list(fd: int) -> tuple[Entries, tuple[str, ...], int]:
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(name)
             elif len(entries) < MAX_ENTRIES:
-                # It may be gone by now: then there is nothing to find.
+                # It may be gone by now. Then there is nothing to report.
                 with contextlib.suppress(OSError):
                     found = _entry(name, fd)
                     if not _is_editor_lock(name, found):
@@ -251,7 +251,7 @@ def _stamp_below(name: str, fd: int) -> tuple[int, int, int] | None:
 
 @contextlib.contextmanager
 def _opened(name: str, above: int | None = None) -> Iterator[int | None]:
-    """Hold a folder open, None where there is none that this user can look into; raise OSError for anything else."""
+    """Yield an open folder, or None if there is none that this user can read. Raises OSError for anything else."""
     with contextlib.ExitStack() as stack:
         try:
             fd = _open(name, above, stack)
@@ -266,7 +266,7 @@ def _open(name: str, above: int | None, stack: contextlib.ExitStack) -> int:
     try:
         fd = os.open(name, FOLDER, dir_fd=above)
     except PermissionError:
-        # Git can open what is in a folder that cannot be listed. The owner is this user, or nothing was put there.
+        # Git can open files in a folder that cannot be listed. If this user does not own it, nothing was put there.
         held = os.open(name, _HOLD, dir_fd=above)
         try:
             path, mode = f"/proc/self/fd/{held}", stat.S_IMODE(os.fstat(held).st_mode)
@@ -293,9 +293,9 @@ def leads_out(folder: str, path: str) -> bool:
 
 
 def remove(folder: str, path: str, entry: Entry) -> bool:
-    """Remove an entry from git's folder; tell whether it is gone.
+    """Remove an entry from git's folder. Return whether it is gone.
 
-    Every folder on the way is opened by its name in the one before it, so that nothing outside is ever removed.
+    Every folder on the way is opened by name in its parent, so that nothing outside is ever removed.
     """
     if not path:
         folder, path = os.path.split(folder)
@@ -310,7 +310,7 @@ def remove(folder: str, path: str, entry: Entry) -> bool:
 
 
 def _remove_tree(name: str, fd: int) -> bool:
-    # By programs: Python follows folders only so deep. Neither follows a link, and rm enters only what is readable.
+    # With programs, because Python fails in very deep folders. Neither follows links. rm needs readable folders.
     for words in (["/bin/chmod", "-R", "u+rwx"], ["/bin/rm", "-rf"]):
         place = f"/proc/self/fd/{fd}"
         subprocess.run([*words, "--", f"./{name}"], cwd=place, stderr=subprocess.DEVNULL, check=False)
@@ -336,12 +336,12 @@ def _unlink(name: str, fd: int) -> bool:
 
 
 def told(folder: str, path: str, entry: Entry) -> str:
-    """Return an entry as a sentence names it."""
+    """Return an entry as it is named in a sentence."""
     place = shown(os.path.join(folder, path).rstrip("/"))
     return f"the {entry.kind} {place}" + (f" to {shown(entry.target)}" if entry.target else "")
 
 
 def together(sentences: Collection[str]) -> str:
-    """Return some sentences as one, and how many more there are."""
+    """Return the first few texts joined, and how many more there are."""
     more = len(sentences) - _MAX_SHOWN
     return ", ".join([*list(sentences)[:_MAX_SHOWN], *([f"and {more:,} more"] if more > 0 else [])])

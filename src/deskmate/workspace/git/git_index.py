@@ -1,8 +1,7 @@
 """The names in git's index.
 
-Git trusts the names in an index: `git restore .` writes to each of them, also to `../x` or into `.git`. `git_watch`
-above looks for such names and for repositories within the repository, `app.signing` for records of a team. Nothing
-here is more lenient than git: an index that cannot be read to its end raises OSError.
+Git trusts the names in an index: `git restore .` writes to each of them, also to `../x` or into `.git`. Nothing here is
+more lenient than git: an index that cannot be read to its end raises OSError.
 """
 
 import errno
@@ -17,16 +16,16 @@ from deskmate.workspace.blob_folders import read_regular
 from deskmate.workspace.paths import plain
 
 MAX_BYTES = 256_000_000
-# No file has a longer name. In version 4 an entry repeats the name before it, so that a small file can mean very much.
+# No file has a longer name. In version 4 an entry reuses the previous name, so a small file can expand to a lot.
 _MAX_NAME, _MAX_NAMES, _MAX_GITLINKS, _MAX_CONFIG = 4096, 500_000_000, 1000, 1_000_000
-# Of an entry: what comes before its mode and before its hash, the flag for two more bytes before its name, and the
-# length of the name, as far as it is told.
+# Offsets in an entry: its mode, its hash. Then the flag for two more bytes before its name, and the mask for the length
+# of the name, as far as that is stored.
 _BEFORE_MODE, _BEFORE_HASH, _EXTENDED, _LENGTH = 24, 40, 0x4000, 0xFFF
 _KIND, _FOLDER, _GITLINK = 0xF000, 0x4000, 0xE000
 _SHA1, _SHA256 = 20, 32
 _HEADER = struct.Struct(">4sII")
 _IS_SHA256 = re.compile(rb"objectformat\s*=\s*\"?sha256", re.IGNORECASE)
-# Of names between zeros: what each has that must be looked at in parts, unless it is odd in other than plain letters.
+# In names joined by zeros: signs that a name must be checked part by part. Names that are not ASCII always are.
 _ODD = re.compile(rb"[\0/\\](?:[\0/]|\.\.?[/\0]|(?i:\.git[ .:/\\\0]|git~))")
 _AT_ONCE = 1000
 _SEPARATORS = re.compile(r"[/\\]")
@@ -34,7 +33,7 @@ _SEPARATORS = re.compile(r"[/\\]")
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What matters of an index. `unsafe`: a name that git must not write to. `shared`: the files it continues in."""
+    """What matters in an index. `unsafe`: a name that git must not write to. `shared`: the files it continues in."""
 
     gitlinks: frozenset[bytes]
     unsafe: bytes | None
@@ -42,7 +41,7 @@ class Contents:
 
 
 def read_index(git: Path, name: str = "index", most: int = MAX_BYTES) -> bytes:
-    """Return an index in a folder of git, nothing if there is none; raise OSError if it cannot be read."""
+    """Return an index in a git folder, empty if there is none. Raises OSError if it cannot be read."""
     try:
         return read_regular(git / name, most)
     except (FileNotFoundError, NotADirectoryError):
@@ -50,7 +49,7 @@ def read_index(git: Path, name: str = "index", most: int = MAX_BYTES) -> bytes:
 
 
 def hash_size(common: Path) -> int:
-    """Return how long the hashes of a repository are, by the settings in its folder."""
+    """Return how long the hashes of a repository are, according to its settings."""
     try:
         return _SHA256 if _IS_SHA256.search(read_regular(common / "config", _MAX_CONFIG)) else _SHA1
     except FileNotFoundError:
@@ -58,7 +57,7 @@ def hash_size(common: Path) -> int:
 
 
 def names(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
-    """Yield the names in an index up to `last`; raise OSError if they cannot be read."""
+    """Yield the names in an index up to `last`. Raises OSError if they cannot be read."""
     for name, _, _ in _entries(index, size):
         if name > last:
             break
@@ -66,14 +65,14 @@ def names(index: bytes, size: int, last: bytes) -> Iterator[bytes]:
 
 
 def contents(index: bytes, size: int) -> Contents:
-    """Return what matters of an index; raise OSError unless it can be read to its end."""
+    """Return what matters in an index. Raises OSError unless it can be read to its end."""
     links, unsafe, nameless, end = set[bytes](), None, False, _HEADER.size
     entries = _entries(index, size)
     while unsafe is None and (some := list(islice(entries, _AT_ONCE))):
         end = some[-1][2]
         if len(links) < _MAX_GITLINKS:
             links.update(name for name, mode, _ in some if mode & _KIND == _GITLINK)
-        # With a sparse index, a folder that is not checked out is an entry, and ends so.
+        # In a sparse index, a folder that is not checked out is an entry that ends with a slash.
         found = [name.removesuffix(b"/") if mode & _KIND == _FOLDER else name for name, mode, _ in some]
         if _is_odd(b"\0".join(found)):
             nameless |= b"" in found
@@ -81,7 +80,7 @@ def contents(index: bytes, size: int) -> Contents:
     parts = _extensions(index, end, size) if unsafe is None else ()
     bases = {data[:size] for kind, data in parts if kind == b"link"}
     shared = frozenset(f"sharedindex.{base.hex()}" for base in bases if any(base))
-    # In an index that continues in another, an entry without a name changes one of that.
+    # In a split index, an entry without a name changes one of the shared file.
     if unsafe is None and nameless and not shared:
         unsafe = b""
     return Contents(frozenset(links), unsafe, shared)
@@ -92,16 +91,16 @@ def _is_odd(names: bytes) -> bool:
 
 
 def is_unsafe(name: bytes) -> bool:
-    """Tell whether a name leads out of a checkout or into a folder of git, on any disk. Git adds no such name."""
+    """Tell whether a name leads out of a checkout or into a git folder, on any disk. Git never adds such a name."""
     text = name.decode(errors="replace")
     if not {"", ".", ".."}.isdisjoint(text.split("/")):
         return True
-    # The second is what Windows calls a folder of that name.
+    # The second is the short name of such a folder on Windows.
     return any(plain(part) in (".git", "git~1") for part in _SEPARATORS.split(text))
 
 
 def _entries(index: bytes, size: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield the name and mode of each entry, and where it ends, as git reads them with hashes of this size."""
+    """Yield the name, the mode and the end offset of each entry, as git reads them with hashes of this size."""
     if not index:
         return
     if len(index) < _HEADER.size or index[:4] != b"DIRC":
@@ -132,7 +131,7 @@ def _entries(index: bytes, size: int) -> Iterator[tuple[bytes, int, int]]:
             raise _unreadable("it is cut off")
         if len(name) > _MAX_NAME or total > _MAX_NAMES:
             raise _unreadable("its names are too long")
-        # Git takes as many bytes as the entry says, whatever they are, and all up to the zero if it says the most.
+        # Git reads as many bytes as the entry says, or up to the zero if it has the maximum.
         if (length := flags & _LENGTH) != len(name) and length != _LENGTH:
             raise _unreadable("a name in it is not as long as it says")
         at = end + 1 if version == 4 else at + (end - at + 8) // 8 * 8
@@ -146,7 +145,7 @@ def _unreadable(why: str) -> OSError:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number as git writes it, and where it ends."""
+    """Return a number in git's encoding, and the offset after it."""
     value = data[at] & 0x7F
     while data[at] & 0x80:
         at += 1
@@ -157,7 +156,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _marked_end(index: bytes, size: int) -> int | None:
-    """Return where an index says that its entries end; git believes it, and reads from there."""
+    """Return where an index says that its entries end, or None. Git trusts this and reads on from there."""
     at = len(index) - size - 12 - size
     if at < _HEADER.size or index[at : at + 8] != b"EOIE" + (4 + size).to_bytes(4):
         return None
@@ -165,7 +164,7 @@ def _marked_end(index: bytes, size: int) -> int | None:
 
 
 def _blocks(index: bytes, size: int) -> dict[int, int]:
-    """Return where the blocks of a long index begin, which git reads at once, and how many entries each has."""
+    """Return the blocks of a long index, which git reads in parallel: offset → number of entries."""
     if (end := _marked_end(index, size)) is None:
         return {}
     found = [
@@ -180,7 +179,7 @@ def _blocks(index: bytes, size: int) -> dict[int, int]:
 
 
 def _extensions(index: bytes, at: int, size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Yield what follows the entries: the kind and the data of each part."""
+    """Yield the kind and the data of each extension after the entries."""
     while at <= len(index) - size - 8:
         kind, length = struct.unpack_from(">4sI", index, at)
         yield kind, index[at + 8 : at + 8 + length]

@@ -1,8 +1,7 @@
 """Unsafe names in the lists that git writes.
 
-Those are the index, and `MERGE_RR` with the conflicts whose solution git is to remember. One that names a place outside
-the checkout, or in git's own folder, does not stay. `git_watch` above looks before, during and after a command;
-`git_index` below reads an index.
+These are the index, and `MERGE_RR`, the list of conflicts whose resolution git should remember. If one names a path
+outside the checkout, or in git's own folder, the index is set aside and the list of conflicts is removed.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from deskmate.workspace.paths import FOLDER, is_ours, shown
 
 INDEX, CONFLICTS, ASIDE = "index", "MERGE_RR", "deskmate-removed"
 _MAX_INDEX, _MAX_SMALL, _MAX_WORKTREES, _MAX_CACHED = 100_000_000, 1_000_000, 100, 200
-# A clock may be that coarse: an index that changed later could change again without a new time.
+# A clock may be this coarse: an index that changed later could change again and keep the same time.
 _SETTLED_NANOSECONDS = 3_000_000_000
 _WORKTREE = re.compile(rb"^\s*worktree\s*=\s*([^\0\n]+?)\s*$", re.MULTILINE | re.IGNORECASE)
 _Stamp: TypeAlias = tuple[int, ...]
@@ -32,7 +31,7 @@ _CACHE: dict[str, tuple[_Stamp, Contents]] = {}
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A folder with an index; `common`: where the settings of its repository are. `top`: its checkout, if known."""
+    """A folder with an index. `common`: where the settings of its repository are. `top`: its checkout, if known."""
 
     folder: Path
     common: Path
@@ -47,7 +46,7 @@ class Lists:
         self._unread = dict[Path, _Stamp]()
 
     def before(self, git: GitFolder) -> list[str]:
-        """Remove unsafe lists, and remember which cannot be read; return a sentence for each that was removed."""
+        """Remove unsafe lists, and remember which cannot be read. Return a sentence for each that was removed."""
         told = list[str]()
         for place in _places(self._root, git):
             try:
@@ -58,17 +57,17 @@ class Lists:
         return told
 
     def during(self, git: GitFolder) -> list[str]:
-        """Remove unsafe lists of this checkout and its repository; return a sentence for each."""
+        """Remove unsafe lists of this checkout and its repository. Return a sentence for each."""
         told = list[str]()
         for place in _own_places(self._root, git):
-            # What cannot be read is told at the end.
+            # What cannot be read is reported at the end.
             with contextlib.suppress(OSError):
                 told += _without_conflicts(place)
                 told += _without_index(place)
         return told
 
     def after(self, git: GitFolder) -> list[str]:
-        """Remove unsafe lists, and those that can no longer be read; return a sentence for each."""
+        """Remove unsafe lists, and those that can no longer be read. Return a sentence for each."""
         told = list[str]()
         for place in _places(self._root, git):
             try:
@@ -87,7 +86,7 @@ class Lists:
 
 
 def linked(git: GitFolder) -> frozenset[str]:
-    """Return the repositories that the index of a checkout names; none if it cannot be read."""
+    """Return the repositories that the index of a checkout names, or none if it cannot be read."""
     try:
         parts = _parts(_Place(git.checkout, git.path, None))
     except OSError:
@@ -113,7 +112,7 @@ def _own_places(root: Path, git: GitFolder) -> list[_Place]:
 
 
 def _top_of(folder: Path) -> Path | None:
-    """Return where the checkout of a git folder is, as its own files say, None if they do not."""
+    """Return the checkout of a git folder, according to its own files, or None."""
     if folder.name == GIT:
         return folder.parent
     with contextlib.suppress(OSError):
@@ -126,7 +125,7 @@ def _top_of(folder: Path) -> Path | None:
 
 
 def _without_conflicts(place: _Place) -> list[str]:
-    """Remove a list of conflicts with an unsafe path; return a sentence about it."""
+    """Remove a list of conflicts that has an unsafe path. Return a sentence about it."""
     if (path := _unsafe_conflict(place)) is None:
         return []
     conflicts = place.folder / CONFLICTS
@@ -135,7 +134,7 @@ def _without_conflicts(place: _Place) -> list[str]:
 
 
 def _without_index(place: _Place) -> list[str]:
-    """Set aside an index with an unsafe name; return a sentence about it. Raise OSError if it cannot be read."""
+    """Set aside an index with an unsafe name. Return a sentence about it. Raises OSError if it cannot be read."""
     for part in _parts(place):
         if part.unsafe is not None:
             name = shown(os.fsdecode(part.unsafe)) or "a file without a name"
@@ -144,13 +143,13 @@ def _without_index(place: _Place) -> list[str]:
 
 
 def _parts(place: _Place) -> list[Contents]:
-    """Return what an index contains, and what the files do that it continues in."""
+    """Return the contents of an index, and of the files it continues in."""
     first = _contents(place, INDEX)
     return [first, *(_contents(place, name) for name in sorted(first.shared))]
 
 
 def _contents(place: _Place, name: str) -> Contents:
-    """Return what an index contains; it is read again only once it has changed."""
+    """Return the contents of an index. It is read again only if it has changed."""
     file = place.folder / name
     stamp = _stamp(file)
     known = _CACHE.get(str(file))
@@ -165,7 +164,7 @@ def _contents(place: _Place, name: str) -> Contents:
 
 
 def _stamp(file: Path) -> _Stamp:
-    """Return by what a file is known to be the same; the kernel sets the last, and no program can."""
+    """Return what shows that a file is unchanged. Only the kernel can set the last value."""
     try:
         found = os.lstat(file)
     except FileNotFoundError:
@@ -174,7 +173,7 @@ def _stamp(file: Path) -> _Stamp:
 
 
 def _set_aside(index: Path, why: str) -> str:
-    """Move an index away, keeping it, and return a sentence about it."""
+    """Rename an index, so that git does not read it. Return a sentence about it."""
     aside = f"{index.name}.{ASIDE}"
     try:
         folder = os.open(index.parent, FOLDER)
@@ -193,7 +192,7 @@ def _set_aside(index: Path, why: str) -> str:
 
 
 def _unsafe_conflict(place: _Place) -> str | None:
-    """Return the first path in a list of conflicts that is no file of the checkout, None if all are."""
+    """Return the first path in a list of conflicts that is not a file of the checkout, or None."""
     try:
         listed = read_regular(place.folder / CONFLICTS, _MAX_SMALL)
     except FileNotFoundError:
@@ -208,7 +207,7 @@ def _is_file_of(top: Path | None, path: bytes) -> bool:
     text = os.fsdecode(path)
     if top is None or is_unsafe(path) or is_ours(text.partition("/")[0]):
         return False
-    # Git never has a conflict in a link or behind one.
+    # Git never has a conflict in a symlink or behind one.
     whole = os.path.realpath(top)
     return os.path.realpath(f"{whole}/{text}") == f"{whole}/{text}"
 

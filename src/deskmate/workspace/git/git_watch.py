@@ -1,9 +1,8 @@
 """What a command leaves in git's folder that would make the user's git do harm.
 
-New links and special files are removed, wherever they lead: git follows them when it writes. An index with names that
-lead out of the checkout is set aside, and so is a list of conflicts with such names: git writes and reads there. What
-may be meant, as a lock file, a rebase or a repository within the workspace, is told. `confined` and `command` above
-have one for each command; `git_entries` and `git_lists` below find and remove.
+New links and special files are removed, wherever they lead, because git follows them when it writes. An index with
+names that lead out of the checkout is set aside, and a list of conflicts with such names is removed, because git reads
+and writes there. What may be intended is only reported: a lock file, a rebase, a repository within the workspace.
 """
 
 import logging
@@ -49,8 +48,8 @@ log = logging.getLogger(__name__)
 
 _IN_PROGRESS = {"rebase-merge": "rebase", "rebase-apply": "rebase", "sequencer": "cherry-pick or revert"}
 _TODO_BYTES = 1_000_000
-# What git runs when it goes on with one of these: exec lines, and the program for a strategy, by a path if it has a
-# slash.
+# What git runs when it continues one of these: exec lines, and the program for a merge strategy, which is a path if it
+# has a slash.
 _RUN = {
     "rebase-merge/git-rebase-todo": re.compile(rb"^\s*(?:x|exec)\s.*$", re.MULTILINE),
     "rebase-merge/strategy": re.compile(rb"^.*/.*$", re.MULTILINE),
@@ -60,17 +59,17 @@ _ALTERNATES = "objects/info/alternates"
 # With core.preferSymlinkRefs, git itself makes HEAD such a link when it switches to another branch.
 _BRANCH = re.compile(r"refs/heads/(?!.*\.\.)[^\0]+")
 _MAX_POINTERS, _POINTER_BYTES = 1000, 4096
-# A socket is where a program of git's own may listen; it is removed at the end, and no reason to end a command.
+# One of git's own programs may listen on a socket. It is removed at the end, but does not end a command.
 _ENDING = frozenset({EntryKind.LINK, EntryKind.PIPE, EntryKind.DEVICE})
-# So many new folders in git's folder are told, and so many folders or entries end a command: they slow every look.
+# This many new folders are reported, and this many new folders or entries end a command: they slow every check.
 _TOLD_FOLDERS, _ENDING_FOLDERS, _ENDING_ENTRIES = 5_000, 20_000, 1_000_000
-# Folders that git itself makes: a command that removes one of these would remove the repository.
+# Folders that git itself makes. A user who removes one of these would destroy the repository.
 _OF_GIT = frozenset({"hooks", "info", "lfs", "logs", "modules", "objects", "refs", "rr-cache", "worktrees"})
 _MAX_COMMAND = 1000
 
 
 def _planted(found: Entries, known: Entries) -> Entries:
-    """Return the entries found that were not known before and must not stay."""
+    """Return the entries that are new and must not stay."""
     return {
         path: entry
         for path, entry in found.items()
@@ -84,9 +83,9 @@ def _is_branch(path: str, entry: Entry, before: Entry | None) -> bool:
 
 
 def remove_planted(folder: str, known: Entries, found: Entries | None = None) -> list[str]:
-    """Remove what must not stay of what was `found` in git's folder; return a sentence for the user, if there was any.
+    """Remove what must not stay of what was `found` in git's folder. Return sentences for the user.
 
-    A scan finds only so many at once: if there may be more, it is scanned again.
+    A scan finds only a limited number of entries. If there may be more, the folder is scanned again.
     """
     found = scan(folder) if found is None else found
     gone, left = _removed(folder, _planted(found, known))
@@ -99,16 +98,16 @@ def remove_planted(folder: str, known: Entries, found: Entries | None = None) ->
 
 
 def remove_left(folder: str, known: Entries) -> list[str]:
-    """Remove what a command left in and beside git's folder when Deskmate was killed; return sentences for the user."""
+    """Remove what a command left in and beside git's folder when Deskmate was killed. Return sentences for the user."""
     root = Path(folder).parent
-    # Nobody keeps a folder of git right beside its `.git`.
+    # Nobody keeps a git folder right beside its `.git`.
     top = _disarm(root) if os.path.basename(folder) == GIT and is_git_folder(root) else []
     git = GitFolder(Path(folder), Path(folder))
     return [*remove_planted(folder, known), *Lists(root).after(git), *top]
 
 
 def _disarm(root: Path) -> list[str]:
-    """Keep git from taking the top of a workspace for its own folder; return a sentence for the user."""
+    """Keep git from taking the top of a workspace for its own folder. Return a sentence for the user."""
     aside = root / f"{HEAD}.deskmate-removed"
     os.replace(root / HEAD, aside)
     renamed = f"Deskmate renamed HEAD at the top of the workspace to {shown(str(aside))}."
@@ -116,7 +115,7 @@ def _disarm(root: Path) -> list[str]:
 
 
 def _removed(folder: str, found: Entries) -> tuple[list[str], list[str]]:
-    """Remove entries from git's folder; return those that are gone and those that are left, as they are told."""
+    """Remove entries from git's folder. Return descriptions of those that are gone, and of those that are left."""
     gone, left = list[str](), list[str]()
     for path, entry in found.items():
         (gone if remove(folder, path, entry) else left).append(told(folder, path, entry))
@@ -134,7 +133,7 @@ def _sentences(gone: list[str], left: list[str]) -> list[str]:
 
 
 def refuse_outward(folder: str, found: Entries) -> Entries:
-    """Return what was found in git's folder before a command; raise ToolError if a link leads out of it."""
+    """Return what was found in git's folder before a command. Raises ToolError if a link leads out of it."""
     for path, entry in found.items():
         if entry.kind == EntryKind.DEEP or (entry.kind == EntryKind.LINK and leads_out(folder, path)):
             how = _removal(folder, path, entry)
@@ -148,7 +147,7 @@ def refuse_outward(folder: str, found: Entries) -> Entries:
 
 
 def _removal(folder: str, path: str, entry: Entry) -> str:
-    """Return the command by which a user removes something from git's folder, by its number if its name is odd."""
+    """Return the command with which a user removes an entry from git's folder, by inode if its name is unusual."""
     if entry.kind == EntryKind.DEEP:
         path = _top_of(path)
     place = os.path.join(folder, path).rstrip("/")
@@ -161,7 +160,7 @@ def _removal(folder: str, path: str, entry: Entry) -> str:
 
 
 def _top_of(path: str) -> str:
-    """Return the folder with which one that is too deep is removed, and nothing else that git needs."""
+    """Return the folder to remove in order to remove one that is too deep, without anything else that git needs."""
     parts = path.split("/")
     if parts[0] not in _OF_GIT:
         return parts[0]
@@ -171,7 +170,7 @@ def _top_of(path: str) -> str:
 
 
 def _number(place: str) -> int:
-    """Return the number of an inode, 0 if there is none."""
+    """Return the inode number of a path, 0 if it does not exist."""
     try:
         return os.lstat(place).st_ino
     except OSError:
@@ -196,7 +195,7 @@ class _State:
 
 
 class GitWatch:
-    """Git's folder of one workspace, watched while one command runs.
+    """Watches the git folder of one workspace while one command runs.
 
     `known`: what was in it before. `is_last`: tells whether no other command runs there.
     """
@@ -220,14 +219,14 @@ class GitWatch:
         return tuple(self._told)
 
     def also(self, check: Callable[[], Iterable[str]]) -> None:
-        """Have something else checked at each glance and at the end; a sentence from it is told and ends the command.
+        """Add a check for each glance and for the end. A sentence from it is reported and ends the command.
 
-        A check tells the same thing only once.
+        A check must report the same thing only once.
         """
         self._checks.append(check)
 
     def glance(self) -> bool:
-        """Look only at the names that git opens in place: however much is in git's folder, that takes no time."""
+        """Check only the names that git opens in place, which is quick. Return whether to end the command."""
         ending = self._check_all()
         for folder in {str(self._git.path), str(self._git.checkout)} if self._git else ():
             base = os.path.relpath(folder, self._git.path) if self._git else "."
@@ -238,7 +237,7 @@ class GitWatch:
         return ending
 
     def look(self) -> bool:
-        """Remove what must not stay; tell whether the command is to be ended for it."""
+        """Remove what must not stay. Return whether to end the command because of it."""
         if self.glance():
             return True
         if (folder := self._folder()) is None:
@@ -293,16 +292,16 @@ class GitWatch:
         self._tell(self._locks(folder, found))
 
     def _folder(self) -> str | None:
-        """Return git's folder, also one that the command itself has made."""
+        """Return git's folder, even if the command itself has made it."""
         git = self._git or git_folder(self._root)
         return str(git.path) if git else None
 
     def _locks(self, folder: str, found: Entries) -> Iterator[str]:
         locks = [path for path, entry in found.items() if entry.kind == EntryKind.LOCK and path not in self._known]
         if sum(entry.kind == EntryKind.LOCK for entry in self._known.values()) >= MAX_LOCKS:
-            # Which of them are new cannot be told.
+            # It is unknown which of them are new.
             return
-        # Of several commands, another may be at work with it.
+        # If other commands run, one of them may be using the lock.
         if locks and self._is_last():
             places = together([shown(os.path.join(folder, path)) for path in locks])
             yield f"The command left {places}. Git does not work there until it is gone. If no git runs, remove it."
@@ -370,7 +369,7 @@ def _steps(file: Path, pattern: re.Pattern[bytes]) -> list[bytes]:
 
 
 def _small(file: Path) -> bytes:
-    """Return what a file of git's says, nothing if there is none; what cannot be read counts as a program to run."""
+    """Return the content of a git file, empty if it is missing. An unreadable file counts as a program to run."""
     try:
         return read_regular(file, _TODO_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -380,7 +379,7 @@ def _small(file: Path) -> bytes:
 
 
 def _pointer(root: Path, name: str) -> str:
-    """Return what tells one `.git` of a repository within the workspace from another in its place."""
+    """Return what tells a `.git` of a repository within the workspace from another one at the same path."""
     file = os.path.join(root, name, GIT)
     try:
         found = os.lstat(file)

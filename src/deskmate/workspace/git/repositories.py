@@ -1,7 +1,4 @@
-"""Where git keeps the repository of a workspace, and those inside it.
-
-`guards` above says what of them must not change, `git_watch` what is told when it does.
-"""
+"""Where git keeps the repository of a workspace, and those inside it."""
 
 import contextlib
 import os
@@ -14,12 +11,12 @@ from deskmate.workspace.git.git_index import Contents, contents, hash_size, read
 from deskmate.workspace.paths import OURS
 
 GIT, HEAD, COMMON = ".git", "HEAD", "commondir"
-# Without one of these, git does not take a folder for its own.
+# Git takes a folder for its own only if it has both of these.
 NEEDED = ("refs", "objects")
 _MAX_POINTER = 4096
 _MAX_MODULES = 30
 _MAX_MODULE_FOLDERS = 300
-# Of more repositories within the workspace than these, a change is only told after the command.
+# If there are more repositories within the workspace, changes in the rest are only reported after the command.
 _MAX_NESTED = 30
 _MAX_TOP_FOLDERS, _MAX_TOP_ENTRIES = 1000, 100_000
 _MAX_SHARED = 3
@@ -28,7 +25,7 @@ _CONTENT = ("objects", "refs", "logs")
 
 @dataclass(frozen=True, slots=True)
 class GitFolder:
-    """Where git keeps a repository. `checkout`: the folder with the HEAD and the index of this very checkout."""
+    """Where git keeps a repository. `checkout`: the folder with the HEAD and the index of this checkout."""
 
     path: Path
     checkout: Path
@@ -47,7 +44,7 @@ def git_folder(root: Path) -> GitFolder | None:
 
 
 def submodules(git: Path) -> list[Path] | None:
-    """Return the folders that a repository keeps for its submodules, None where they are too many to look at."""
+    """Return the folders that a repository keeps for its submodules, or None if there are too many to look at."""
     found, todo, seen = list[Path](), [git / "modules"], 0
     while todo:
         with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
@@ -65,7 +62,7 @@ def submodules(git: Path) -> list[Path] | None:
 
 
 def nested_git(root: Path) -> list[Path]:
-    """Return the `.git` of repositories within the workspace and of submodules of theirs, none behind a link."""
+    """Return the `.git` of repositories within the workspace and of their submodules, none behind a symlink."""
     own, names = git_folder(root), frozenset(repositories_at_top(root)[0])
     found, todo = list[Path](), [(root, names | _gitlinks(own.checkout) if own else names)]
     while todo and len(found) < _MAX_NESTED:
@@ -80,7 +77,7 @@ def nested_git(root: Path) -> list[Path]:
 
 
 def repositories_at_top(root: Path) -> tuple[list[str], bool]:
-    """Return the folders right below the workspace that are repositories, and whether all folders were looked at."""
+    """Return the repositories directly below the workspace, and whether all folders were checked."""
     found, folders = list[str](), 0
     with contextlib.suppress(OSError), os.scandir(root) as entries:
         for number, entry in enumerate(entries):
@@ -93,7 +90,7 @@ def repositories_at_top(root: Path) -> tuple[list[str], bool]:
 
 
 def _gitlinks(checkout: Path) -> frozenset[str]:
-    """Return where the index says that another repository is; nothing if it cannot be read."""
+    """Return the paths of other repositories in the index, or nothing if it cannot be read."""
     found, todo = set[str](), ["index"]
     with contextlib.suppress(OSError):
         for name in todo:
@@ -112,7 +109,7 @@ def _contents(checkout: Path, name: str, *_stamp: int) -> Contents:
 
 
 def repository(root: Path) -> tuple[Path, ...]:
-    """Return what git writes outside a workspace that is a worktree: of the repository only what nobody obeys."""
+    """Return what git writes outside a workspace that is a worktree: of the repository, only what nobody obeys."""
     worktree = worktree_of(root / GIT)
     return (worktree.own, *(worktree.common / name for name in _CONTENT)) if worktree else ()
 
@@ -124,9 +121,9 @@ class Worktree:
 
 
 def worktree_of(git: Path) -> Worktree | None:
-    """Return where the repository of a worktree lies, if both sides say so.
+    """Return the repository of a worktree, if both sides refer to each other.
 
-    A file in the workspace may name any folder. Only somebody who could write to the repository makes it point back.
+    A file in the workspace may name any folder. Only somebody who can write to the repository can make it point back.
     """
     own = named_by(git)
     if own is None:
@@ -139,7 +136,7 @@ def worktree_of(git: Path) -> Worktree | None:
 
 
 def is_repository(git: Path) -> bool:
-    """Tell whether git may take a folder for a repository; a placeholder it does not."""
+    """Tell whether git may take a folder for a repository. A placeholder is not one."""
     return git.is_dir() and not git.is_symlink() and os.path.lexists(git / HEAD)
 
 
@@ -151,19 +148,19 @@ def is_git_folder(folder: Path) -> bool:
 
 
 def is_found(git: Path) -> bool:
-    """Tell whether git finds a repository there, so that it looks no further."""
+    """Tell whether git finds a repository there, so that it does not search further."""
     return is_repository(git) or named_by(git) is not None
 
 
 def named_by(git: Path) -> Path | None:
-    """Return the folder that a file in the place of git's own names, if it is one."""
+    """Return the folder that a `.git` file names, if it is such a file."""
     pointer = _line(git) or ""
     named = Path(os.path.realpath(git.parent / pointer.removeprefix("gitdir:").strip()))
     return named if pointer.startswith("gitdir:") and named.is_dir() else None
 
 
 def _line(file: Path) -> str | None:
-    """Return what a small file says, None where none can be read."""
+    """Return the text of a small file, or None if it cannot be read."""
     try:
         return os.fsdecode(read_regular(file, _MAX_POINTER)).strip()
     except OSError:

@@ -1,7 +1,4 @@
-"""Which commit a folder is at.
-
-`local` above tells it of a workspace; `repositories` below knows where git keeps what.
-"""
+"""Which commit a folder is at."""
 
 import os
 import re
@@ -16,7 +13,7 @@ _BRANCH = re.compile(r"ref: (refs/[^\0\n]+)")
 
 
 def head_commit(root: Path) -> str | None:
-    """Return the full name of the commit that a folder is at; None if there is none, or it cannot be told."""
+    """Return the full hash of the commit that a folder is at, or None if there is none or it is unknown."""
     checkout = next((found for folder in (root, *root.parents) if (found := _checkout(folder / GIT))), None)
     if checkout is None:
         return None
@@ -26,9 +23,9 @@ def head_commit(root: Path) -> str | None:
 
 
 def status_words(git: str) -> list[str]:
-    """Return the command that prints what is not committed. What a repository names may run: confine it."""
+    """Return the command that prints what is not committed. It may run what the repository names, so confine it."""
     status = ["status", "--porcelain", "--ignore-submodules=dirty"]
-    # All of the repository but our own folders, which hide themselves from git once a team has begun.
+    # The whole repository except our own folders, which hide themselves from git after a team has started.
     where = ["--", ":/", ":(exclude).teams", ":(exclude).tasks"]
     return [git, "--no-optional-locks", "-c", "core.fsmonitor=false", *status, *where]
 
@@ -53,7 +50,7 @@ def _commit(text: str) -> str | None:
 
 
 def _text(file: Path, most: int) -> str:
-    """Return what a file says, nothing if it cannot be read."""
+    """Return the text of a file, empty if it cannot be read."""
     try:
         return os.fsdecode(read_regular(file, most))
     except OSError:
