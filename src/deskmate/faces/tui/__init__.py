@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def carry_out(sitting: "ConversationStart") -> int:
-    """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
+    """Open the wanted team on a screen and return the exit code. Raises DeskmateError."""
     from deskmate.faces.tui.tui_start import open_screen
 
     return open_screen(sitting)

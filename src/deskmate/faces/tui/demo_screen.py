@@ -11,12 +11,12 @@ from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.tui.screen_app import DeskmateApp
 from deskmate.faces.tui.tui_start import noting, run_screen
 
-# Longer than without a screen: a question is to be found and read before a key is pressed.
+# Longer than without a screen: a person must find and read a question before pressing a key.
 PATIENCE_SECONDS = 10.0
 
 
 def open_show(folder: Path, introduction: str, *, fast: bool) -> Rehearsed | None:
-    """Play the demo on a screen until the person leaves; return what it came to, none where it was not over yet."""
+    """Play the demo on a screen until the person leaves. Return its result, or None if it was not over yet."""
     show = _Show(introduction)
     stop_signals = StopSignals(show.note)
     with stop_signals.signals():
@@ -25,7 +25,7 @@ def open_show(folder: Path, introduction: str, *, fast: bool) -> Rehearsed | Non
 
 
 class _Show:
-    """What is watched. `rehearsed`: what it came to, once it is over."""
+    """The demo being watched. `rehearsed`: its result, once it is over."""
 
     def __init__(self, introduction: str) -> None:
         self._introduction = introduction
@@ -33,7 +33,7 @@ class _Show:
         self.rehearsed: Rehearsed | None = None
 
     async def play(self, folder: Path, fast: bool, stop_signals: StopSignals) -> None:
-        """Show the team until the person leaves or the brake is pulled."""
+        """Show the team until the person leaves or a signal stops it."""
         feed = Feed()
         with anyio.CancelScope() as scope, stop_signals.stops(scope):
             async with rehearsal(folder, feed, fast=fast) as rehearsed, anyio.create_task_group() as tasks:
@@ -50,13 +50,13 @@ class _Show:
         screen.end_show(f"The show is over; the application's own tests, run once more, {verdict}.")
 
     def note(self, words: str) -> None:
-        """Show words of the program, where there is a screen."""
+        """Show a message of the program, if there is a screen."""
         if self._screen is not None:
             self._screen.note(words)
 
 
 class _Onlooker:
-    """Who sits at the screen and answers there, or not."""
+    """The person at the screen, who may answer there."""
 
     patience_seconds = PATIENCE_SECONDS
 
@@ -64,11 +64,11 @@ class _Onlooker:
         self._screen = screen
 
     async def ask(self, question: Question) -> Answer:
-        """Say how long there is; the answer is given on the screen, past this."""
+        """Say how much time there is. The answer is given on the screen, not through this method."""
         self._screen.note(f"{question.member} asks; after {PATIENCE_SECONDS:.0f} seconds the script answers")
         while True:
             await anyio.sleep_forever()
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
-        """Show the answer of the script."""
+        """Show the script's answer."""
         self._screen.note(f"nobody answered, so the script says as the user: {answer}")

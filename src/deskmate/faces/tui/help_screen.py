@@ -51,7 +51,7 @@ KEYS = {
 
 
 class HelpScreen(ModalScreen[None]):
-    """Keys and commands, over everything else."""
+    """Keys and commands, shown over everything else."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,f1,q,question_mark,enter,ctrl+c", "dismiss", "close", priority=True)

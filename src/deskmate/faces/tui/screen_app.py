@@ -1,6 +1,6 @@
 """What people do on the screen.
 
-`opening` above runs it; `team_screen` below shows the team and passes on what was typed and answered.
+`tui_start` runs it. `team_screen` shows the team and passes on what is typed and answered.
 """
 
 import asyncio
@@ -26,14 +26,17 @@ from deskmate.faces.tui.theme import NAMED, THEME
 
 
 def addressed(text: str, to: str) -> str:
-    """Return what was typed to somebody as `Talk` takes it, which takes plain words for the lead's."""
+    """Return text typed to a member in the form that `Talk` takes. `Talk` sends plain words to the lead."""
     if to == LEAD or (text[0] in "/@" and text[:2] not in ("//", "@@")):
         return text
     return f"@{to} {text[1:] if text[0] in '/@' else text}"
 
 
 class DeskmateApp(App[None]):
-    """A session on a screen. `before`: what was typed in former ones; `keep`: told what is typed; `now`: the time."""
+    """A session on a screen.
+
+    `before`: what was typed in earlier sessions. `keep`: called with what is typed. `now`: returns the time.
+    """
 
     CSS_PATH = "screen.tcss"
     TITLE = "deskmate"
@@ -65,17 +68,17 @@ class DeskmateApp(App[None]):
         self._unreadable: DeskmateError | None = None
 
     def get_default_screen(self) -> TeamScreen:
-        """Return the one screen."""
+        """Return the only screen."""
         return self._team
 
     def on_load(self) -> None:
-        """Take back what Textual does to the loop: the agents that play in it count on tasks that begin later."""
+        """Undo Textual's change to the event loop: the agents running in it rely on tasks that start later."""
         asyncio.get_running_loop().set_task_factory(None)
 
     # -- what is typed and answered ---------------------------------------------------------------
 
     def on_draft_sent(self, message: Draft.Sent) -> None:
-        """Carry out what was typed; plain words go to who was watched then."""
+        """Carry out what was typed. Plain words go to the member that was watched when they were sent."""
         self._keep(message.text)
         self._do(self._carry_out(addressed(message.text, message.to)))
 
@@ -91,11 +94,11 @@ class DeskmateApp(App[None]):
         self._do(self._session.answer(message.question, message.answer, message.words))
 
     def on_questions_panel_seen(self, message: QuestionsPanel.Seen) -> None:
-        """Let a word without a number be meant for what was seen."""
+        """Make an answer without a number refer to the question that was seen."""
         self._talk.shown(message.question)
 
     def _do(self, deed: Coroutine[Any, Any, None]) -> None:
-        """Do something in its turn, without keeping the screen waiting; what cannot be done is told."""
+        """Run a coroutine in turn, without blocking the screen. Errors are shown as a note."""
 
         async def do() -> None:
             async with self._turn:
@@ -107,15 +110,15 @@ class DeskmateApp(App[None]):
         self.run_worker(do(), group="deeds")
 
     def note(self, words: str) -> None:
-        """Show words of the program in the conversation."""
+        """Show a message of the program in the conversation."""
         self._team.watching.note(tuple((Cell(line),) for line in clean(words).splitlines()))
 
     # -- stopping ---------------------------------------------------------------------------------
 
     def action_brake(self) -> None:
-        """Copy what is selected, else drop what is typed, else interrupt who is watched.
+        """Copy the selection, or drop the draft, or interrupt the watched member: the first that applies.
 
-        The second time, or after the show, leave.
+        The second time, or after the demo has ended, leave.
         """
         if selected := self._team.get_selected_text():
             self.copy_to_clipboard(selected)
@@ -135,7 +138,7 @@ class DeskmateApp(App[None]):
         self.note("Ctrl-C once more leaves")
 
     def on_team_screen_cut(self) -> None:
-        """Interrupt who is watched, if it does anything."""
+        """Interrupt the watched member, if it is busy."""
         self._interrupt()
 
     def _interrupt(self) -> bool:
@@ -151,7 +154,7 @@ class DeskmateApp(App[None]):
         self._leave()
 
     def _leave(self) -> None:
-        """Leave once what was begun is done; at once where somebody asks again."""
+        """Leave when running actions are done. If called again, leave at once."""
         if self._leaving:
             self.exit()
         self._leaving = True
@@ -161,13 +164,13 @@ class DeskmateApp(App[None]):
         self.exit()
 
     def end_show(self, words: str) -> None:
-        """Tell that nothing more will happen; but for what is half typed nothing can be typed, and `q` leaves."""
+        """Say that the demo is over. A half-typed draft can still be finished, nothing else typed, and `q` leaves."""
         self._over = True
         is_typing = self._team.end_typing()
         self.note(f"{words}\n{'once nothing is typed, ' if is_typing else ''}q leaves")
 
     def action_leave_show(self) -> None:
-        """Leave a show that is over."""
+        """Leave a demo that is over."""
         if self._over:
             self._leave()
 
@@ -175,11 +178,11 @@ class DeskmateApp(App[None]):
 
     @property
     def trouble(self) -> Exception | None:
-        """What ended this, where something did."""
+        """The error that ended the app, if any."""
         return self._unreadable or self._exception
 
     def on_team_screen_unreadable(self, message: TeamScreen.Unreadable) -> None:
-        """End: what cannot be read is not shown as if there were nothing."""
+        """Exit: an unreadable transcript must not look like an empty one."""
         self._unreadable = message.error
         self.exit()
 

@@ -1,6 +1,6 @@
 """The panels, focus, and when they are drawn.
 
-`app` above does what is typed; the panels below show what the session has. Who is watched is all that is known here.
+`screen_app` carries out what is typed. The panels show what the session has. This file only keeps who is watched.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ from deskmate.faces.tui.panels.members_panel import MemberChosen, Members, Membe
 from deskmate.faces.tui.panels.question_panel import QuestionsPanel
 from deskmate.faces.tui.watched_member import Watching
 
-# What happens within this is drawn together.
+# Changes within this time are drawn together.
 _FRAME_SECONDS = 0.1
 _PANELS = ("members", "board", "post", "questions", "conversation")
 
 
 class TeamScreen(Screen[None]):
-    """All of a team at once, or one panel at a time where there is little room."""
+    """The whole team at once, or one panel at a time on a small terminal."""
 
-    # Textual declares them so that a type checker takes them for variables of an instance.
+    # Textual's declaration makes type checkers treat these as instance variables.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide"), (150, "-roomy"), (190, "-huge")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (12, "-low"), (40, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -59,10 +59,10 @@ class TeamScreen(Screen[None]):
     ]
 
     class Cut(Message):
-        """Who is watched is to be interrupted."""
+        """The watched member should be interrupted."""
 
     class Unreadable(Message):
-        """What is watched cannot be read."""
+        """The watched transcript cannot be read."""
 
         def __init__(self, error: DeskmateError) -> None:
             super().__init__()
@@ -96,7 +96,7 @@ class TeamScreen(Screen[None]):
             yield KeyLine(id="keys")
 
     def on_mount(self) -> None:
-        """Begin to draw, and to follow the lead."""
+        """Start drawing, and following the lead."""
         self.query_one(Draft).address(LEAD)
         self.query_one(Draft).focus()
         self.run_worker(self._keep(), group="keep")
@@ -105,7 +105,7 @@ class TeamScreen(Screen[None]):
 
     def cells(self) -> int:
         """Return how wide a line of the conversation may be."""
-        # What stands before the lines of the program.
+        # Leave room for the mark before the program's own lines.
         return self.query_one(Conversation).room - 2
 
     # -- drawing ----------------------------------------------------------------------------------
@@ -115,19 +115,19 @@ class TeamScreen(Screen[None]):
         self._changed.set()
 
     async def _keep(self) -> None:
-        """Draw whenever something changed, no oftener than anybody sees."""
+        """Draw whenever something changed, at most once per frame."""
         while True:
             await self._changed.wait()
             self._changed.clear()
             try:
                 self._draw()
             except NoMatches:
-                # All panels are there from the first to the last moment: it is being left.
+                # Panels exist for the whole life of the screen, so the screen is being closed.
                 return
             await asyncio.sleep(_FRAME_SECONDS)
 
     def _draw(self) -> None:
-        """Show what there is now. Where nothing was looked at, only the conversation can have changed."""
+        """Show the current state. Without a new look at the session, only the conversation can have changed."""
         if self._looked:
             self._looked = False
             self._draw_panels()
@@ -146,7 +146,7 @@ class TeamScreen(Screen[None]):
         self.query_one(PostPanel).show(session, now)
         self.query_one(QuestionsPanel).show(session, now, chosen)
         if self.focused is None:
-            # The last question was answered, and its panel is gone.
+            # The last question was answered, and its panel is hidden.
             self.query_one(Draft).focus()
 
     # -- who is watched ---------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class TeamScreen(Screen[None]):
     def _watch(self, name: str) -> None:
         self.watching.choose(name)
         draft = self.query_one(Draft)
-        # In its turn: what was sent just before goes to whom it was written.
+        # Queue this: what was sent just before must go to the member it was written to.
         draft.call_later(draft.address, name)
         self.query_one(Conversation).begin()
         self.query_one(PostPanel).choose(name)
@@ -171,14 +171,14 @@ class TeamScreen(Screen[None]):
             self.post_message(self.Unreadable(error))
 
     def on_member_chosen(self, message: MemberChosen) -> None:
-        """Watch whom somebody chose."""
+        """Watch the chosen member."""
         self._watch(message.name)
 
     def action_member(self, by: int) -> None:
         """Watch the next member, or the one before."""
         names = [member.name for member in in_order(self._session.members)]
         chosen = self.watching.chosen
-        # Of a team that was just put away nobody is left but the lead.
+        # If a team was just closed, only the lead is left.
         self._watch(names[(names.index(chosen) + by) % len(names)] if chosen in names else LEAD)
 
     def action_lead(self) -> None:
@@ -188,7 +188,7 @@ class TeamScreen(Screen[None]):
     # -- which panel has the keys -----------------------------------------------------------------
 
     def action_panel(self, name: str) -> None:
-        """Let the keys go to a panel; back from there where they go to it already."""
+        """Focus a panel, or go back to writing if it has the focus already."""
         panel = self.query_one(f"#{name}")
         if panel.has_focus_within or (name == "questions" and not self._session.questions):
             self._write()
@@ -197,14 +197,14 @@ class TeamScreen(Screen[None]):
         panel.focus()
 
     def _show_panel(self, name: str) -> None:
-        """Have a panel in sight where there is room for one only; beside the conversation, board or mail stays."""
+        """Show a panel if there is room for only one. Beside the conversation, board or mail stays visible."""
         for other in _PANELS:
             self.set_class(other == name, f"on-{other}")
         if name in ("board", "post"):
             self.set_class(name == "post", "side-post")
 
     def action_leave_panel(self) -> None:
-        """Go back to the draft; from there, while it is empty, interrupt who is watched."""
+        """Go back to the draft. If the empty draft has the focus already, interrupt the watched member."""
         draft = self.query_one(Draft)
         if not draft.has_focus:
             self._write()
@@ -218,7 +218,7 @@ class TeamScreen(Screen[None]):
         (self.query_one(Conversation) if draft.disabled else draft).focus()
 
     def drop_draft(self) -> bool:
-        """Drop what is being typed; tell whether anything was."""
+        """Drop the draft. Return whether there was one."""
         draft = self.query_one(Draft)
         is_typing = draft.has_focus and bool(draft.text)
         if is_typing:
@@ -226,13 +226,13 @@ class TeamScreen(Screen[None]):
         return is_typing
 
     def end_typing(self) -> bool:
-        """Take nothing more that is typed, once what is half typed is sent or dropped; tell whether anything is."""
+        """Accept no more input once the current draft is sent or dropped. Return whether there is a draft."""
         self._ends = True
         self.on_text_area_changed()
         return not self.query_one(Draft).disabled
 
     def on_text_area_changed(self) -> None:
-        """Take nothing more where all is over and nothing is typed."""
+        """Disable the draft if everything is over and it is empty."""
         draft = self.query_one(Draft)
         if self._ends and not draft.text:
             had_keys = draft.has_focus
@@ -241,12 +241,12 @@ class TeamScreen(Screen[None]):
                 self._write()
 
     def on_descendant_focus(self) -> None:
-        """Show the keys of where they go."""
+        """Show the keys of the focused panel."""
         panels = [node.id for node in self.focused.ancestors_with_self if node.id] if self.focused else []
         self.query_one(KeyLine).show(panels[0] if panels else "draft")
 
     def on_draft_sent(self) -> None:
-        """Show the end, where what was typed will stand."""
+        """Scroll to the end, where the sent text will appear."""
         self.query_one(Conversation).action_go(1)
 
     def on_draft_end_wanted(self) -> None:
@@ -269,17 +269,17 @@ class TeamScreen(Screen[None]):
     # -- searching --------------------------------------------------------------------------------
 
     def action_search(self) -> None:
-        """Ask for what to look for in the conversation."""
+        """Ask what to search for in the conversation."""
         self._show_panel("conversation")
         line = self.query_one("#search", Input)
         line.add_class("open")
         line.focus()
 
     def on_conversation_search_wanted(self) -> None:
-        """Ask for what to look for."""
+        """Ask what to search for."""
         self.action_search()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go to what was looked for; once more, to the next."""
+        """Go to the search result, and to the next one if submitted again."""
         if event.input.id == "search":
             entitle(event.input, self.query_one(Conversation).seek(event.value))

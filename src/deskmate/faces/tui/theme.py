@@ -19,5 +19,5 @@ THEME = Theme(
 )
 _DARK = [(20, 22, 26), (224, 108, 117), (152, 195, 121), (229, 192, 123)]
 _REST = [(97, 175, 239), (198, 120, 221), (86, 182, 194), (240, 242, 246)]
-# Black, red, green, yellow, blue, magenta, cyan, white; the same for the bright ones.
+# Black, red, green, yellow, blue, magenta, cyan, white. The bright ones are the same.
 NAMED = TerminalTheme((20, 22, 26), (215, 218, 224), [*_DARK, *_REST], [*_DARK, *_REST])

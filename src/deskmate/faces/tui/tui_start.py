@@ -1,6 +1,6 @@
 """From arguments to exit code.
 
-`commands` stands above. The session is played in the loop of the screen; what ends one ends the other.
+The session runs in the event loop of the screen. What ends one ends the other.
 """
 
 import asyncio
@@ -22,14 +22,14 @@ from deskmate.faces.common.stop_signals import StopSignals
 from deskmate.faces.common.text_tables import note, warn
 from deskmate.faces.tui.screen_app import DeskmateApp
 
-# Before the lines that can no longer be written fill what they wait in.
+# Short enough that output that can no longer be written does not fill its buffer.
 _HANG_UP_SECONDS = 0.2
-# By number: while there is a screen, those of `sys` are its own.
+# By number: while there is a screen, Textual replaces those of `sys`.
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def open_screen(sitting: ConversationStart) -> int:
-    """Open the team that is wanted on a screen; return the exit code. Raises DeskmateError."""
+    """Open the wanted team on a screen and return the exit code. Raises DeskmateError."""
     app.seclude()
     app.raise_open_files()
     settings = sitting.settings()
@@ -46,7 +46,7 @@ def open_screen(sitting: ConversationStart) -> int:
 
 
 class _Visit:
-    """A person at a team's screen. `parting`: what to say at the end; `left`: whether the person ended it."""
+    """A person at a team's screen. `parting`: what to print at the end. `left`: whether the person ended it."""
 
     def __init__(self, sitting: ConversationStart, settings: Settings) -> None:
         self._sitting, self._settings = sitting, settings
@@ -54,7 +54,7 @@ class _Visit:
         self.parting, self.left = "", False
 
     async def play(self, stop_signals: StopSignals) -> None:
-        """Show the team until the person leaves or the brake is pulled."""
+        """Show the team until the person leaves or a signal stops it."""
         feed, sitting = Feed(), self._sitting
         session: Session | None = None
         try:
@@ -76,7 +76,7 @@ class _Visit:
             await run_screen(screen, stop_signals)
 
     def note(self, words: str) -> None:
-        """Show words of the program, on the screen once there is one."""
+        """Show a message of the program, on the screen once there is one."""
         if self._screen is None:
             note(words)
         else:
@@ -84,7 +84,7 @@ class _Visit:
 
 
 class _Typed:
-    """What was typed before, and is kept for the next time. What cannot be kept is told once and does not matter."""
+    """The input history. An error in storing it is reported once and has no other effect."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._history, self._tell, self._told = InputHistory.of_user(os.environ), tell, False
@@ -93,7 +93,7 @@ class _Typed:
             self.before = self._history.read()
 
     def keep(self, text: str) -> None:
-        """Keep a text."""
+        """Store a text."""
         with self._telling():
             self._history.add(text)
 
@@ -109,7 +109,7 @@ class _Typed:
 
 @contextmanager
 def noting(tell: Callable[[str], None]) -> Iterator[None]:
-    """Let what is logged be told in this loop, whatever thread logs it: nothing else may write to the terminal."""
+    """Report log messages from any thread in this event loop: nothing else may write to the terminal."""
     loop = asyncio.get_running_loop()
 
     def pass_on(words: str) -> None:
@@ -120,9 +120,9 @@ def noting(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 async def run_screen(screen: DeskmateApp, stop_signals: StopSignals) -> None:
-    """Run a screen to its end; raise what went wrong on it. The brake is pulled when its terminal goes away.
+    """Run a screen to its end and raise what went wrong on it. If its terminal goes away, stop the run.
 
-    Cut from outside, it leaves the terminal as it was before that goes on.
+    If cancelled, it restores the terminal before the cancellation continues.
     """
     running = asyncio.create_task(screen.run_async())
     watching = asyncio.create_task(_heed_hang_up(stop_signals))
@@ -141,7 +141,7 @@ async def run_screen(screen: DeskmateApp, stop_signals: StopSignals) -> None:
 
 
 async def _heed_hang_up(stop_signals: StopSignals) -> None:
-    """Pull the brake once the terminal is gone: where SIGHUP is ignored, nothing else tells."""
+    """Stop the run when the terminal is gone. If SIGHUP is ignored, nothing else reports that."""
     gone = False
     while not gone:
         await asyncio.sleep(_HANG_UP_SECONDS)
@@ -150,9 +150,9 @@ async def _heed_hang_up(stop_signals: StopSignals) -> None:
 
 
 def _leave_a_terminal_that_is_gone() -> bool:
-    """Tell whether the terminal is gone. What is written to it goes nowhere then, and is no error any more."""
+    """Return whether the terminal is gone. If it is, send further output to /dev/null, so writing raises no error."""
     terminal = select.poll()
-    # That it is gone is always told.
+    # A hang-up is always reported, even with no events requested.
     terminal.register(_STDIN, 0)
     if not terminal.poll(0):
         return False

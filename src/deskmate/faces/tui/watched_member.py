@@ -1,7 +1,7 @@
 """Whose transcript is shown.
 
-Streaming of a member that nobody watches costs nothing. What must be complete is read from the session; the feed only
-makes it live.
+Streaming from members that nobody watches costs nothing. Complete data is read from the session. The feed only makes
+it live.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from deskmate.faces.common.text_tables import CleanLine
 from deskmate.faces.tui.drawing.live_text import Live
 from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, Pieces, TranscriptPiece, waiting_piece
 
-# What is written within this is read together.
+# Entries written within this time are read together.
 _BREATH_SECONDS = 0.1
 _PATIENCE_BREATHS = 20
 
 
 class Watching:
-    """The member that is watched. `wake`: called when there is something to draw."""
+    """The watched member. `wake`: called when there is something to draw."""
 
     def __init__(self, session: Session, wake: Callable[[], None]) -> None:
         self._session, self._wake = session, wake
@@ -31,11 +31,11 @@ class Watching:
         self.chosen = LEAD
 
     def choose(self, name: str) -> None:
-        """Watch somebody from now on; `follow` has to be begun anew."""
+        """Watch another member. `follow` must be started again."""
         self.chosen, self._live, self._is_read = name, Live(), False
 
     def hear(self, event: TeamEvent) -> None:
-        """Take in what happens. It neither waits nor raises."""
+        """Take in an event. It neither waits nor raises."""
         match event:
             case Streamed(member, delta) if member == self.chosen:
                 self._live.hear(delta)
@@ -44,15 +44,15 @@ class Watching:
                 self._live.record(number)
 
     async def follow(self) -> None:
-        """Read what the chosen member has in its transcript, and whatever is added to it, as long as it has one.
+        """Read the chosen member's transcript and everything added to it, as long as it exists.
 
-        Raises StoreError where it cannot be read.
+        Raises StoreError if it cannot be read.
         """
         team = self._session.team
         try:
             await self._read_on()
         except StoreError:
-            # A team that is put away is gone a moment before the roster says so.
+            # The files of a closed team disappear a moment before the roster says so.
             for _ in range(0 if self.chosen == LEAD else _PATIENCE_BREATHS):
                 if self._session.team != team:
                     return
@@ -72,16 +72,16 @@ class Watching:
             await asyncio.sleep(_BREATH_SECONDS)
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
-        """Show words of the program where the chosen member's conversation is now."""
+        """Show a message of the program at the end of the chosen member's conversation."""
         self._pieces(self.chosen).note(lines)
         self._wake()
 
     @property
     def pieces(self) -> list[TranscriptPiece]:
-        """What is to be seen: the transcript, what comes this moment, and what the user wrote and nobody heard yet."""
+        """What to show: the transcript, live output, and messages of the user that were not heard yet."""
         read = self._pieces(self.chosen)
         if not self._is_read:
-            # What was heard is not known yet.
+            # It is not known yet which messages were heard.
             return read.all
         unheard = [
             waiting_piece(letter.number, letter.text)
@@ -97,9 +97,9 @@ class Watching:
         return TranscriptPiece("nothing", PieceKind.TOLD, f"{words}; F1 shows all keys")
 
     def keep_up(self) -> bool:
-        """Take in which team is worked in now; tell whether who is watched is on it no longer.
+        """Note the current team. Return whether the watched member is no longer on it.
 
-        In another team a name is somebody else's, and what was read of all but the lead is forgotten.
+        In another team the same name is another member, so all transcripts except the lead's are forgotten.
         """
         gone = self.chosen not in [member.name for member in self._session.members]
         if self._session.team != self._team:

@@ -1,6 +1,6 @@
 """The file that a write would replace.
 
-`questions` above reads it beside the event loop; `asked` shows the difference.
+Reading blocks, so the question panel does it in a thread. `question_details` shows the difference.
 """
 
 import os
@@ -15,14 +15,14 @@ _COMPARED_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """What is at a path, in words, and its text if that can be compared."""
+    """A description of what is at a path, and its text if it can be compared."""
 
     words: str
     text: str = ""
 
 
 def standing_at(workspace: Path, path: str) -> FilePreview:
-    """Return what is at a path, seen from the workspace. Nothing but a plain file is ever opened."""
+    """Return what is at a path relative to the workspace. Only regular files are opened."""
     try:
         place = workspace / path
         found = place.stat()
@@ -30,13 +30,13 @@ def standing_at(workspace: Path, path: str) -> FilePreview:
             return FilePreview("there is something else than a file")
         if found.st_size > _COMPARED_BYTES:
             return FilePreview(f"replaces a file of {found.st_size:,} bytes, too long to be compared")
-        # An agent may have replaced it since: only an ordinary file is opened, and the call never blocks.
+        # An agent may have replaced it since. This opens only a regular file, and never blocks.
         return FilePreview("replaces the current file", read_regular(os.path.realpath(place), _COMPARED_BYTES).decode())
     except FileNotFoundError:
         return FilePreview("a new file")
     except UnicodeDecodeError:
         return FilePreview(f"replaces a file of {found.st_size:,} bytes that is no text")
     except (OSError, ValueError) as error:
-        # A path that cannot be one raises ValueError.
+        # An invalid path raises ValueError.
         why = error.strerror if isinstance(error, OSError) else str(error)
         return FilePreview(f"the current file cannot be read: {why}")

@@ -1,6 +1,6 @@
 """Which line belongs to which piece.
 
-What did not change is not laid out anew: appending to a long conversation costs what is appended.
+Unchanged pieces are not laid out again, so appending to a long conversation costs only what is appended.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ _SMALL = (PieceKind.CALL, PieceKind.TOLD, PieceKind.THOUGHT)
 
 
 def _is_small(piece: TranscriptPiece) -> bool:
-    """Tell whether a piece needs no space between itself and another such one."""
+    """Return whether a piece needs no blank line between itself and another small one."""
     return piece.kind in _SMALL or (piece.kind is PieceKind.MAIL and not piece.body)
 
 
@@ -31,7 +31,7 @@ class Laid:
 
 
 class Layout:
-    """Pieces below one another. `paint`: makes the lines of a piece, folded or not."""
+    """Pieces below each other. `paint`: makes the lines of a piece, folded or not."""
 
     def __init__(self, paint: Callable[[TranscriptPiece, bool], list[Text]]) -> None:
         self._paint = paint
@@ -40,7 +40,7 @@ class Layout:
         self.height = 0
 
     def lay(self, pieces: Sequence[TranscriptPiece], is_folded: Callable[[TranscriptPiece], bool]) -> None:
-        """Lay pieces out; those that are as they were keep their lines."""
+        """Lay out pieces. Unchanged pieces keep their lines."""
         before = {one.piece.key: one for one in self._laid}
         laid: list[Laid] = []
         for piece in pieces:
@@ -52,7 +52,7 @@ class Layout:
         self.height = ends[-1] if ends else 0
 
     def forget(self) -> None:
-        """Lay all out anew the next time: the width or a colour is another."""
+        """Lay out everything again next time, because the width or a colour changed."""
         self._laid = []
 
     def _kept(self, before: Laid | None, piece: TranscriptPiece, folded: bool, spaced: bool) -> Laid:
@@ -62,18 +62,18 @@ class Layout:
         return Laid(piece, folded, spaced, [Text(), *lines] if spaced else lines)
 
     def at(self, line: int) -> Laid | None:
-        """Return what stands at a line."""
+        """Return the piece at a line."""
         return self._laid[bisect_right(self._starts, line) - 1] if 0 <= line < self.height else None
 
     def line(self, line: int) -> Text | None:
-        """Return a line, None below the last."""
+        """Return a line, or None below the last."""
         if not 0 <= line < self.height:
             return None
         index = bisect_right(self._starts, line) - 1
         return self._laid[index].lines[line - self._starts[index]]
 
     def span(self, key: str) -> tuple[int, int] | None:
-        """Return the first line of a piece, the space above left out, and the one below its last."""
+        """Return the first line of a piece, without the space above it, and the line after its last."""
         for one, start in zip(self._laid, self._starts, strict=True):
             if one.piece.key == key:
                 return start + one.spaced, start + len(one.lines)
@@ -81,5 +81,5 @@ class Layout:
 
     @property
     def pieces(self) -> list[TranscriptPiece]:
-        """What is laid out."""
+        """The pieces that are laid out."""
         return [one.piece for one in self._laid]

@@ -4,12 +4,12 @@ from deskmate.app import CallDelta, Delta, Entry, RetryDelta, TextDelta, Thinkin
 from deskmate.faces.common.progress_lines import retry_line
 from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece, words_piece
 
-# A thought is shown by its end while it comes.
+# While thinking streams in, only its end is shown.
 _THOUGHT_CHARS = 400
 
 
 class Live:
-    """What came of an answer so far. Answers that are recorded stay until their entry is shown."""
+    """The part of an answer received so far. Recorded answers stay until their entry is shown."""
 
     def __init__(self) -> None:
         self._recorded: list[tuple[int, str]] = []
@@ -17,7 +17,7 @@ class Live:
         self._words, self._thought, self._tools, self._retry = "", "", list[str](), ""
 
     def hear(self, delta: Delta) -> None:
-        """Take in what came."""
+        """Add what was streamed."""
         match delta:
             case TextDelta(text):
                 self._words, self._retry = self._words + text, ""
@@ -30,23 +30,23 @@ class Live:
                 self._retry = retry_line(seconds, reason, model)
 
     def record(self, number: int) -> None:
-        """Take what came so far as the entry of that number; what comes from now on is another answer."""
+        """Assign what was received so far to the entry with this number. What follows is another answer."""
         if number > self._shown:
             self._recorded.append((number, self._words))
         self._begin()
 
     def show(self, number: int, entry: Entry) -> None:
-        """Drop what an entry that is shown now says, too."""
+        """Drop live text that a shown entry contains."""
         self._shown = number
         self._recorded = [one for one in self._recorded if one[0] > number]
-        # Of a teammate in a process of its own it may never be told that its words were recorded.
+        # For a teammate in another process, the event that its words were recorded may never arrive.
         words = entry.text if entry.type == "said" else entry.summary if entry.type == "compacted" else None
         if words is not None and self._words.strip() in words:
             self._begin()
 
     @property
     def pieces(self) -> list[TranscriptPiece]:
-        """What is to be seen of it."""
+        """What to show of it."""
         found = [words_piece(f"live/{number}", words) for number, words in self._recorded if words.strip()]
         if self._thought and not self._words and not self._tools:
             found.append(TranscriptPiece("live/thought", PieceKind.THOUGHT, "thinks", self._thought))

@@ -1,6 +1,6 @@
 """Pieces as coloured lines.
 
-`pieces` below says what there is; `conversation` above shows the lines. No text is ever read as markup.
+`transcript_pieces` says what there is, and the conversation panel shows the lines. No text is ever read as markup.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from deskmate.faces.tui.drawing.transcript_pieces import LINE_CHARS, PieceKind, 
 
 _MOST_LINES = 400
 _SHORT_CELLS = 60
-# What a line that can be unfolded says at most; the whole is below it.
+# The most that the head of a foldable piece shows. The whole text is below it.
 _HEAD_CELLS = 200
 _TOLD_CELLS = 1000
 _MARKS = {
@@ -33,7 +33,7 @@ _DIFF = {"+": "green", "-": "red", "@": "dim cyan"}
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedLine:
-    """A line before it is wrapped, and what stands before it: once, and before each line that it goes on in."""
+    """A line before it is wrapped. `first` goes before its first row, `rest` before the others."""
 
     text: Text
     first: Text = field(default_factory=Text)
@@ -41,14 +41,14 @@ class UnwrappedLine:
 
 
 def style_of(member: str, colours: Mapping[str, str]) -> str:
-    """Return how a member's name looks on every screen."""
+    """Return the style of a member's name on every screen."""
     return "bold" if member == "user" else colours.get(member) or "bold white"
 
 
 def lines_of(
     piece: TranscriptPiece, *, folded: bool, width: int, colours: Mapping[str, str], console: Console
 ) -> list[Text]:
-    """Return a piece as lines that are no wider than `width`."""
+    """Return a piece as lines that are at most `width` wide."""
     return [line for row in _rows(piece, folded, colours) for line in _wrapped(row, width, console)]
 
 
@@ -85,7 +85,7 @@ def _note_row(line: CleanLine) -> UnwrappedLine:
 def _indented(
     text: str, margin: str, style: str, *, margin_style: str = "dim", short: bool = False
 ) -> Iterator[UnwrappedLine]:
-    """Yield the lines of a text behind a margin, the last of a long one left out. `short`: of long lines, the begin."""
+    """Yield the lines of a text after a margin, without the end of a long text. `short`: cut long lines."""
     lines = paragraphs(text)
     edge = Text(margin, margin_style)
     for line in lines[:_MOST_LINES]:
@@ -144,7 +144,7 @@ def _folding_rows(piece: TranscriptPiece, folded: bool) -> Iterator[UnwrappedLin
 
 
 def _append_fold(head: Text, piece: TranscriptPiece, folded: bool) -> None:
-    """Add how much there is to unfold; one short line is as well shown at once."""
+    """Add how much there is to unfold. A single short line is shown at once instead."""
     if piece.foldable:
         size = _size(piece, folded)
         head.append(f"  {'▸' if folded else '▾'} {size}".rstrip(), "dim")
@@ -156,7 +156,7 @@ def _size(piece: TranscriptPiece, folded: bool) -> str:
         changed = [line[:1] for line in lines]
         return f"+{changed.count('+')} -{changed.count('-')}"
     if len(lines) == 1 and cell_len(lines[0]) <= _SHORT_CELLS:
-        # Why a call failed is shown below its head.
+        # The reason of a failed call is shown below its head.
         return lines[0].strip() if folded and piece.state is not State.FAILED else ""
     count = piece.count or len(lines)
     return f"{count:,} line{'' if count == 1 else 's'}" if lines else ""

@@ -1,6 +1,6 @@
 """Long lists of which only the visible part is drawn.
 
-`board` and `post` above say what their rows look like; `lines` below sets them out.
+`board_panel` and `mail_panel` say what their rows look like.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from deskmate.faces.tui.drawing.styled_lines import Line, strip_of
 
 
 class Rows(ScrollView, can_focus=True):
-    """A list of rows, told apart by keys. `FOLLOWS`: whether the end stays in view as rows are added there.
+    """A list of rows, identified by keys. `FOLLOWS`: whether the end stays visible as rows are added there.
 
-    `head`: makes the line of a row, for so many cells; `below`: what stands below it once it is unfolded.
+    `head`: makes the line of a row for a width in cells. `below`: makes the lines below it when it is unfolded.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--chosen"}
@@ -56,7 +56,7 @@ class Rows(ScrollView, can_focus=True):
     # -- what there is ----------------------------------------------------------------------------
 
     def lay(self, keys: Sequence[str]) -> None:
-        """Have these rows from now on. Only lines that look otherwise than before are drawn again."""
+        """Set the rows. Only lines that changed are drawn again."""
         top = self._key_at(self.scroll_offset.y)
         if self._chosen not in keys:
             self._chosen = self._neighbour(keys)
@@ -72,11 +72,11 @@ class Rows(ScrollView, can_focus=True):
 
     @property
     def _follows(self) -> bool:
-        """Whether the end stays in view: not while somebody looks at something before it, or reads."""
+        """Whether the end stays visible: not while the person looks at an earlier row or reads one."""
         return self.FOLLOWS and self._at_end and self._chosen not in self._unfolded
 
     def _neighbour(self, keys: Sequence[str]) -> str | None:
-        """Return the row to choose where the chosen one is gone: who stands in its place now."""
+        """Return the row to choose if the chosen one is gone: the one now in its place."""
         if not keys:
             return None
         before = self._keys.index(self._chosen) if self._chosen in self._keys else -1 if self.FOLLOWS else 0
@@ -84,15 +84,15 @@ class Rows(ScrollView, can_focus=True):
 
     def _set_out(self) -> None:
         cells = self._cells
-        # While it is hidden it has no width; it is set out anew once it has one.
+        # A hidden widget has no width. It is laid out again when it has one.
         unfolded = self._unfolded if cells else set()
         self._below = {key: self._below_of(key, cells) for key in self._keys if key in unfolded}
         self._places = [(key, n) for key in self._keys for n in range(1 + len(self._below.get(key, ())))]
         self.virtual_size = Size(cells, len(self._places))
 
     def roll_to(self, y: int) -> None:
-        """Have a line at the top, or as near to it as can be."""
-        # By force: a list that was short until now has no bar yet, and would not be scrolled.
+        """Scroll a line to the top, or as near as possible."""
+        # Forced, because a list that was short until now has no scroll bar yet and would not scroll.
         self.scroll_to(y=y, animate=False, force=True)
 
     def _draw_changed(self) -> None:
@@ -108,9 +108,9 @@ class Rows(ScrollView, can_focus=True):
     # -- drawing ----------------------------------------------------------------------------------
 
     def render_line(self, y: int) -> Strip:
-        """Draw a line of what is in view."""
+        """Draw a visible line."""
         y += self.scroll_offset.y
-        # What was in view long ago need not be remembered.
+        # Lines that were visible long ago need not be remembered.
         if len(self._drawn) > 4 * self.size.height:
             self._drawn.clear()
         self._drawn[y] = line, chosen = self._seen(y)
@@ -128,7 +128,7 @@ class Rows(ScrollView, can_focus=True):
         return line, self.has_focus and not n and key == self._chosen
 
     def on_resize(self, event: events.Resize) -> None:
-        """Set the rows out anew."""
+        """Lay out the rows again."""
         follows = self._follows
         self._set_out()
         if follows:
@@ -136,33 +136,33 @@ class Rows(ScrollView, can_focus=True):
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Remember whether the end is in view."""
+        """Remember whether the end is visible."""
         super().watch_scroll_y(old_value, new_value)
         self._at_end = round(new_value) >= self.max_scroll_y
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Show which row is chosen only where keys go."""
+        """Show the chosen row only while the list has the focus."""
         super().watch_has_focus(has_focus)
         self.refresh()
 
     # -- choosing ---------------------------------------------------------------------------------
 
     def action_step(self, by: int) -> None:
-        """Choose the next row, or first bring into view what of this one is not."""
+        """Choose the next row, or first scroll to the hidden part of this one."""
         if self._chosen is None:
             return
         first = self._places.index((self._chosen, 0))
         last = first + len(self._below.get(self._chosen, ()))
         top, height = self.scroll_offset.y, self.size.height
         hidden = last >= top + height if by > 0 else first < top
-        # A row that was scrolled far away is gone back to.
+        # If the row was scrolled far away, go back to it.
         if hidden and first < top + height and last >= top:
             self.roll_to(top + by)
         else:
             self._choose(self._keys.index(self._chosen) + by)
 
     def action_leap(self, by: int) -> None:
-        """Go on by a page."""
+        """Move by one page."""
         if self._chosen is not None:
             first = self._places.index((self._chosen, 0))
             y = min(max(first + by * max(self.size.height - 1, 1), 0), len(self._places) - 1)
@@ -173,19 +173,19 @@ class Rows(ScrollView, can_focus=True):
         self._choose(to % len(self._keys) if self._keys else 0)
 
     def action_unfold(self) -> None:
-        """Show or hide what stands below the chosen row."""
+        """Show or hide the details below the chosen row."""
         if self._chosen is not None:
             self.unfold(self._chosen)
 
     def unfold(self, key: str) -> None:
-        """Show or hide what stands below a row."""
+        """Show or hide the details below a row."""
         self._unfolded ^= {key}
         self._set_out()
         self._reveal()
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that was clicked, and unfold or fold it."""
+        """Choose the clicked row, and unfold or fold it."""
         offset = event.get_content_offset(self)
         key = self._key_at(offset.y + self.scroll_offset.y) if offset else None
         if key is not None:
@@ -199,7 +199,7 @@ class Rows(ScrollView, can_focus=True):
             self._draw_changed()
 
     def _reveal(self) -> None:
-        """Bring the chosen row into view, as much of it as fits."""
+        """Scroll to the chosen row, showing as much of it as fits."""
         if self._chosen is None:
             return
         first = self._places.index((self._chosen, 0))

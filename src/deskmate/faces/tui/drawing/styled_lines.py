@@ -1,6 +1,6 @@
 """Styled text measured in cells.
 
-What others wrote becomes a line by `words` or, where every character counts, by `exact`: nothing in it moves the
+Text of others becomes a line with `words` or, if every character counts, with `exact`. Nothing in it moves the
 cursor, changes a colour or takes more or fewer cells than are counted here.
 """
 
@@ -24,17 +24,17 @@ _TOKENS = re.compile(r"\S+|\s+")
 
 
 def words(text: str) -> str:
-    """Return words of others on one line, of a width that all terminals agree on."""
+    """Return text of others on one line, with a width that all terminals agree on."""
     return _countable(one_line(text))
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return words of others, a string for each line, of a width that all terminals agree on."""
+    """Return text of others as a list of lines, with widths that all terminals agree on."""
     return [_countable(line).expandtabs(TAB_CELLS).rstrip() for line in clean(text).splitlines()]
 
 
 def _countable(text: str) -> str:
-    """Leave out what joins or widens characters on some terminals only."""
+    """Remove characters that join or widen others on some terminals only."""
     return text if text.isascii() else "".join(one for one in text if not _is_counted_otherwise(one))
 
 
@@ -43,15 +43,15 @@ def _is_counted_otherwise(character: str) -> bool:
 
 
 def exact(text: str, style: str = "") -> list[Line]:
-    """Return the lines of a text with each character that could not be seen written out, as `\\x1b`.
+    """Return the lines of a text with each invisible character written out, as `\\x1b`.
 
-    For what a person is asked to allow: there nothing may be left out.
+    Use it for what a person is asked to allow: nothing may be left out there.
     """
     return [tuple(_exact(line, style)) for line in text.split("\n")]
 
 
 def exact_line(text: str, style: str = "") -> Line:
-    """Return a text on one line, what could not be seen written out, ends of lines too."""
+    """Return a text on one line, with invisible characters and line ends written out."""
     lines = exact(text, style)
     return tuple(span for n, line in enumerate(lines) for span in ((("\\x0a", ESCAPED),) * bool(n) + line))
 
@@ -67,7 +67,7 @@ def width(line: Line) -> int:
 
 
 def cut(line: Line, cells: int) -> Line:
-    """Return as much of a line as fits into so many cells, with `…` where something is missing."""
+    """Return as much of a line as fits in this many cells, ending with `…` if it was cut."""
     if width(line) <= cells:
         return line
     kept: list[Span] = []
@@ -86,12 +86,12 @@ def _head(text: str, cells: int) -> str:
     if cell_len(text) <= cells:
         return text
     head, _ = split_text(text, max(cells, 0))
-    # Of a character of two cells that stands across the end, a space is left.
+    # If a two-cell character crosses the end, a space is left in its place.
     return head if text.startswith(head) else head[:-1]
 
 
 def spread(left: Line, right: Line, cells: int, least: int = 12) -> Line:
-    """Return one line with something at each end. The right one gives way where the left has less than `least`."""
+    """Return one line with text at both ends. The right one is cut if the left would have less than `least` cells."""
     if not right:
         return cut(left, cells)
     taken = min(width(left), least)
@@ -102,7 +102,7 @@ def spread(left: Line, right: Line, cells: int, least: int = 12) -> Line:
 
 
 def folded(line: Line, cells: int, indent: str = "") -> list[Line]:
-    """Return a line on as many as it takes, broken between words where that can be, those after the first set in."""
+    """Return a line wrapped to `cells`, broken between words if possible. Lines after the first are indented."""
     margin = indent if len(indent) < cells // 2 else ""
     rows: list[list[Span]] = [[]]
     room = cells
@@ -119,11 +119,11 @@ def folded(line: Line, cells: int, indent: str = "") -> list[Line]:
 
 
 def _tokens(line: Line, cells: int) -> Iterator[Span]:
-    """Yield words and the white space between them, what is wider than a line in parts."""
+    """Yield words and the white space between them. A word wider than a line is split."""
     for text, style in line:
         for token in _TOKENS.findall(text):
             rest = token
-            # What would only push the rest away is left out where the line breaks.
+            # White space wider than a line is not split: it is dropped at the line break.
             while cell_len(rest) > cells and not rest.isspace():
                 part = _head(rest, cells) or rest[0]
                 yield part, style
@@ -132,7 +132,7 @@ def _tokens(line: Line, cells: int) -> Iterator[Span]:
 
 
 def _joined(row: list[Span]) -> Line:
-    """Return spans with neighbours of one style made one."""
+    """Return spans with neighbours of the same style merged."""
     joined: list[Span] = []
     for text, style in row:
         if joined and joined[-1][1] == style:
@@ -148,6 +148,6 @@ def plain(line: Line) -> str:
 
 
 def strip_of(line: Line, cells: int, style: Style) -> Strip:
-    """Return a line as a terminal is given it, on a ground of a style, exactly so many cells wide."""
+    """Return a line as a strip with a base style, exactly `cells` wide."""
     segments = [Segment(text, Style.parse(own)) for text, own in line if text]
     return Strip(segments).adjust_cell_length(cells).apply_style(style)

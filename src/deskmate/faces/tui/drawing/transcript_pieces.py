@@ -1,7 +1,7 @@
 """A transcript as people see it.
 
-Texts stand here as they were written; `painting` above cleans and colours them. A piece keeps its key while it grows:
-a call that runs and then has a result is one piece.
+Texts are kept as written. `piece_painter` cleans and colours them. A piece keeps its key while it grows: a call that
+runs and then has a result is one piece.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from deskmate.faces.common.call_summaries import begun, ends
 from deskmate.faces.common.chat.budget_command import with_way_on
 from deskmate.faces.common.text_tables import CleanLine
 
-# More than this of a diff or of a letter is shown folded; of words, a line that is longer is.
+# A diff or message with more lines is shown folded. In a member's text, a longer line is.
 _SHORT_LINES = 40
 LINE_CHARS = 2000
-# What is told in more stands below its head.
+# A longer text is shown below its head.
 _TOLD_CHARS = 400
 
 
@@ -44,11 +44,11 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TranscriptPiece:
-    """Something to be seen. `folded`: whether only its head is shown at first, of words the beginning of each line.
+    """Something to show. `folded`: at first, show only the head, or for words the beginning of each line.
 
-    `more`: what is shown of a call besides its result. `ends`: its head once it succeeded, and once it failed, if that
-    is another. `sender`: whose colour it has. `lines`: words of the program. `count`: how many lines a command
-    printed, if the body has not all of them.
+    `more`: what is shown of a call besides its result. `ends`: its head after success and after failure, if it changes.
+    `sender`: whose colour it has. `lines`: the program's own words. `count`: how many lines a command printed, if the
+    body does not have all of them.
     """
 
     key: str
@@ -66,7 +66,7 @@ class TranscriptPiece:
 
     @property
     def foldable(self) -> bool:
-        """Whether there is something that may be hidden."""
+        """Whether there is something to hide."""
         if self.kind is PieceKind.WORDS:
             return self.folded
         below = bool(self.body.strip() or self.more.strip())
@@ -74,13 +74,13 @@ class TranscriptPiece:
 
     @property
     def text(self) -> str:
-        """All that could be found in it."""
+        """Everything that a search can find in it."""
         said = ["".join(cell.text for cell in line) for line in self.lines]
         return "\n".join(filter(None, [self.head, self.more, self.body, *said]))
 
 
 class Pieces:
-    """The pieces of one member's transcript, in their order, as entries come."""
+    """The pieces of one member's transcript, in order, built as entries arrive."""
 
     def __init__(self, member: str) -> None:
         self.member = member
@@ -90,11 +90,11 @@ class Pieces:
 
     @property
     def all(self) -> list[TranscriptPiece]:
-        """Every piece, the oldest first."""
+        """Every piece, oldest first."""
         return list(self._pieces.values())
 
     def add(self, number: int, entry: Entry) -> None:
-        """Take an entry in; each once, in the order of their numbers."""
+        """Add an entry. Add each one once, in the order of their numbers."""
         self.last = number
         if entry.type == "heard":
             self.heard.update(body.get("id") for body in entry.mail)
@@ -112,14 +112,14 @@ class Pieces:
             self._put(*_of_others(number, entry))
 
     def note(self, lines: tuple[CleanLine, ...]) -> None:
-        """Add words of the program behind what there is."""
+        """Add a message of the program at the end."""
         self._put(TranscriptPiece(f"note/{len(self._pieces)}", PieceKind.NOTE, lines=lines))
 
     def _put(self, *pieces: TranscriptPiece) -> None:
         self._pieces.update({piece.key: piece for piece in pieces})
 
     def _change(self, key: str, **fields: Any) -> None:
-        # A call from before what could be read has no piece.
+        # A call from before the readable part has no piece.
         if key in self._pieces:
             self._pieces[key] = replace(self._pieces[key], **fields)
 
@@ -136,7 +136,7 @@ class Pieces:
 
 
 def waiting_piece(number: int, text: str) -> TranscriptPiece:
-    """Return something the user wrote that was not heard yet."""
+    """Return a message of the user that was not heard yet."""
     return TranscriptPiece(f"unheard/{number}", PieceKind.MAIL, "user not heard yet", text, sender="user")
 
 
@@ -191,7 +191,7 @@ def _value(value: object) -> str:
 
 
 def _diff_in(tool: str, arguments: Mapping[str, Any]) -> str:
-    """Return what an edit that has no result yet would take away and put there."""
+    """Return what an edit that has no result yet would remove and add."""
     match tool, arguments:
         case "edit_file", {"old_text": str(old), "new_text": str(new)}:
             return "\n".join([*(f"-{line}" for line in old.splitlines()), *(f"+{line}" for line in new.splitlines())])
@@ -201,7 +201,7 @@ def _diff_in(tool: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _of_others(number: int, entry: Entry) -> Iterator[TranscriptPiece]:
-    """Yield what an entry tells that is not about words and calls of the member's own."""
+    """Yield the pieces of an entry that is not about the member's own words and calls."""
     key = str(number)
     if entry.type == "started":
         yield from [_told(key, "began", entry.prompt)] if entry.prompt.strip() else []

@@ -1,6 +1,6 @@
 """The order and text of its tasks.
 
-`board` above shows it; `lines` below cuts and folds.
+`board_panel` shows it.
 """
 
 from collections import defaultdict
@@ -15,14 +15,14 @@ from deskmate.queries.team_view import SeenTask
 
 _MOST_DEPTH = 4
 _OUTPUT_LINES = 10
-# From so many cells on there is room for whom a task is for, how it is proved, and by which command.
+# From these widths on, show whom a task is for, how it is verified, and by which command.
 _ROLE_CELLS, _PROOF_CELLS, _COMMAND_CELLS = 46, 60, 100
 _MARKS = {"free": "○", "given": "◎", "blocked": "↳", "in progress": "●", "done": "✓"}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What lines are made with: the tasks by number, the colours of the members, the time."""
+    """What lines are made from: tasks by number, colours of members, the time."""
 
     tasks: Mapping[int, SeenTask]
     colours: Mapping[str, str]
@@ -30,9 +30,9 @@ class Look:
 
 
 def outline(tasks: Sequence[SeenTask]) -> list[tuple[int, int]]:
-    """Return what is to be done by number, each task below all that block it, and how deep it stands.
+    """Return open tasks as (number, depth), each task below all that block it.
 
-    Of tasks that block each other in a ring the one with the lowest number stands first.
+    Of tasks that block each other in a cycle, the lowest number comes first.
     """
     to_do = {task.id: task for task in tasks if task.status != "completed"}
     waits = {id_: {other for other in task.waits_for if other in to_do} for id_, task in to_do.items()}
@@ -55,7 +55,7 @@ def outline(tasks: Sequence[SeenTask]) -> list[tuple[int, int]]:
 
 
 def head(task: SeenTask, depth: int, cells: int, look: Look) -> Line:
-    """Return a task on one line: how far it is, what it is, and who or what it waits for at the end."""
+    """Return a task on one line: its state, its subject, and at the end its owner or what it waits for."""
     state = state_of(task)
     indent = "  " * min(depth, _MOST_DEPTH, cells // 12)
     owner = style_of(task.owner, look.colours) if task.owner else "dim"
@@ -92,8 +92,8 @@ def _joined(facts: Iterator[Line]) -> Line:
 
 
 def below(task: SeenTask, cells: int, look: Look) -> list[Line]:
-    """Return all else that the board has of a task."""
-    # The subject once more only where it was cut.
+    """Return everything else that the board has of a task."""
+    # Repeat the subject only if it was cut.
     cut_off = words(task.subject) not in plain(head(task, 0, cells, look))
     lines = [*_text(task.subject if cut_off else ""), *_text(task.description, "dim")]
     lines += [*_blocks(task, look), *_verified(task, look)]

@@ -1,7 +1,4 @@
-"""The board.
-
-`team_screen` above places it and tells it to show what the session has.
-"""
+"""The board."""
 
 from collections.abc import Sequence
 
@@ -16,7 +13,7 @@ _DONE = "done"
 
 
 class BoardPanel(Rows):
-    """The tasks of a team; those that are done are one line until it is unfolded."""
+    """The tasks of a team. Completed tasks are one line until it is unfolded."""
 
     NOTHING = "no tasks yet"
 
@@ -30,7 +27,7 @@ class BoardPanel(Rows):
         self._shows_done = False
 
     def show(self, session: Session, now: float) -> None:
-        """Show the board as it is now."""
+        """Show the current board."""
         tasks = session.tasks
         if tasks != self._tasks:
             self._tasks = tasks
@@ -52,11 +49,11 @@ class BoardPanel(Rows):
         return head(self._look.tasks[id_], self._depths.get(id_, 1), cells, self._look)
 
     def below(self, key: str, cells: int) -> list[Line]:
-        """Return all else that the board has of a task."""
+        """Return everything else that the board has of a task."""
         return below(self._look.tasks[int(key)], cells, self._look)
 
     def unfold(self, key: str) -> None:
-        """Show or hide what stands below a task, or those that are done."""
+        """Show or hide the details of a task, or the completed tasks."""
         if key != _DONE:
             super().unfold(key)
             return

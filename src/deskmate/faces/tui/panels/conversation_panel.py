@@ -1,6 +1,6 @@
 """The transcript of the chosen member.
 
-Only lines in sight are drawn. `team_screen` above feeds it; `layout` and `painting` below make the lines.
+Only visible lines are drawn. `line_layout` and `piece_painter` make the lines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ from deskmate.faces.tui.drawing.piece_painter import lines_of
 from deskmate.faces.tui.drawing.styled_lines import words
 from deskmate.faces.tui.drawing.transcript_pieces import PieceKind, TranscriptPiece
 
-# So many pieces are laid out at least, and as many more each time the top is reached.
+# Lay out at least this many pieces, and this many more each time the top is reached.
 PAGE_PIECES = 150
 _MARGIN = 1
 
 
 class Conversation(ScrollView, can_focus=True):
-    """Show pieces. It follows the end for as long as the end is in sight."""
+    """Show pieces. It follows the end as long as the end is visible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "choose(-1)", "choose", show=False),
@@ -43,7 +43,7 @@ class Conversation(ScrollView, can_focus=True):
     ]
 
     class SearchWanted(Message):
-        """Somebody wants to look for something here."""
+        """The person wants to search here."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -61,14 +61,14 @@ class Conversation(ScrollView, can_focus=True):
     # -- what is shown ----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Forget what was unfolded and how far was scrolled: another conversation comes."""
+        """Forget folding and scrolling before another conversation is shown."""
         self._turned.clear()
         self._follows, self._cursor, self._all_open = True, None, False
-        # The end of what is there next is laid out.
+        # Lay out the end of the next conversation.
         self._pieces, self._first = (), 0
 
     def show(self, name: str, pieces: Sequence[TranscriptPiece], colours: Mapping[str, str]) -> None:
-        """Show the pieces of a member, in the colours of who wrote them."""
+        """Show the pieces of a member, in the colours of their authors."""
         if (name, pieces, colours) == (self._member, self._pieces, self._colours):
             return
         if colours != self._colours:
@@ -87,7 +87,7 @@ class Conversation(ScrollView, can_focus=True):
         self._layout.lay(pieces, self._is_folded)
         self.virtual_size = Size(self.room, self._layout.height)
         self._keep_end()
-        # Where the end is may be known only once all has its size.
+        # The end may be known only after the layout.
         self.call_after_refresh(self._keep_end)
         self._entitle()
         self.refresh()
@@ -106,8 +106,8 @@ class Conversation(ScrollView, can_focus=True):
 
     @property
     def room(self) -> int:
-        """How many cells a line has."""
-        # One cell stays free for the scroll bar, so that nothing wraps anew when it comes.
+        """The width of a line in cells."""
+        # Keep space for the scroll bar, so that lines do not wrap again when it appears.
         return max(10, self.size.width - 2 * _MARGIN - self.styles.scrollbar_size_vertical)
 
     def _is_folded(self, piece: TranscriptPiece) -> bool:
@@ -115,7 +115,7 @@ class Conversation(ScrollView, can_focus=True):
         return piece.foldable and (folded != (piece.key in self._turned))
 
     def render_line(self, y: int) -> Strip:
-        """Return a line of what is in sight."""
+        """Return a visible line."""
         number = self.scroll_offset.y + y
         line = self._layout.line(number)
         width, style = self.size.width, self.rich_style
@@ -150,7 +150,7 @@ class Conversation(ScrollView, can_focus=True):
     # -- moving about -----------------------------------------------------------------------------
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow the end from when it is reached until it is left; lay out more at the top."""
+        """Follow the end while it is visible. Lay out more at the top."""
         super().watch_scroll_y(old_value, new_value)
         self._follows = round(new_value) >= self.max_scroll_y
         self._entitle()
@@ -164,7 +164,7 @@ class Conversation(ScrollView, can_focus=True):
         self.scroll_to(y=self.scroll_y + self._layout.height - before, animate=False)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Wrap anew."""
+        """Wrap all lines again."""
         self._layout.forget()
         self._lay()
 
@@ -173,7 +173,7 @@ class Conversation(ScrollView, can_focus=True):
         self.scroll_to(y=self.max_scroll_y if to else 0, animate=False)
 
     def action_choose(self, by: int) -> None:
-        """Move on to the piece below or above; within one that is larger than what is in sight, scroll."""
+        """Move to the next piece below or above. Within a piece larger than the window, scroll."""
         top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
         keys = [piece.key for piece in self._layout.pieces]
         span = self._layout.span(self._cursor) if self._cursor in keys else None
@@ -199,7 +199,7 @@ class Conversation(ScrollView, can_focus=True):
     # -- folding ----------------------------------------------------------------------------------
 
     def action_fold(self) -> None:
-        """Fold or unfold the piece that is chosen, the last that can be if none is."""
+        """Fold or unfold the chosen piece, or the last foldable one if none is chosen."""
         foldable = [piece.key for piece in self._layout.pieces if piece.foldable]
         if self._cursor is None and foldable:
             self._cursor = foldable[-1]
@@ -207,15 +207,15 @@ class Conversation(ScrollView, can_focus=True):
             self._turn(str(self._cursor))
 
     def action_fold_all(self) -> None:
-        """Unfold all, or fold all again."""
+        """Unfold everything, or fold everything again."""
         self._all_open = not self._all_open
         self._turned.clear()
         self._keeping_place(self._cursor)
 
     def on_click(self, event: events.Click) -> None:
-        """Choose what is clicked, and fold or unfold it."""
+        """Choose the clicked piece, and fold or unfold it."""
         offset = event.get_content_offset(self)
-        # Who selected something did not mean to fold it.
+        # A click that ends a selection does not fold.
         laid = self._layout.at(self.scroll_offset.y + offset.y) if offset and not self.text_selection else None
         if laid is not None:
             self._cursor = laid.piece.key
@@ -230,7 +230,7 @@ class Conversation(ScrollView, can_focus=True):
         self._choose(key)
 
     def _keeping_place(self, key: str | None) -> None:
-        """Lay out anew, a piece staying where it is on the screen."""
+        """Lay out again and keep a piece at its place on the screen."""
         before = self._layout.span(key) if key else None
         top, self._follows = self.scroll_offset.y, False
         self._lay()
@@ -242,17 +242,17 @@ class Conversation(ScrollView, can_focus=True):
     # -- searching --------------------------------------------------------------------------------
 
     def action_search(self) -> None:
-        """Ask for what to look for."""
+        """Ask what to search for."""
         self.post_message(self.SearchWanted())
 
     def seek(self, sought: str) -> str:
-        """Go to the last piece that holds a text, in any case, or to the one above; return which of how many it is."""
+        """Go to the last piece that contains a text, or to the one above. Case is ignored. Return "N of M"."""
         if sought != self._sought:
             self._sought, self._cursor = sought, None
         return self._go(-1)
 
     def action_find(self, by: int) -> None:
-        """Go to the next piece that holds what was looked for: above, or with 1 below."""
+        """Go to the next search result: above, or with 1 below."""
         self._go(by)
 
     def _go(self, by: int) -> str:
@@ -267,7 +267,7 @@ class Conversation(ScrollView, can_focus=True):
         return f"{len(keys) - place} of {len(keys)}"
 
     def _reveal(self, key: str) -> None:
-        """Bring the place where a piece holds what was looked for into sight, unfolded if it must be."""
+        """Scroll to the search result in a piece, and unfold the piece if needed."""
         index = next(index for index, piece in enumerate(self._pieces) if piece.key == key)
         piece, wanted = self._pieces[index], self._sought.casefold()
         self._first = min(self._first, index)
@@ -278,7 +278,7 @@ class Conversation(ScrollView, can_focus=True):
         self._cursor = key
         first, last = self._layout.span(key) or (0, 0)
         lines = (line for line in range(first, last) if wanted in str(self._layout.line(line)).casefold())
-        # What is wrapped in the middle of it stands in no line.
+        # A result that is wrapped is in no single line.
         self._bring_into_sight(next(lines, first))
 
     def _bring_into_sight(self, line: int) -> None:

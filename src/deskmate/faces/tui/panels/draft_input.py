@@ -1,6 +1,6 @@
 """What is being typed.
 
-Enter sends, Shift+Enter or Ctrl+J begins a new line, Up and Down at its ends bring back what was typed before.
+Enter sends. Shift+Enter or Ctrl+J starts a new line. Up and Down at its ends recall what was typed before.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,43 +17,43 @@ _MOST_LINES = 8
 
 
 class Draft(TextArea):
-    """A text to be sent. `before`: what was typed before, the oldest first; `known`: what completes a first word."""
+    """A text to send. `before`: earlier texts, oldest first. `known`: returns the completions of a first word."""
 
     class Sent(Message):
-        """Something was typed to be carried out, and to whom."""
+        """A text to carry out, and its recipient."""
 
         def __init__(self, text: str, to: str) -> None:
             super().__init__()
             self.text, self.to = text, to
 
     class Scrolled(Message):
-        """Somebody wants to see more of the conversation: above, or with 1 below."""
+        """The person wants to see more of the conversation: above, or with 1 below."""
 
         def __init__(self, by: int) -> None:
             super().__init__()
             self.by = by
 
     class EndWanted(Message):
-        """Somebody wants to see the end of the conversation."""
+        """The person wants to see the end of the conversation."""
 
     class Ended(Message):
         """Nothing more will be typed."""
 
     def __init__(self, before: Sequence[str], known: Callable[[], Iterable[str]], *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True, highlight_cursor_line=False)
-        # Of a file that anything may have written to.
+        # The history file may contain anything.
         self._before, self._known = [clean(text) for text in before], known
         self._place = len(self._before)
         self._draft, self._to = "", ""
         self.cursor_blink = False
 
     def address(self, name: str) -> None:
-        """Send to somebody from now on, and show to whom."""
+        """Send to this member from now on, and show its name."""
         self._to = name
         entitle(self, f"to {words(name)}")
 
     async def _on_key(self, event: events.Key) -> None:
-        # Not by bindings: those would be heeded before what was typed just before them.
+        # Bindings would be handled before what was typed just before them.
         match event.key:
             case "enter":
                 self._send()
@@ -78,13 +78,13 @@ class Draft(TextArea):
         event.prevent_default()
 
     def _send(self) -> None:
-        """Hand over what was typed, and be empty."""
+        """Send the draft and clear it."""
         if text := self.text.strip():
             self.post_message(self.Sent(text, self._to))
         self.drop()
 
     def drop(self) -> None:
-        """Be empty. Up brings back what was typed."""
+        """Clear the draft. Up brings it back."""
         if (text := self.text.strip()) and self._before[-1:] != [text]:
             self._before.append(text)
         self._place, self._draft, self.text = len(self._before), "", ""
@@ -97,19 +97,19 @@ class Draft(TextArea):
         self.move_cursor(self.document.end)
 
     def update_suggestion(self) -> None:
-        """Suggest the rest of a command or a name; Right takes it."""
+        """Suggest the rest of a command or a name. Right takes it."""
         typed = self.text
         fits = [one for one in self._known() if typed and one.startswith(typed) and one != typed]
         self.suggestion = fits[0][len(typed) :] if fits else ""
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Be as high as what is typed."""
+        """Fit the height to the text."""
         self._fit()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Be as high as what is typed takes now."""
+        """Fit the height to the text."""
         self._fit()
 
     def _fit(self) -> None:
-        # One more for the line above it.
+        # One more for the border line.
         self.styles.height = 1 + min(_MOST_LINES, max(1, self.wrapped_document.height))

@@ -16,14 +16,14 @@ _REASON_CELLS = 40
 
 
 class Head(Widget):
-    """The line, drawn only where it changes."""
+    """The line, drawn only if it changes."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._line = Text()
 
     def show(self, session: Session) -> None:
-        """Show how the team is."""
+        """Show the state of the team."""
         line = head_of(session)
         if line != self._line:
             self._line = line
@@ -54,7 +54,7 @@ def head_of(session: Session) -> Text:
 
 
 def _parked(members: Sequence[SeenMember]) -> str:
-    """Return who is parked and why, of the first, as short as it can be said; nothing if nobody is."""
+    """Return the first parked member and why, in short, or "" if nobody is parked."""
     parked = [member for member in members if member.word == "parked"]
     if not parked:
         return ""
@@ -64,7 +64,7 @@ def _parked(members: Sequence[SeenMember]) -> str:
 
 
 def spent_in_words(spent: Sum) -> str:
-    """Return what was spent, as short as it can be said."""
+    """Return the cost in short."""
     if spent.calls and spent.unpriced == spent.calls:
         return "cost unknown"
     return f"${spent.cost:.2f}{'+' if spent.unpriced else ''}"

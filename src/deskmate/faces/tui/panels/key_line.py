@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
-    """A key as it is shown. `rank`: keys of a higher one give way first."""
+    """A key as it is shown. `rank`: keys with a higher rank are dropped first."""
 
     key: str
     shown: str
@@ -28,7 +28,7 @@ ALWAYS = (
     KeyHint("ctrl+f", "^F", "find", 4),
     KeyHint("ctrl+c", "^C", "stop"),
 )
-# By the panel that has the keys.
+# By the panel that has the focus.
 OWN = {
     "draft": (
         KeyHint("enter", "Enter", "send", 3),
@@ -67,7 +67,7 @@ class KeyLine(Widget):
         self._places: list[tuple[int, str]] = []
 
     def show(self, panel: str) -> None:
-        """Show what can be pressed in a panel."""
+        """Show the keys of a panel."""
         if panel != self._panel:
             self._panel = panel
             self.refresh()
@@ -82,7 +82,7 @@ class KeyLine(Widget):
         return line
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key that is clicked."""
+        """Press the clicked key."""
         offset = event.get_content_offset(self)
         under = [key for start, key in self._places if offset and start <= offset.x]
         if under:
@@ -90,7 +90,7 @@ class KeyLine(Widget):
 
 
 def fitting(keys: tuple[KeyHint, ...], cells: int) -> tuple[KeyHint, ...]:
-    """Return the keys that fit side by side; the last of those that are needed least go first."""
+    """Return the keys that fit side by side. The least needed are dropped first, from the end."""
     while keys and sum(len(f"{key.shown} {key.about}  ") for key in keys) - 2 > cells:
         least = max(key.rank for key in keys)
         drop = max(index for index, key in enumerate(keys) if key.rank == least)

@@ -1,7 +1,4 @@
-"""Mail between members.
-
-`team_screen` above places it, tells it to show what the session has, and which member is chosen.
-"""
+"""Mail between members."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +24,12 @@ _KINDS = {
     "permission_response": "permission",
 }
 _WORDS = frozenset({"message", "broadcast"})
-# What a member and the runtime have to say to each other, and nobody need read.
+# Messages between a member and the runtime that nobody needs to read.
 _NOISE = frozenset({"permission_response"})
 
 
 class PostPanel(Rows):
-    """The letters that were written last; `f` leaves only those of the chosen member, and shows all again."""
+    """The latest messages. `f` shows only those of the chosen member, or all again."""
 
     FOLLOWS = True
     NOTHING = "no mail yet"
@@ -48,19 +45,19 @@ class PostPanel(Rows):
         self._only = False
 
     def show(self, session: Session, now: float) -> None:
-        """Show the mail as it is now."""
+        """Show the current mail."""
         self._letters = together(session.letters)
         self._colours = colours_of(session.members)
         self._now = now
         self._lay()
 
     def choose(self, member: str) -> None:
-        """Take note of which member is chosen."""
+        """Note which member is chosen."""
         self._member = member
         self._lay()
 
     def action_filter(self) -> None:
-        """Show only the letters of the chosen member, or all again."""
+        """Show only the messages of the chosen member, or all again."""
         self._only = not self._only
         self._lay()
 
@@ -72,7 +69,7 @@ class PostPanel(Rows):
         self.lay(keys)
 
     def head(self, key: str, cells: int) -> Line:
-        """Return a letter on one line."""
+        """Return a message on one line."""
         letter = self._letters[key][0]
         today = time.strftime("%F", time.localtime(self._now)) == time.strftime("%F", time.localtime(letter.at))
         at = time.strftime("%H:%M" if today else "%m-%d", time.localtime(letter.at))
@@ -96,7 +93,7 @@ class PostPanel(Rows):
         return called(member), style_of(sender_of(member), self._colours)
 
     def below(self, key: str, cells: int) -> list[Line]:
-        """Return the whole letter."""
+        """Return the whole message."""
         letter = self._letters[key][0]
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(letter.at))
         to = ", ".join(called(copy.recipient) for copy in self._letters[key])
@@ -109,7 +106,7 @@ class PostPanel(Rows):
 
 
 def together(letters: Sequence[Letter]) -> dict[str, tuple[Letter, ...]]:
-    """Return letters by a key of their own, the copies of one that went to all as one."""
+    """Return messages by a unique key. Copies of one broadcast are grouped."""
     found: dict[str, tuple[Letter, ...]] = {}
     for letter in letters:
         id_ = str(letter.fields.get("id", ""))
@@ -120,7 +117,7 @@ def together(letters: Sequence[Letter]) -> dict[str, tuple[Letter, ...]]:
 
 
 def kind_of(letter: Letter) -> str:
-    """Return in a word what a letter is, nothing where it only has something to say."""
+    """Return a word for the kind of a message, or "" for plain text."""
     if letter.kind in _WORDS:
         return ""
     kind = _KINDS.get(letter.kind, words(letter.kind).replace("_", " "))

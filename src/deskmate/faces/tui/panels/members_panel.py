@@ -1,7 +1,4 @@
-"""Who is on the team.
-
-`team_screen` above says who is chosen; nothing here remembers more than what was last drawn.
-"""
+"""Who is on the team."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -35,7 +32,7 @@ _STRIP_GAP = 2
 
 
 class MemberChosen(Message):
-    """Somebody chose a member."""
+    """The person chose a member."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -43,12 +40,12 @@ class MemberChosen(Message):
 
 
 def in_order(members: Sequence[SeenMember]) -> list[SeenMember]:
-    """Return members as they are listed: those who left below all others."""
+    """Return members in listing order: those who left come last."""
     return sorted(members, key=lambda member: member.word == "left")
 
 
 class Members(ScrollView, can_focus=True):
-    """The list: two lines for each where all have room, else one."""
+    """The list: two lines for each member if all fit, otherwise one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "choose", show=False),
@@ -66,7 +63,7 @@ class Members(ScrollView, can_focus=True):
         self._each = 1
 
     def show(self, members: Sequence[SeenMember], chosen: str, now: float) -> None:
-        """Show who is there; only lines that differ are drawn."""
+        """Show the members. Only lines that changed are drawn."""
         moved = chosen != self._chosen
         self._members, self._chosen, self._now = in_order(members), chosen, now
         entitle(self, f"members {sum(member.word != 'left' for member in members)}")
@@ -76,7 +73,7 @@ class Members(ScrollView, can_focus=True):
             self.refresh()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Set out anew."""
+        """Lay out again."""
         self._lay()
         self._scroll_to_chosen()
 
@@ -109,7 +106,7 @@ class Members(ScrollView, can_focus=True):
         return [head, below]
 
     def render_line(self, y: int) -> Strip:
-        """Return a line of what is in sight."""
+        """Return a visible line."""
         number, style = self.scroll_offset.y + y, self.rich_style
         if number >= len(self._lines):
             return Strip.blank(self.size.width, style)
@@ -131,7 +128,7 @@ class Members(ScrollView, can_focus=True):
         names = [member.name for member in self._members]
         if self._chosen in names:
             place = names.index(self._chosen) + by
-            # At once: the next key may come before the next look.
+            # Set it now: the next key may arrive before the next refresh.
             self._chosen = names[max(0, min(place, len(names) - 1))]
             self._scroll_to_chosen()
             self.refresh()
@@ -142,7 +139,7 @@ class Members(ScrollView, can_focus=True):
         self.post_message(MemberChosen(LEAD))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose who is clicked."""
+        """Choose the clicked member."""
         offset = event.get_content_offset(self)
         place = (self.scroll_offset.y + offset.y) // self._each if offset else len(self._members)
         if place < len(self._members):
@@ -157,7 +154,7 @@ def _dollars(member: SeenMember) -> str:
 
 
 class MemberStrip(Widget):
-    """The strip: names side by side, as many around the chosen one as there is room for."""
+    """The strip: names side by side, as many around the chosen one as fit."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -166,7 +163,7 @@ class MemberStrip(Widget):
         self._places: list[tuple[int, str]] = []
 
     def show(self, members: Sequence[SeenMember], chosen: str) -> None:
-        """Show who is there; who left is shown only while chosen."""
+        """Show the members. Those who left are shown only while chosen."""
         here = [member for member in members if member.word != "left" or member.name == chosen]
         if (here, chosen) != (self._members, self._chosen):
             self._members, self._chosen = here, chosen
@@ -194,7 +191,7 @@ class MemberStrip(Widget):
         return cell
 
     def on_click(self, event: events.Click) -> None:
-        """Choose who is clicked."""
+        """Choose the clicked member."""
         offset = event.get_content_offset(self)
         under = [name for start, name in self._places if offset and start <= offset.x]
         if under:
@@ -202,7 +199,7 @@ class MemberStrip(Widget):
 
 
 def window(widths: Sequence[int], place: int, room: int) -> tuple[int, int]:
-    """Return which neighbours of one fit with it into so many cells: the first, and the one behind the last."""
+    """Return which neighbours of `place` fit with it in `room` cells, as a half-open range of indices."""
     first, last = place, place + 1
     while True:
         wider = [(first - 1, last)] if first > 0 else []
@@ -210,5 +207,5 @@ def window(widths: Sequence[int], place: int, room: int) -> tuple[int, int]:
         fitting = [(a, b) for a, b in wider if sum(widths[a:b]) + _STRIP_GAP * (b - a) <= room]
         if not fitting:
             return first, last
-        # On both sides alike, for as long as both have any.
+        # Widen both sides evenly as long as both have neighbours.
         first, last = min(fitting, key=lambda one: abs((place - one[0]) - (one[1] - 1 - place)))

@@ -1,7 +1,6 @@
 """What a person must see before answering.
 
-`questions` above shows it and takes the answer; `lines` below cuts and folds. Nothing of a call is left out: what could
-not be seen is written out.
+`question_panel` shows it and takes the answer. Nothing of a call is left out: invisible characters are written out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ from deskmate.queries.team_view import SeenMember, SeenTask
 
 Group: TypeAlias = tuple[Question, ...]
 
-# Comparing takes as long as the product of both: what is longer is shown as taken away whole and put there whole.
+# Comparing costs the product of both lengths. Longer texts are shown as fully removed and fully added.
 _COMPARED_LINES = 1000
 _EMPTY_LINES = 3
 _GIST_CHARACTERS = 1000
@@ -44,20 +43,20 @@ _STYLES = {"+": "green", "-": "red", " ": "dim"}
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who is on the team and at what, and what time it is."""
+    """Who is on the team, their tasks, and the time."""
 
     members: Mapping[str, SeenMember]
     tasks: Mapping[int, SeenTask]
     now: float
 
     def style(self, name: str) -> str:
-        """Return how the name of an asker looks."""
+        """Return the style of an asker's name."""
         return style_of(sender_of(name), colours_of(self.members.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that does something, and what."""
+    """A key and what it does."""
 
     key: str
     text: str
@@ -65,7 +64,10 @@ class Key:
 
 
 def groups_of(questions: Sequence[Question]) -> list[Group]:
-    """Return the questions, those together that differ in who asks alone, in the order of the first of each."""
+    """Return questions grouped by content, so that a group differs only in who asks.
+
+    The first of each sets the order.
+    """
     found: dict[str, list[Question]] = {}
     for question in questions:
         found.setdefault(content_of(question), []).append(question)
@@ -76,7 +78,7 @@ def groups_of(questions: Sequence[Question]) -> list[Group]:
 
 
 def head(group: Group, cells: int, people: People) -> Line:
-    """Return who asks for what, for how long it waits, and what the asker is there for."""
+    """Return who asks for what, how long the question waits, and the asker's role and task."""
     first, several = group[0], len(group) > 1
     plan = first.shake == "plan"
     who: Line = ((f"{len(group)}", "bold"),) if several else (_asker(first, people),)
@@ -93,7 +95,7 @@ def _asker(question: Question, people: People) -> Span:
 
 
 def _names(group: Group, people: People) -> Line:
-    """Return who is in a group, in brackets."""
+    """Return the names in a group, in brackets."""
     names = [span for question in group for span in ((", ", ""), _asker(question, people))]
     return (" (", ""), *names[1:], (")", "")
 
@@ -109,7 +111,7 @@ def _about(question: Question, people: People) -> str:
 
 
 def gist(group: Group, cells: int, people: People) -> Line:
-    """Return a group on one line: who, and the most telling of what."""
+    """Return a group on one line: who asks, and the most important argument."""
     first = group[0]
     who = _asker(first, people) if len(group) == 1 else (f"{len(group)} ask the same:", "bold")
     telling = next((first.arguments[name] for name in TELLING if name in first.arguments), None)
@@ -119,7 +121,7 @@ def gist(group: Group, cells: int, people: People) -> Line:
 
 
 def _visible(value: Any) -> str:
-    # No line is longer, and it is made at every look.
+    # No line is longer than this, and the text is made again at every refresh.
     return " ".join(plain(exact_line(value_text(value, _INDENT)[:_GIST_CHARACTERS].replace("\n", " "))).split())
 
 
@@ -127,9 +129,9 @@ def _visible(value: Any) -> str:
 
 
 def body(question: Question, cells: int, standing: FilePreview | None = None) -> list[Line]:
-    """Return all that is asked for: the plan, or every argument whole, and the reason.
+    """Return everything that is asked for: the plan, or every argument in full, and the reason.
 
-    `standing`: what stands where a file is to be written, once that is known.
+    `standing`: the file that a write would replace, once that is known.
     """
     plan = exact(question.plan) if question.plan else []
     rule = question.rule
@@ -140,7 +142,7 @@ def body(question: Question, cells: int, standing: FilePreview | None = None) ->
 
 
 def _without_gaps(lines: Sequence[Line]) -> Iterator[Line]:
-    """Yield lines, but of many empty ones only how many they are: nothing is pushed out of sight by them."""
+    """Yield lines, with long runs of empty lines replaced by their count, so that they push nothing out of sight."""
     for empty, run in groupby(lines, lambda line: not plain(line).strip()):
         found = list(run)
         gap: list[Line] = [((f"… {len(found):,} empty lines", "dim italic"),)]
@@ -174,7 +176,7 @@ def _argument(name: str, value: Any) -> Iterator[Line]:
 
 
 def _change(old: str, new: str) -> Iterator[Line]:
-    """Yield what is taken away, what is put there and what stays, a line each."""
+    """Yield removed, added and unchanged lines."""
     before, after = old.split("\n") if old else [], new.split("\n")
     for sign, lines in _changes(before, after):
         style = _STYLES[sign]
@@ -196,9 +198,9 @@ def _changes(before: list[str], after: list[str]) -> Iterator[tuple[str, list[st
 
 
 def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
-    """Return the keys that answer the first of a group and, by capital letters, all of it.
+    """Return the keys that answer the first question of a group and, as capital letters, the whole group.
 
-    `armed`: an action that is done only if it is asked for once more.
+    `armed`: an action that is done only if its key is pressed again.
     """
     rule = group[0].rule or ""
     if armed:
@@ -221,7 +223,7 @@ def keys_of(group: Group, cells: int, armed: str = "") -> list[Key]:
 
 
 def typed(keys: Sequence[Key]) -> list[Key]:
-    """Return keys as they are offered to somebody who types to the asker: words and Enter answer too."""
+    """Return keys as offered to a person who types to the asker: words and Enter answer too."""
     alone = [key for key in keys if not key.action.startswith("answer_all")]
     offered = [Key("n WORDS", key.text, key.action) if key.action == "words" else key for key in alone]
     every = [Key("F5", "for more", "")] if len(alone) < len(keys) else []
@@ -229,14 +231,14 @@ def typed(keys: Sequence[Key]) -> list[Key]:
 
 
 def _is_long(rule: str, cells: int) -> bool:
-    """Tell whether a rule would take the place of the other keys."""
+    """Return whether a rule is too long to show beside the keys."""
     return width(exact_line(rule)) > cells
 
 
 def set_out(keys: Sequence[Key], cells: int, style: str) -> list[tuple[Line, list[Key | None]]]:
-    """Return keys on as many lines as it takes and, for each cell of those, the key that stands there.
+    """Return keys on as many lines as needed and, for each cell of a line, the key at that cell.
 
-    `style`: how the keys themselves look.
+    `style`: the style of the keys themselves.
     """
     rows: list[tuple[list[Span], list[Key | None]]] = [([], [])]
     for key in keys:

@@ -1,6 +1,6 @@
 """What waits for an answer.
 
-It holds no truth and answers nothing itself: it posts `Answered`, and the app above tells the session.
+It stores nothing and answers nothing itself: it posts `Answered`, and the app tells the session.
 """
 
 import time
@@ -33,7 +33,7 @@ from deskmate.faces.tui.panels.question_sheet import Parts, QuestionSheet, sheet
 
 _WHEEL_LINES = 3
 _MOVING = ("up", "down", "pageup", "pagedown", "home", "end", "escape")
-# Not bindings: those would be heeded after what is pressed next.
+# Bindings would be handled after what is pressed next.
 _DEEDS = {
     "y": "answer('yes')",
     "a": "answer('always')",
@@ -46,9 +46,9 @@ _DEEDS = {
 
 
 class QuestionsPanel(Widget, can_focus=True):
-    """The queue of questions; hidden while nobody asks. Keys answer only while it has the focus.
+    """The queue of questions, hidden while there is none. Keys answer only while it has the focus.
 
-    `clock`: seconds that only grow.
+    `clock`: monotonic seconds.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -68,14 +68,14 @@ class QuestionsPanel(Widget, can_focus=True):
     """
 
     class Answered(Message):
-        """The person's word on a question."""
+        """The person's answer to a question."""
 
         def __init__(self, question: Question, answer: Answer, words: str = "") -> None:
             super().__init__()
             self.question, self.answer, self.words = question, answer, words
 
     class Seen(Message):
-        """A question is in front for long enough to be seen."""
+        """A question has been in front long enough to be seen."""
 
         def __init__(self, question: Question) -> None:
             super().__init__()
@@ -100,11 +100,11 @@ class QuestionsPanel(Widget, can_focus=True):
         self.display = False
 
     def compose(self) -> ComposeResult:
-        """Yield the line for words, hidden until there is something to say."""
+        """Yield the input for the words of a no, hidden until it is needed."""
         yield Input(placeholder="no, because … (Enter sends, Escape goes back)")
 
     def show(self, session: Session, now: float, chosen: str = LEAD) -> None:
-        """Show what waits for a word now. `chosen`: to whom goes what is typed."""
+        """Show the open questions. `chosen`: the member that typed text goes to."""
         self._chosen = chosen
         members = {member.name: member for member in session.members}
         self._people = People(members, {task.id: task for task in session.tasks}, now)
@@ -125,7 +125,7 @@ class QuestionsPanel(Widget, can_focus=True):
     # -- which is in front ------------------------------------------------------------------------
 
     def _still(self) -> Question | None:
-        """Return the one in front; where it is over, one who asks the same; else the first."""
+        """Return the question in front. If it is gone, return one with the same content, or else the first."""
         everyone = [question for group in self._groups for question in group]
         front = self._front
         if front is None:
@@ -144,7 +144,7 @@ class QuestionsPanel(Widget, can_focus=True):
         self._front = question
 
     async def _look_where(self, question: Question) -> None:
-        """Look at what stands where a file is to be written."""
+        """Read the file that a write would replace."""
         path = str(question.arguments.get("path", ""))
         found = await to_thread.run_sync(standing_at, self._workspace, path)
         if _are_one(question, self._standing[0]):
@@ -158,7 +158,7 @@ class QuestionsPanel(Widget, can_focus=True):
 
     @property
     def _group(self) -> Group:
-        """The group in front, the question in front as its first."""
+        """The group in front, starting with the question in front."""
         group = self._groups[self._index] if self._groups else ()
         return tuple(sorted(group, key=lambda one: one != self._front))
 
@@ -174,11 +174,11 @@ class QuestionsPanel(Widget, can_focus=True):
     # -- answering --------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell whether a key does something here now; else whoever is around this panel may have a use for it."""
+        """Return whether a key does something here now. If not, the widgets around this panel may use it."""
         return action != "unsay" or self._spoken_to is not None
 
     async def on_key(self, event: events.Key) -> None:
-        """Answer, if the key was meant so."""
+        """Answer, if the key was meant as an answer."""
         if not self.has_focus:
             return
         if event.key in _MOVING:
@@ -196,32 +196,32 @@ class QuestionsPanel(Widget, can_focus=True):
             self._send(self._group[0], answer)
 
     def action_answer_all(self, answer: Answer) -> None:
-        """Answer all that ask the same as the one in front; the rule is added once."""
+        """Answer all questions with the same content as the one in front. The rule is added once."""
         if self._may(f"answer_all('{answer}')", answer) and len(self._group) > 1:
             for n, question in enumerate(self._group):
                 rule_added = answer == "always" and n and question.shake != "plan"
                 self._send(question, "yes" if rule_added else answer)
 
     def _may(self, deed: str, answer: Answer) -> bool:
-        """Tell whether an answer is to be sent: nothing is allowed unread, and `always` is asked for twice."""
+        """Return whether to send an answer. Nothing is allowed unread, and `always` must be pressed twice."""
         meant = self._guard.press(deed) and self._front is not None and self._spoken_to is None
         if not meant or answer == "no":
             return meant
         if not self._is_read:
             self.notify("No answer yet: read the question to its end first. The key End goes there.", markup=False)
             return False
-        # Of a plan, `always` adds no rule: it accepts edits, as /mode does.
+        # For a plan, `always` adds no rule: it accepts edits, as /mode does.
         if answer == "yes" or self._group[0].shake == "plan":
             return True
         return self._group[0].rule is not None and self._guard.is_sure(deed)
 
     def _send(self, question: Question, answer: Answer, words: str = "") -> None:
-        # Until the session has it, the question stands where it stood: a key that bounces must not answer twice.
+        # The question stays until the session has the answer. A bouncing key must not answer twice.
         self._guard.renew()
         self.post_message(self.Answered(question, answer, words))
 
     def action_words(self) -> None:
-        """Let the person say why not."""
+        """Let the person type a reason for a no."""
         if self._guard.press() and self._front is not None and self._spoken_to is None:
             self._spoken_to = self._front
             line = self.query_one(Input)
@@ -230,12 +230,12 @@ class QuestionsPanel(Widget, can_focus=True):
             self._draw()
 
     def action_disarm(self) -> None:
-        """Take the first press of `always` back."""
+        """Undo the first press of `always`."""
         self._guard.armed = ""
         self._draw()
 
     def action_unsay(self) -> None:
-        """Go back from saying why not, with nothing said."""
+        """Close the input for a reason without sending anything."""
         if self._spoken_to is not None:
             self._spoken_to = None
             line = self.query_one(Input)
@@ -256,7 +256,7 @@ class QuestionsPanel(Widget, can_focus=True):
         question = self._spoken_to
         if question is not None and not any(_are_one(question, one) for group in self._groups for one in group):
             self.action_unsay()
-            # Who was typing goes on for a while.
+            # The person may keep typing for a moment.
             self._guard.hold()
             self.notify(f"what {called(question.member)} asked is answered or over; nothing was sent", markup=False)
 
@@ -294,7 +294,7 @@ class QuestionsPanel(Widget, can_focus=True):
 
     @property
     def _is_addressed(self) -> bool:
-        """Whether an answer that is typed to whom is chosen is one to the question in front."""
+        """Whether an answer typed to the chosen member answers the question in front."""
         return self._front is not None and sender_of(self._front.member) == self._chosen
 
     def _entitle(self) -> None:
@@ -304,7 +304,7 @@ class QuestionsPanel(Widget, can_focus=True):
 
     @property
     def _notice(self) -> str:
-        """Why a key that says yes does not count."""
+        """Why a key for yes does not count."""
         below = len(self._body[1]) - self._offset - self._sheet.window
         if self._guard.holds:
             return ": new question: read it first, then press a key"
@@ -315,9 +315,9 @@ class QuestionsPanel(Widget, can_focus=True):
         return f": PgDn: {below:,} line{'' if below == 1 else 's'} more before a yes"
 
     def _draw(self) -> None:
-        """Set the sheet out anew and draw the lines that look otherwise than before."""
+        """Lay out the sheet again and draw the lines that changed."""
         if not self.size.width:
-            # While it is hidden it has no width; it is set out anew once it has one.
+            # A hidden widget has no width. It is laid out again when it has one.
             self._entitle()
             return
         parts = self._parts(self.size.width)
@@ -343,23 +343,23 @@ class QuestionsPanel(Widget, can_focus=True):
         return strip_of(line, self.size.width, self.rich_style)
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Show the keys as keys only while they are."""
+        """Highlight the keys only while they work."""
         super().watch_has_focus(has_focus)
         self._draw()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Set the sheet out anew."""
+        """Lay out the sheet again."""
         self._roll(0)
         self.refresh()
 
     # -- scrolling and clicking -------------------------------------------------------------------
 
     def action_page(self, by: int) -> None:
-        """Scroll what is asked for by what is seen of it."""
+        """Scroll the question by one page."""
         self._roll(by * max(self._sheet.window - 1, 1))
 
     def action_begin(self) -> None:
-        """Scroll to the begin."""
+        """Scroll to the beginning."""
         self._roll(-len(self._body[1]))
 
     def action_end(self) -> None:
@@ -367,11 +367,11 @@ class QuestionsPanel(Widget, can_focus=True):
         self._roll(len(self._body[1]))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll what is asked for."""
+        """Scroll the question."""
         self._roll(_WHEEL_LINES)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll what is asked for."""
+        """Scroll the question."""
         self._roll(-_WHEEL_LINES)
 
     def _roll(self, by: int) -> None:
@@ -380,7 +380,7 @@ class QuestionsPanel(Widget, can_focus=True):
         self._draw()
 
     async def on_click(self, event: events.Click) -> None:
-        """Do what the key does that was clicked, or bring the question to the front that was."""
+        """Press the clicked key, or bring the clicked question to the front."""
         offset = event.get_content_offset(self)
         if offset is None:
             return

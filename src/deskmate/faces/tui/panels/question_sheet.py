@@ -1,6 +1,6 @@
 """How the parts of a question share the lines.
 
-Whatever the height, what can be answered is on it; what of the question does not fit is scrolled.
+The possible answers are visible at any height. The part of the question that does not fit can be scrolled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from deskmate.faces.tui.drawing.styled_lines import Line, cut
 from deskmate.faces.tui.panels.question_details import Key
 
 _REST_LINES = 3
-# With fewer lines there is no room for who asks above what is asked for.
+# With fewer lines there is no room for the asker above the question.
 _LEAST_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What there is to show. `gist`: head and body on one line; `rest`: the other groups, by their index."""
+    """What there is to show. `gist`: head and body on one line. `rest`: the other groups, by index."""
 
     head: Line
     gist: Line
@@ -26,13 +26,13 @@ class Parts:
 
     @property
     def height(self) -> int:
-        """How many lines all of it takes."""
+        """How many lines everything takes."""
         return 1 + len(self.body) + len(self.keys) + min(len(self.rest), _REST_LINES)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSheet:
-    """What is drawn, by line: the text, the key at each cell, the group it stands for. `window`: lines of the body."""
+    """What is drawn, by line: text, key at each cell, group it selects. `window`: visible lines of the body."""
 
     lines: tuple[Line, ...] = ()
     keys: Mapping[int, list[Key | None]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class QuestionSheet:
 
 
 def sheet(parts: Parts, offset: int, cells: int, height: int) -> QuestionSheet:
-    """Return so many lines of a question, its body from line `offset` on."""
+    """Return `height` lines of a question, with the body from line `offset` on."""
     if height < _LEAST_LINES:
         return _placed([parts.gist][: height - 1], parts.keys[:1], [], 0)
     keys = parts.keys[: height - 2]
@@ -52,7 +52,7 @@ def sheet(parts: Parts, offset: int, cells: int, height: int) -> QuestionSheet:
 
 
 def _rest(rest: Sequence[tuple[int, Line]], room: int, body: int) -> list[tuple[int, Line]]:
-    """Return the other groups that are shown: some of them always, where there is any room."""
+    """Return the other groups to show. Some are always shown if there is any room."""
     most = min(len(rest), _REST_LINES, max(room - body, 1 if room > _LEAST_LINES else 0))
     if most == len(rest):
         return list(rest)
@@ -61,7 +61,7 @@ def _rest(rest: Sequence[tuple[int, Line]], room: int, body: int) -> list[tuple[
 
 
 def _view(body: Sequence[Line], offset: int, cells: int, room: int) -> tuple[int, Sequence[Line]]:
-    """Return how many lines of the body are seen, and those; where not all are, a line tells which."""
+    """Return how many lines of the body are visible, and those lines. If not all fit, a line says which are shown."""
     if len(body) <= room:
         return room, body
     window = max(room - 1, 1)
