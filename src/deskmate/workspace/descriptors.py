@@ -49,7 +49,7 @@ def inherited_limit() -> int | None:
 
 
 def give_back(pid: int) -> None:
-    """Give a process of ours the limit that Deskmate was started with."""
+    """Give a child process the limit that Deskmate was started with."""
     if sys.platform == "linux" and (inherited := inherited_limit()) is not None:
         _, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (min(inherited, hard), hard))

@@ -67,7 +67,7 @@ class Mark:
 
 
 def mark_of(group: int, environ: Mapping[str, str]) -> Mark:
-    """Return the mark of a command that was started in a group with an environment of ours."""
+    """Return the mark of a command that was started in a group with our environment."""
     ours = (f"{key}={value}" for key, value in environ.items() if key.startswith("DESKMATE_"))
     return Mark(group, frozenset(map(os.fsencode, ours)))
 

@@ -33,7 +33,7 @@ class Listed:
 
     @contextlib.contextmanager
     def having(self, line: str) -> Iterator[None]:
-        """Keep a line on the list meanwhile. If the list cannot be written, go on without it."""
+        """Keep a line on the list inside the context. If the list cannot be written, go on without it."""
         self._change(add=line)
         try:
             yield
@@ -73,7 +73,7 @@ class Groups:
         self._listed = Listed(root, team, f"{member}.groups")
 
     def listing(self, group: int) -> contextlib.AbstractContextManager[None]:
-        """Keep a group on the list meanwhile."""
+        """Keep a group on the list inside the context."""
         return self._listed.having(f"{group} {start_of(group)}")
 
     def sweep(self, entries: frozenset[bytes], grace_seconds: float) -> int:
@@ -101,7 +101,7 @@ class Unfinished:
         self._listed = Listed(root, team, f"{member}.unfinished")
 
     def listing(self, path: str) -> contextlib.AbstractContextManager[None]:
-        """Keep a file on the list meanwhile, by its path in the workspace."""
+        """Keep a file on the list inside the context, by its path in the workspace."""
         # Quoted, because a name may contain a line end or bytes that are not UTF-8.
         return self._listed.having(quote(path, errors="surrogateescape"))
 

@@ -69,7 +69,7 @@ def _read(fd: int, most: int) -> bytes:
 def put(place: Place, data: bytes, known: str | None, listing: Listing) -> None:
     """Replace a file that has the fingerprint `known`, or create one if there is none. Raises ToolError otherwise.
 
-    `listing` keeps the path of the unfinished file on a list meanwhile.
+    `listing` keeps the path of the unfinished file on a list until it is finished.
     """
     if not place.rest:
         raise ToolError(f"{place.path} is a folder. Name a file in it.")

@@ -1,4 +1,4 @@
-"""Commands that are plain to see if not all can be told.
+"""Commands that can be seen in a text that is unclear as a whole.
 
 No rule allows a command because of a hint. Hints let a rule that denies `git push *` refuse `X=1 git push` instead of
 asking about it. So they may be wrong or incomplete. Only `shell_commands` must be right.

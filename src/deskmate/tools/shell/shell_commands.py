@@ -1,4 +1,4 @@
-"""Every command a shell text would run, or that it cannot be told.
+"""Every command a shell text would run, or none if that is unclear.
 
 Permission rules are matched against these commands. The grammar is tree-sitter's. Anything that it and a shell could
 read differently is refused: only the node kinds listed here are accepted, with nothing but blanks between them.

@@ -68,7 +68,7 @@ class CommandSandbox:
 
     @contextlib.contextmanager
     def watched(self, guards: Sequence[Guard] = ()) -> Iterator[GitWatch]:
-        """Watch git's folder meanwhile, with all guards in place. Raises ToolError if that is impossible."""
+        """Watch git's folder inside the context, with all guards in place. Raises ToolError if that is impossible."""
         git, list_ = git_folder(self.root), Placeholders(self.sandbox.state)
         path = str(git.path) if git else None
         with contextlib.ExitStack() as stack:

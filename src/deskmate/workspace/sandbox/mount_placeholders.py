@@ -58,7 +58,7 @@ class Placeholders:
 
     @contextlib.contextmanager
     def standing(self, guards: Iterable[Guard], git: str | None = None) -> Iterator[Entries]:
-        """Put a placeholder at each missing path meanwhile. Raises ToolError if that is impossible.
+        """Keep a placeholder at each missing path inside the context. Raises ToolError if that is impossible.
 
         Yield which links and special files were in the folder `git` before any of the commands that run there now.
         Raises ToolError if a link leads out of it.

@@ -101,7 +101,7 @@ class Sandbox:
         return [*self.program, *_NAMESPACES, *network, *self._mounting(mounts)]
 
     def stand(self) -> None:
-        """Create the files of ours that the words name. Raises OSError if that is not possible."""
+        """Create our own files that the words name. Raises OSError if that is not possible."""
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         os.close(os.open(self._blank, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o400))
 

@@ -228,7 +228,7 @@ def _of_autorun(root: Path, known: Set[str]) -> tuple[list[Guard], tuple[str, ..
                 continue
         above = os.path.dirname(path)
         if above != str(root) and not os.path.isdir(above):
-            # One folder stands for everything that is missing.
+            # One placeholder folder replaces everything that is missing.
             path, content = _first_missing(path), _FOLDER
         if path.startswith(top) and {GIT, *OURS}.isdisjoint(path.removeprefix(top).split("/")):
             guards.setdefault(path, Guard(path, content))
