@@ -219,7 +219,7 @@ def _usage(counted: Counted, say: Say) -> Usage:
     )
 
 
-# -- in a process of its own ----------------------------------------------------------------------
+# -- as a separate process ------------------------------------------------------------------------
 
 
 async def _serve(script: Script, port: int) -> list[str]:

@@ -225,7 +225,7 @@ def claim_toll(folder: Path, tasks: int, *, kills: int, seconds: float) -> KillC
 
 
 async def _work(folder: Path, name: str) -> None:
-    """Complete the task that a kill left behind, then take and complete the lowest free task until there is none."""
+    """Complete the task that a kill left open, then take and complete the lowest free task until there is none."""
     recorder = Recorder(folder / f"{name}.history", name)
     with _opened(folder) as store:
         writer = LogWriter(store, SystemClock())

@@ -301,7 +301,7 @@ def _step(state: _State, placed: int, pending: _Pending) -> _Configurations:
 
 
 def _clash(begun: Sequence[_Operation], last: _Operation) -> tuple[str, str]:
-    """Return the kind and the likely other side. That something is wrong is certain; what it is, is a guess."""
+    """Return the kind and the likely other side. The violation is certain, but its kind is a guess."""
     if last.refused:
         told = f" because {last.seen!r} had it" if last.seen else ""
         return "wrong-refusal", f"{last.owner!r} was refused a {last.call.action}{told}, at no time rightly"

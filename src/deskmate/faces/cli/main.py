@@ -21,7 +21,7 @@ _WHILE_HELD = ", or look on with: deskmate tail lead -f, and write to it with: d
 
 
 def main(args: Sequence[str] | None = None, runner: "Runner | None" = None) -> int:
-    """Carry out a command line and return the exit code. `runner` runs teams; the default is `deskmate.app`."""
+    """Carry out a command line and return the exit code. `runner` runs teams. The default is `deskmate.app`."""
     _replace_closed_streams()
     if sys.stdout is None:
         print("deskmate: stdout is closed; send it somewhere, such as > answer.txt", file=sys.stderr)
@@ -99,7 +99,7 @@ def _discreet(words: str) -> str:
 
 
 def _tell_own(error: Exception) -> None:
-    """Report an error in Deskmate itself: one line for people, the traceback in a file for whoever fixes it."""
+    """Report an error in Deskmate itself: one line for people, and the traceback in a file."""
     import traceback
 
     from deskmate.faces.common.error_log import keep

@@ -25,7 +25,7 @@ NEVER_ANSWERED = "The model never answered, so no team was kept. Fix that, then 
 
 @dataclass(frozen=True, slots=True)
 class ConversationStart:
-    """What was typed. `continues`: continue the named team, or the last one; otherwise start a new team.
+    """What was typed. `continues`: continue the named team, or the last one. If false, start a new team.
 
     `trusts`: trust everything in the folder, for this run only.
     `consent`: which files of the workspace are used, once that is known.
@@ -45,7 +45,7 @@ class ConversationStart:
         return None if consent is None else replace(self, consent=consent)
 
     def settings(self) -> Settings:
-        """Return the settings; flags override everything else. Raises BadSettings if they allow no model."""
+        """Return the settings. Flags override everything else. Raises BadSettings if they allow no model."""
         settings = app.load(os.environ, {name: value for name, value in self.flags.items() if value is not None})
         app.choose_model(settings)
         return self.consent.narrowed(settings)

@@ -61,7 +61,7 @@ class OutputStream:
             self._alarm()
 
     def drain(self, patience_seconds: float | None) -> bool:
-        """Wait until everything is written. Return False if nothing moves for this time; None waits without limit.
+        """Wait until everything is written. Return False if nothing moves for this time. None waits without limit.
 
         A reader that timed out once is not waited for again until it reads.
         """

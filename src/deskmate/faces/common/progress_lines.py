@@ -1,7 +1,7 @@
 """What a team does, one line each.
 
 On a terminal there is also one live line. It shows what is being said or done right now, and the next line overwrites
-it. `run`, the demo and the plain chat use this.
+it.
 """
 
 import os

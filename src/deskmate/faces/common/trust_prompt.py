@@ -20,7 +20,7 @@ from deskmate.trust.approvals import Consent, Survey, Trust, survey
 
 Answer: TypeAlias = Literal["trust", "without", "leave"]
 
-# How much of each file is shown at first; the whole file is shown on request.
+# How much of each file is shown at first. The whole file is shown on request.
 _SHOWN_LINES, _SHOWN_CHARACTERS = 12, 400
 _ANSWERS: dict[str, Answer] = {"t": "trust", "trust": "trust", "": "without", "w": "without", "q": "leave"}
 

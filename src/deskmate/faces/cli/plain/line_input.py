@@ -23,7 +23,7 @@ from deskmate.faces.common.output_stream import PATIENCE_SECONDS, OutputStream
 from deskmate.faces.common.terminal_text import clean, width
 
 PROMPT, MORE = "> ", ". "
-# Move one row down and scroll at the end of the screen; save the cursor; restore it.
+# In order: move down one row, scrolling at the end of the screen, save the cursor, restore the cursor.
 _DOWN, _SAVE, _BACK = "\x1bD", "\x1b7", "\x1b8"
 _NEXT = "\r\n"
 # The size readline assumes if the terminal reports none.

@@ -70,7 +70,7 @@ class Talk:
         self._seen: set[tuple[str, str]] = set()
 
     async def carry_out(self, line: str) -> Feedback:
-        """Carry out a typed line. A line that cannot be carried out changes nothing; the feedback says why."""
+        """Carry out a typed line. If that is not possible, nothing changes and the feedback says why."""
         text = line.strip()
         try:
             if text == "/quit":
@@ -125,7 +125,7 @@ class Talk:
         return await self._speak(words, name)
 
     async def _speak(self, words: str, to: str) -> Lines:
-        """Answer an open question if the words are a short answer to it. Otherwise send them; questions stay open."""
+        """Answer an open question if the words are a short answer to it. Otherwise send them. Questions stay open."""
         short = short_answer(words)
         if short and (answered := await self._answer_short(*short, to)) is not None:
             return answered
