@@ -16,7 +16,7 @@ from deskmate.testing.knowledge.truth import truth_of
 class ScriptedModel(scripted.RehearsedModel):
     """A model that follows a script. It raises Uninformed if a prompt breaks one of the promises K1 to K8.
 
-    An agent parks if its model raises, so the findings are also kept in `knowledge.FOUND`, for a fixture.
+    An agent parks if its model raises, so the findings are also kept in `knowledge_checks.FOUND` for a fixture.
     `check=False`: for a benchmark, or for a test that leaves something out on purpose.
     """
 

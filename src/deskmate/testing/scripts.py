@@ -12,7 +12,7 @@ from deskmate.core.prompt.prompts import Prompt, ResultBlock, TextBlock, Told, U
 
 Format: TypeAlias = Literal["anthropic", "openai"]
 
-# -- what is said ---------------------------------------------------------------------------------
+# -- replies -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Answer:
         return [text[start : start + self.fragment] for start in range(0, len(text), self.fragment)]
 
 
-# -- what is asked --------------------------------------------------------------------------------
+# -- requests ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Asked:
 
     @cached_property
     def prompt(self) -> Prompt:
-        """The request in words no provider owns."""
+        """The request as a provider-neutral prompt."""
         return self.read(self.body)
 
     @property

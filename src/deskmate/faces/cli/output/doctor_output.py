@@ -1,6 +1,6 @@
 """Checks, and what to do about them.
 
-`deskmate.queries.health` checks. `deskmate.app` accepts losses.
+`deskmate.queries` checks. `deskmate.app` accepts losses.
 """
 
 import os
