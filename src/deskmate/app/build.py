@@ -54,11 +54,11 @@ OUTPUT_TOKENS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class TeamParts:
-    """What a lead and its teammates are given. `team`: the lead's home.
+    """What the agents of a team work with. `team`: the lead's first team.
 
-    `models`: the model of a name, or of none for the one that is set. `teams`: opens and closes teams for the lead.
-    `tools`: those of the program that runs this, for everybody who may do more than read. `consent`: what of the
-    workspace is used, for who plays in another process.
+    `models`: returns the model of a name, or for None the model in the settings. `teams`: opens and closes teams for
+    the lead. `tools`: tools of the calling program, for every agent that may do more than read. `consent`: what of the
+    workspace is used, for teammates in another process.
     """
 
     team: str
@@ -76,7 +76,7 @@ class TeamParts:
 
     @property
     def lead(self) -> AgentParts:
-        """The lead's kit."""
+        """The parts of the lead."""
         return self._parts(LEAD, AgentKind.LEAD, AgentType.GENERAL)
 
     def started(self) -> Started:
@@ -84,7 +84,7 @@ class TeamParts:
         return Started(name=LEAD, made_of=self._makings(_unlisted(LEAD, AgentKind.LEAD, AgentType.GENERAL), self.lead))
 
     def teammate(self, member: Member) -> tuple[AgentParts, Started]:
-        """Return the kit of a teammate and its first entry."""
+        """Return the parts of a teammate and its first entry."""
         joined = member.joined
         planning = joined is not None and bool(joined.plan)
         model = joined.model if joined else None
@@ -100,10 +100,10 @@ class TeamParts:
         )
 
     async def play(self, name: str, *, wait: bool = True) -> None:
-        """Play a teammate in this process until it leaves, having ended what the one before left running.
+        """Run a teammate in this process until it leaves. First end what an earlier process left running.
 
         If another process runs it, wait, or without `wait` raise Held. Raises StoreCorrupt if the end of its transcript
-        is lost, unless the user has let it go on.
+        is lost, unless the user lets it continue.
         """
         team_state = self.team_state
         async with team_state.writer.store.hold(name, f"process {os.getpid()}", wait=wait):
@@ -128,17 +128,17 @@ class TeamParts:
             )
 
     async def sweep(self, name: str) -> None:
-        """End what whoever played a member before left running. Call it while holding the member's seat."""
+        """End the commands that an earlier process of a member left running. Call it while holding its seat."""
         await self._workspace(name).sweep()
 
     def _workspace(self, name: str) -> LocalWorkspace:
-        """Return the workspace of a member: what it runs is listed in the folder of its team, for the lead at home."""
+        """Return a member's workspace. Its commands are listed in the folder of its team, the lead's first one."""
         team = self.team if name == LEAD else self.team_state.roster.state.team
         redaction = self.team_state.writer.redaction
         return LocalWorkspace(Path(self.workspace.root), team, name, sandbox=self.sandbox, redaction=redaction)
 
     def hires(self, joined: Joined) -> Joined:
-        """Return a teammate as it will be played; raise Refused where the model it is to have cannot be asked."""
+        """Return a teammate as it will run. Raises Refused if its model cannot be used."""
         if joined.model:
             try:
                 _check_price(self.models(joined.model).name, self.settings)
@@ -147,9 +147,9 @@ class TeamParts:
         return joined.model_copy(update={"launcher": self.settings.launcher})
 
     def choose_model(self, name: str) -> str:
-        """Have everybody without a model of their own ask this one from now on; return its full name.
+        """Change the model of all agents that have none of their own. Return its full name.
 
-        Raises BadSettings where it cannot be asked. Who plays in a process of its own keeps the one it began with.
+        Raises BadSettings if it cannot be used. A teammate in its own process keeps the model it started with.
         """
         set_, other = self.models(None), self.models(name)
         if not isinstance(set_, Chosen):
@@ -159,14 +159,14 @@ class TeamParts:
         return other.name
 
     def subagent(self, call: str, prompt: str, agent_type: AgentType) -> tuple[AgentParts, Started]:
-        """Return the kit of a subagent and its first entry."""
+        """Return the parts of a subagent and its first entry."""
         parts = self._parts(call, AgentKind.SUBAGENT, agent_type)
         me = _unlisted(call, AgentKind.SUBAGENT, agent_type)
         return parts, Started(name=call, prompt=prompt, made_of=self._makings(me, parts))
 
     def _parts(self, name: str, kind: AgentKind, agent_type: AgentType, *, model: str | None = None) -> AgentParts:
         names = [tool for tool in tools_of(kind, agent_type) if self.skills or tool != "Skill"]
-        # Anybody on the team may be told to plan; it is offered while they do.
+        # Any member may be set to plan mode. The tool is offered only then.
         plan = [] if kind is AgentKind.SUBAGENT else ["ExitPlanMode"]
         tools = tools_for(kind, [*names, *plan])
         tools += self.tools if agent_type is AgentType.GENERAL else ()
@@ -195,7 +195,7 @@ class TeamParts:
         file, notes = self.notes
         roster, name = self.team_state.roster.state, me.name
         work_mode = work_mode_of(me, roster, owes_plan=False, rules=parts.rules, confined=parts.confined)
-        # Plan mode passes: what an agent reads for as long as it works is for what comes after it.
+        # Plan mode is temporary, and the system prompt is for the work after it.
         works = work_mode.model_copy(update={"planning": False})
         own = [tool.name for tool in self.tools]
         return made_of(
@@ -214,12 +214,12 @@ class TeamParts:
 
 
 def _unlisted(name: str, kind: AgentKind, agent_type: AgentType) -> Member:
-    """Return an agent as far as its prompt needs it, which may not be on the roster or not be read from there yet."""
+    """Return a member with what its prompt needs, for an agent that is not on the roster or not read from it yet."""
     return Member(name, kind, agent_type, "", "", None, MemberStatus("working"))
 
 
 def check_model(settings: Settings) -> None:
-    """Raise BadSettings where no model can be asked, or a cap on its cost could never be reached."""
+    """Raise BadSettings if no model can be used, or if there is a cap on cost and no price is known."""
     for name in (choose_model(settings), choose_fallback(settings)):
         if name:
             _check_price(name, settings)
@@ -237,9 +237,9 @@ def _check_price(name: str, settings: Settings) -> None:
 
 @asynccontextmanager
 async def connected(settings: Settings, *, to_any: bool = False) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield the client that all models are asked through; raise BadSettings where the environment allows none.
+    """Yield the HTTP client of all models. Raises BadSettings if the environment does not allow one.
 
-    `to_any`: others than those that are set may be asked, too.
+    `to_any`: models other than those in the settings may be used, too.
     """
     try:
         client = new_client(secure=to_any or _secure(settings))
@@ -275,9 +275,9 @@ async def furnished(
     consent: Consent = NO_CONSENT,
     teams: LeadTeams | None = None,
 ) -> TeamParts:
-    """Return what the agents of a team are given, having ended what the lead before this process left running.
+    """Return what the agents of a team work with. First end what an earlier process of the lead left running.
 
-    For who holds the lead's seat. `consent`: as for `furniture_of`. `teams`: opens and closes teams for the lead.
+    Call it while holding the lead's seat. `consent`: as for `furniture_of`. `teams`: opens and closes teams for it.
     """
     team_parts = replace(furniture_of(place, team, settings, team_state, client, sandbox, consent), teams=teams)
     await team_parts.sweep(LEAD)
@@ -293,7 +293,7 @@ def furniture_of(
     sandbox: Sandbox,
     consent: Consent = NO_CONSENT,
 ) -> TeamParts:
-    """Return what the agents of a team are given. `consent`: what of the workspace is used, nothing if not given."""
+    """Return what the agents of a team work with. `consent`: what of the workspace is used, by default nothing."""
     return TeamParts(
         team=team,
         models=cache(partial(_asked, settings, client, team_state.writer.clock)),
@@ -314,13 +314,13 @@ def _secure(settings: Settings) -> bool:
 
 
 def _asked(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
-    """Return the model of a name, or the one that is set, which may be exchanged; raise BadSettings as `_model`."""
+    """Return the model of a name, or the one in the settings, which the user can change. Raises as `_model`."""
     model = _model(settings, client, clock, name)
     return model if name else Chosen(model)
 
 
 def _model(settings: Settings, client: httpx2.AsyncClient, clock: Clock, name: str | None) -> Model:
-    """Return the model of a name, or the one that is set; raise BadSettings where it cannot be asked."""
+    """Return the model of a name, or the one in the settings. Raises BadSettings if it cannot be used."""
     fallback = choose_fallback(settings)
     return Retrying(
         _provider(choose_model(settings, name), settings, client),
@@ -335,7 +335,7 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
     key = at.key.get_secret_value() if at.key else None
     where = {"base_url": at.base_url, "source": settings.addresses.get(provider, "")} if at.base_url else {}
     if provider == "anthropic":
-        # Only who is asked pays for importing its wire.
+        # Import a wire format only if it is used.
         from deskmate.models.wires.anthropic import AnthropicModel
 
         thinking = settings.thinking_tokens or 0
@@ -349,14 +349,14 @@ def _provider(name: str, settings: Settings, client: httpx2.AsyncClient) -> Mode
 def _limits(name: str, settings: Settings, thinking: int = 0) -> ModelLimits:
     own = settings.models.get(name)
     limits = limits_of(name, window=own.window if own else None)
-    # A provider counts all that an answer may have against the window: a step that needs more goes on in the next.
+    # A provider counts the maximum output against the window. An answer that needs more continues in the next step.
     wanted = max(OUTPUT_TOKENS, thinking + OUTPUT_TOKENS // 4)
     output = own.output if own and own.output else min(limits.output, wanted, limits.window // 4)
     return ModelLimits(limits.window, output)
 
 
 def environment_of(place: Path, sandbox: Sandbox, *, attended: bool, trusted: bool) -> Environment:
-    """Return what an agent is told of where it works; of git only in a folder that is trusted."""
+    """Return what an agent is told about its environment. The git branch is included only in a trusted folder."""
     return Environment(
         workspace=str(place),
         platform=f"{platform.system()} {platform.machine()}",

@@ -1,7 +1,7 @@
 """Removing teams.
 
-Only teams that this user began here are removed, and only while nobody plays them. Faces above show what would go and
-ask; `stores.removal` below deletes the folders.
+Only teams that this user began here are removed, and only while no process runs them. Faces first show what would be
+deleted and ask. `stores.removal` deletes the folders.
 """
 
 import os
@@ -27,9 +27,9 @@ _DAY_SECONDS = 86400
 
 @dataclass(frozen=True, slots=True)
 class Removable:
-    """A team that may be removed, and what goes with it.
+    """A team that may be removed, and what is removed with it.
 
-    `open`: teams that its lead founded from it; `closed`: folders in the archive of those that it closed.
+    `open`: teams that its lead created from it. `closed`: archive folders of teams that the lead closed.
     """
 
     name: str
@@ -39,26 +39,26 @@ class Removable:
 
 
 def has_teams(folder: Path | None) -> bool:
-    """Tell whether there is any team to remove."""
+    """Return whether there is any team to remove."""
     place = workspace_at(folder)
     with telling(place):
         return bool(teams_in(place))
 
 
 def removable(folder: Path | None, names: Iterable[str]) -> tuple[Removable, ...]:
-    """Return the teams of these names with all that would go; raise Refused for one that may not be removed."""
+    """Return these teams with all that would be removed. Raises Refused for a team that may not be removed."""
     place = workspace_at(folder)
     with telling(place):
         found = [_removable(place, known_team(place, name)) for name in dict.fromkeys(names)]
-    # One that goes with its home is not removed a second time.
+    # A team that is removed with its first team is not removed a second time.
     inner = {name for one in found for name in one.open}
     return tuple(one for one in found if one.name not in inner)
 
 
 def prunable(folder: Path | None, days: float | None) -> tuple[tuple[Removable, ...], tuple[str, ...]]:
-    """Return the teams that no model answered and that completed no task, and why others of that kind must stay.
+    """Return the teams that no model answered and that completed no task, and why others of that kind are kept.
 
-    With `days`, also those to which nothing was written for so many days.
+    With `days`, also teams to which nothing was written for that many days.
     """
     place, oldest = workspace_at(folder), None if days is None else time.time() - days * _DAY_SECONDS
     teams, found, kept = look_at_teams(place), list[Removable](), list[str]()
@@ -86,7 +86,7 @@ def _removable(place: Path, team: str) -> Removable:
 
 
 def _check(place: Path, team: str) -> None:
-    """Raise Refused for a team that another began, or that somebody plays."""
+    """Raise Refused for a team that somebody else began or that a process runs."""
     if not Signing(state_folder(os.environ), place).signed(team):
         raise Refused(
             f"team '{team}' was not begun by you here, so it is not removed. "
@@ -99,7 +99,7 @@ def _check(place: Path, team: str) -> None:
 
 
 async def remove(folder: Path | None, team: Removable) -> None:
-    """Remove a team for good; raise Refused if somebody plays it by now, StoreError if the disk does not let it."""
+    """Delete a team. Raises Refused if a process runs it by now, StoreError if the disk refuses."""
     place = workspace_at(folder)
     async with AsyncExitStack() as stack:
         for name in (team.name, *team.open):

@@ -1,7 +1,7 @@
 """The demo: a team that plays a script.
 
-`session` plays the lead and shows the team as for any user. What no other has is here: the application in a new git
-repository, the script in place of a model, and a user who answers questions where nobody else does.
+`session` runs the lead and shows the team as for any user. Special for the demo: the application in a new git
+repository, a script instead of a model, and answers to questions that nobody else answers.
 """
 
 import os
@@ -43,27 +43,27 @@ from deskmate.workspace.sandbox.mounts import Level, Sandbox
 
 CHECK_SECONDS = 60.0
 MODEL = "scripted:demo"
-# What the user of the demo has settled before, so that only one thing is asked.
+# Allowed from the start, so that only one thing is asked.
 ALLOWED = ("bash(git add -A)", "bash(git commit *)")
 
 
 class Person(Protocol):
-    """Who watches."""
+    """The person who watches the demo."""
 
     @property
     def patience_seconds(self) -> float:
-        """How long to wait for an answer before the script gives one. At another face, too, somebody may answer."""
+        """How long to wait for an answer before the demo gives one. Somebody may also answer in another face."""
 
     async def ask(self, question: Question) -> Answer:
-        """Return an answer once there is one. It is cut where none comes in time, and must not raise."""
+        """Return an answer once there is one. Must not raise. It is cancelled if no answer comes in time."""
 
     def told(self, question: Question, answer: Answer, by_person: bool) -> None:
-        """Hear what was answered, and whether the person did."""
+        """Take note of the answer, and whether the person gave it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """What it came to: how the lead ended, the board, and what the application's own tests say."""
+    """The result of the demo: how the lead ended, the board, and the result of the application's own tests."""
 
     outcome: Outcome
     team: str
@@ -73,7 +73,7 @@ class Rehearsed:
 
 
 def prepare() -> Path:
-    """Make a folder with the application in a new git repository; raise BadSettings where something is missing."""
+    """Make a folder with the application in a new git repository. Raises BadSettings if something is missing."""
     if find_spec("graphql") is None:
         raise BadSettings(
             "the demo moves an application to GraphQL and needs graphql-core for it; "
@@ -93,12 +93,12 @@ def prepare() -> Path:
 
 
 def _check_file() -> str:
-    # Commands of a team do not know the environment that Deskmate runs in, so this names it.
+    # Commands of a team do not know which Python Deskmate runs in, so this file names it.
     return f"# The tests, by the Python that has graphql-core.\nexec {shlex.quote(sys.executable)} -B -m unittest -q\n"
 
 
 def _commit(folder: Path) -> None:
-    """Keep the application as it is in a repository that nothing of the user's own settings gets in the way of."""
+    """Commit the application to a new repository, independent of the user's own git settings."""
     own = {
         "user.name": "demo",
         "user.email": "demo@localhost",
@@ -112,7 +112,7 @@ def _commit(folder: Path) -> None:
         ["commit", "-qm", "REST"],
         ["tag", "rest"],
     ]
-    # Not the rest of the environment: a hook or a rebase that runs us names its own repository there.
+    # Not the rest of the environment: if a git hook or rebase runs us, it contains that repository.
     environ = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for step in steps:
         done = subprocess.run(["git", *step], cwd=folder, env=environ, capture_output=True, text=True, check=False)
@@ -124,18 +124,18 @@ def _commit(folder: Path) -> None:
 async def rehearsal(
     folder: Path, feed: Feed, *, fast: bool = False, player: type[RehearsedModel] = RehearsedModel
 ) -> AsyncIterator["Rehearsal"]:
-    """Open a team in a folder that was prepared. `fast`: without pauses to read in. `player`: plays the script."""
+    """Open a team in a prepared folder. `fast`: without pauses for reading. `player`: plays the script."""
     free = {MODEL: ModelSettings(prices=Prices(input=0, output=0))}
-    # Where no agent of it looks: nothing is written outside of the folder.
+    # Where no agent of the demo looks, so nothing is written outside the folder.
     settings = Settings(file=folder / "settings.toml", state=folder / TEAMS, permission=Permission(allow=list(ALLOWED)))
-    # Not by a file: no user can set what a script costs.
+    # Not from a file: a user cannot set what a script costs.
     settings = settings.model_copy(update={"models": free})
-    # The same on every machine: what runs is ours, and that a command asks is part of what is shown.
+    # The same on every machine: the commands are ours, and the demo shows a question about a command.
     sandbox = Sandbox(Level.NONE)
     async with new_home(folder, Wanted(folder, GOAL, None, settings), feed) as teams:
         team_state = teams.team_state
         at = team_state.writer.clock.timestamp()
-        # Attended: what is not allowed is asked, and waits.
+        # Attended: a call that is not allowed becomes a question and waits.
         policy = PolicySet(by=LEAD, mode=Mode.ACCEPT_EDITS, attended=True, sandbox=sandbox.level, at=at)
         await team_state.roster.permit(policy)
         await tell(team_state, GOAL)
@@ -156,13 +156,13 @@ async def rehearsal(
 
 
 def _model(player: type[RehearsedModel], clock: Clock, fast: bool, name: str | None) -> Model:
-    """Return who plays every part. There is no other: `name` is not looked at."""
+    """Return the one model that plays every part, whatever `name` says."""
     model = player(partial(play, PARTS), name=MODEL)
     return model if fast else Paced(model, clock)
 
 
 class Rehearsal:
-    """A team that plays the script, and the session of whoever watches it."""
+    """A team that plays the script, and the session of the person who watches it."""
 
     def __init__(self, session: Session, team_parts: TeamParts) -> None:
         self.session = session
@@ -170,9 +170,9 @@ class Rehearsal:
         self._asked: set[tuple[str, str]] = set()
 
     async def play(self, person: Person) -> Rehearsed:
-        """Let the team play to the end; return what it came to.
+        """Run the team to the end and return the result.
 
-        What the person does not answer in time is answered as the user.
+        Questions that the person does not answer in time are answered in the user's name.
         """
         async with task_group() as tasks:
             tasks.start_soon(self._attend, person)
@@ -185,7 +185,7 @@ class Rehearsal:
 
     async def _attend(self, person: Person) -> NoReturn:
         while True:
-            # Plans are for the lead, whose script has a word on each.
+            # The lead answers plans, as its script says.
             permissions = [one for one in self.session.questions if one.shake is Shake.PERMISSION]
             fresh = [one for one in permissions if one.key not in self._asked]
             for question in fresh:
@@ -198,13 +198,13 @@ class Rehearsal:
         answer: Answer = "always"
         with self._clock.move_on_after(person.patience_seconds) as scope:
             answer = await person.ask(question)
-        # Somebody at another face may have been faster.
+        # Somebody in another face may have been faster.
         await self.session.look()
         if question not in self.session.questions:
             return
         if question.rule is None and answer == "always":
             answer = "yes"
-        # Who left meanwhile waits for no answer.
+        # A member that left meanwhile needs no answer.
         with suppress(UnknownRecipient):
             await self.session.answer(question, answer)
         person.told(question, answer, not scope.cancelled_caught)

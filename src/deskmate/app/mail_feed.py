@@ -20,7 +20,7 @@ class MailFeed:
 
     @property
     def letters(self) -> tuple[Letter, ...]:
-        """What was written last, the oldest first."""
+        """The latest letters, oldest first."""
         return tuple(self._letters)
 
     @property

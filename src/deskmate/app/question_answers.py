@@ -1,7 +1,4 @@
-"""Open questions answered from any shell.
-
-`acting` beside opens the team; `runtime.questions` below tells what is open.
-"""
+"""Open questions answered from any shell."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +22,7 @@ from deskmate.runtime.team_state import TeamState
 
 @dataclass(frozen=True, slots=True)
 class SeenQuestions:
-    """The open questions of a team, in the order they were asked. `live`: whether somebody plays the team."""
+    """The open questions of a team, in the order they were asked. `live`: whether a process runs the team."""
 
     team: str
     questions: tuple[Question, ...]
@@ -34,15 +31,15 @@ class SeenQuestions:
 
 
 async def look_at_questions(folder: Path | None, team: str | None) -> SeenQuestions:
-    """Return what waits for the user's word in a team."""
+    """Return the questions of a team that wait for the user."""
     async with _asked(folder, team) as (_, seen):
         return seen
 
 
 async def answer(folder: Path | None, team: str | None, id_: str | None, answer: Answer, words: str) -> SeenQuestions:
-    """Answer the question of that id, or the only one that is open; return it alone.
+    """Answer the question with that id, or the only open one. Return only this question.
 
-    The first answer counts. Raises Refused for a question that is not open, naming those that are.
+    The first answer counts. Raises Refused for a question that is not open, with those that are.
     """
     async with _asked(folder, team) as (desk, seen):
         question = _meant(seen, id_)
@@ -50,7 +47,7 @@ async def answer(folder: Path | None, team: str | None, id_: str | None, answer:
         if answer == "always" and question.rule:
             policy = PolicySet(by=USER, add_rules=(question.rule,), at=desk.writer.clock.timestamp())
             await permit(desk.roster, policy)
-            # Where its lead goes back to, as if the user had been asked there.
+            # Also for the lead's first team, as if the user had been asked there.
             if home := desk.roster.state.home:
                 with open_desk(folder, home) as at_home:
                     await permit(at_home.roster, policy)

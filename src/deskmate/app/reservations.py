@@ -1,6 +1,6 @@
 """Team folders that nothing was said in, removed.
 
-The process that took the name gives it up when it ends. If it was killed before, the next start does so here.
+The process that took the name removes the folder when it ends. If it was killed before, the next start removes it.
 """
 
 import os
@@ -42,6 +42,6 @@ async def _give_up(signing: Signing, team: str) -> None:
             return
         async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
             roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
-            # Again, now that nobody else can play it: something may have been said meanwhile.
+            # Check again, now that no other process can run it: something may have been said meanwhile.
             if _is_reserved(signing, team) and not roster.teammates and not roster.damaged:
                 await to_thread.run_sync(remove_team, workspace, team)

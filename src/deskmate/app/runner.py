@@ -1,7 +1,4 @@
-"""Start or resume a team and run its lead.
-
-`teams` below opens what the lead founds from there.
-"""
+"""Start or resume a team and run its lead."""
 
 import logging
 import os
@@ -53,11 +50,11 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a face wants done. `workspace`: the folder to work in; if not given, found from the current one.
+    """What a face wants done. `workspace`: the folder to work in. By default it is found from the current folder.
 
-    `settings`: those handed over, narrowed as the project has it. `tools`: of the program that runs this, beside those
-    of Deskmate, and allowed; who plays in a process of its own has them not. `consent`: what of the workspace is used.
-    `watched`: a person sees what happens as it does.
+    `settings`: narrowed by the project's settings. `tools`: additional tools of the calling program, which are allowed.
+    Teammates in their own process do not have them. `consent`: what of the workspace is used. `watched`: a person sees
+    what happens as it happens.
     """
 
     workspace: Path | None
@@ -80,12 +77,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: the answer, why it ended, and what it came to.
+    """How a run ended: the answer, why it ended, and what it cost.
 
     `planned`: the text is the lead's plan, which waits for the user's approval.
     `cost`: None if a price is not known. `tasks`: the board at the end, without deleted tasks. `kept`: whether the team
-    is still there; one that was begun here and that no model ever answered is not. `dismissed`: teammates that the lead
-    had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
+    still exists. A team that was begun here and that no model ever answered is removed. `dismissed`: teammates that the
+    lead had not asked to stop. `stopped`: commands that ran in the background until the end, by id.
     """
 
     team: str
@@ -107,21 +104,21 @@ class Outcome:
 
     @property
     def leaves_work(self) -> bool:
-        """Whether it left something behind that nobody finished."""
+        """Whether the run left unfinished work."""
         return bool(self.unfinished or self.dismissed or self.stopped)
 
 
 async def run(wanted: Wanted, feed: Feed) -> Outcome:
-    """Found a team of one, give its lead the goal, and return once it has nothing left to do."""
+    """Create a team with only a lead, give it the goal, and return once it has nothing left to do."""
     async with founded(wanted, feed, attended=False) as (team_parts, teams):
         outcome = await play_lead(team_parts, teams, told=bool(wanted.goal))
     return replace(outcome, kept=teams.kept)
 
 
 async def resume(wanted: Wanted, feed: Feed) -> Outcome:
-    """Go on with a team where it was left, the one last written to if none is named.
+    """Continue a team where it stopped, by default the one last written to.
 
-    A team that was founded from another is gone on with from there: its lead is at home in that one.
+    A team that a lead created from its first team is continued from that first team.
     """
     async with reopened(wanted, feed, attended=False) as (team_parts, teams):
         return await play_lead(team_parts, teams, told=bool(wanted.goal))
@@ -129,14 +126,14 @@ async def resume(wanted: Wanted, feed: Feed) -> Outcome:
 
 @asynccontextmanager
 async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
-    """Found a team of one and tell its lead the goal, if there is one. `attended`: a person is there to answer.
+    """Create a team with only a lead and tell it the goal, if there is one. `attended`: a person can answer.
 
-    If nothing was said to it or no model ever answered, no team is left at the end.
+    If nothing was said to it or no model ever answered, the team is removed at the end.
     """
     place, settings = workspace_of(wanted.workspace), wanted.settings
     if not wanted.workspace and not (place / TEAMS).exists() and (beyond := teams_beyond(place)):
         _LOG.warning("the workspace is now %s. %s. To continue there, run: %s", place, *beyond)
-    # Before anything is founded: settings that cannot be used leave nothing behind.
+    # Before anything is created: unusable settings must leave nothing on disk.
     check_model(settings)
     sandbox = await to_thread.run_sync(sandbox_of, settings)
     mode = settings.mode_over(Mode.DEFAULT) or Mode.DEFAULT
@@ -156,7 +153,7 @@ async def founded(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterato
 
 @asynccontextmanager
 async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterator[tuple[TeamParts, Teams]]:
-    """Open a team that is there, the one last written to if none is named, and tell its lead the goal, if any."""
+    """Open an existing team, by default the one last written to, and tell its lead the goal, if there is one."""
     place, settings = workspace_of(wanted.workspace), wanted.settings
     await give_up_abandoned(Signing(settings.state, place), keep=wanted.team)
     begin = f" To begin a team with this name: --new-team {wanted.team}"
@@ -179,12 +176,12 @@ async def reopened(wanted: Wanted, feed: Feed, *, attended: bool) -> AsyncIterat
 
 
 async def _go_on(place: Path, wanted: Wanted, sandbox: Sandbox, team_state: TeamState, *, attended: bool) -> None:
-    """Record what is permitted from now on in a team that is there; raise BadSettings where that must not be."""
+    """Record what is permitted from now on in an existing team. Raises BadSettings if that is not allowed."""
     state, settings = team_state.roster.state, wanted.settings
     mode = settings.mode_over(state.mode, *state.modes.values())
     had = (state.mode_of(member.name) for member in state.members.values() if member.here)
     if not (attended and wanted.watched):
-        # A mode that is given is the widest that anybody has then.
+        # If a mode is given, no member has a wider one afterwards.
         refuse_unconfined(place, settings, sandbox, [mode] if mode else had)
     await _permit(team_state, wanted, mode, sandbox, attended=attended)
 
@@ -200,7 +197,7 @@ async def _furnished(
 
 @asynccontextmanager
 async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Teams]:
-    """Found the team that is wanted, or the first of main, main-2, … that nobody else founds just now."""
+    """Create the wanted team, or the first of main, main-2, … that no other process is creating now."""
     taken: set[str] = set()
     async with AsyncExitStack() as stack:
         while True:
@@ -222,7 +219,7 @@ async def new_home(place: Path, wanted: Wanted, feed: Feed) -> AsyncIterator[Tea
 
 @asynccontextmanager
 async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, create: bool) -> AsyncIterator[Teams]:
-    """Hold the lead's seat, and yield what it works in."""
+    """Hold the lead's seat, and yield its teams."""
     finish_archiving(place)
     async with AsyncExitStack() as stack:
         store = JsonlStore.open(place, team, create=create)
@@ -239,7 +236,7 @@ async def _home(place: Path, team: str, settings: Settings, feed: Feed, *, creat
 async def _permit(
     team_state: TeamState, wanted: Wanted, mode: Mode | None, sandbox: Sandbox, *, attended: bool
 ) -> None:
-    """Record whether a person attends, how commands are confined and, where that is said, the mode and delegating."""
+    """Record whether a person attends, how commands are confined and, if given, the mode and delegation."""
     policy = PolicySet(
         by=LEAD,
         mode=mode,
@@ -253,15 +250,15 @@ async def _permit(
 
 
 async def tell(team_state: TeamState, words: str | None) -> None:
-    """Say something to the lead in the user's name, if there is anything to say."""
+    """Send words to the lead in the user's name, if there are any."""
     if words:
         await Mailbox(USER, team_state.writer, team_state.roster).send(LEAD, Plain(content=words))
 
 
 async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outcome:
-    """Let the lead, and whoever it has, play to the end of its turn. `told`: the user has said something just now."""
+    """Run the lead and its teammates to the end of its turn. `told`: the user has said something just now."""
     async with seated(team_parts, teams) as agent:
-        # Who resumes what could not go on wants it to: that takes a word of the user.
+        # A parked or interrupted lead continues only after a message of the user, who wants that by resuming.
         if not told and (agent.parked or agent.interrupted):
             await tell(team_parts.team_state, GO_ON)
             told = True
@@ -270,7 +267,7 @@ async def play_lead(team_parts: TeamParts, teams: Teams, *, told: bool) -> Outco
 
 
 async def to_rest(team_parts: TeamParts, agent: Agent, after: int) -> Outcome:
-    """Let a lead that is seated go on until it has nothing left to do; return what that came to.
+    """Run a seated lead until it has nothing left to do. Return the outcome.
 
     `after`: the entry after which its answer begins.
     """
@@ -285,7 +282,7 @@ async def to_rest(team_parts: TeamParts, agent: Agent, after: int) -> Outcome:
 
 @asynccontextmanager
 async def seated(team_parts: TeamParts, teams: Teams) -> AsyncIterator[Agent]:
-    """Yield the lead's agent, to be played, and have whoever is on its team played meanwhile."""
+    """Yield the lead's agent, which does not run yet, and run its teammates meanwhile."""
     team_state = team_parts.team_state
     team_state.feed.tell(TeamStarted(team_state.roster.state.team))
     await team_parts.check_transcript(team_parts.team, LEAD)

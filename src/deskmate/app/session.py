@@ -1,6 +1,6 @@
 """A team and the person who talks to it.
 
-Faces above show it and hand over what is typed; nothing of it is theirs. `running` opens the team and plays the lead.
+Faces show a session and pass on what the user types. They keep no state. `runner` opens the team and runs the lead.
 """
 
 import secrets
@@ -38,16 +38,16 @@ from deskmate.runtime.task_groups import task_group
 
 __all__ = ["Answer", "Mode", "Permitted", "Question", "Session", "Shake", "attended", "session_with"]
 
-# What happens within this is looked at together.
+# Changes within this time are read together.
 _BREATH_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """What is permitted: the mode of the team, those of members that have another, the rules.
+    """What is permitted: the mode of the team, the modes of members that have another, the rules.
 
-    `own`: rules of the user's settings, which hold in every team. `sandbox`: how far commands are confined. `planning`:
-    who is in plan mode. `delegates`: the lead leaves the work itself to its teammates.
+    `own`: rules of the user's settings, which apply in every team. `sandbox`: how far commands are confined.
+    `planning`: who is in plan mode. `delegates`: the lead leaves the work itself to its teammates.
     """
 
     mode: Mode
@@ -61,10 +61,10 @@ class Permitted:
 
 @asynccontextmanager
 async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> AsyncIterator["Session"]:
-    """Open the team that is wanted with a person there, and have it played for as long as this is open.
+    """Open the wanted team with a user present, and run it while the context is open.
 
-    With `continues` that is the team of that name, or the one last written to; otherwise a new team is begun, with that
-    name if there is one. What is asked waits for an answer, also when this is closed.
+    With `continues`, that is the team of that name, or the one last written to. Otherwise it is a new team, with that
+    name if one is given. Questions wait for an answer, also after this is closed.
     """
     opened = reopened if continues else founded
     async with (
@@ -79,7 +79,7 @@ async def attended(wanted: Wanted, feed: Feed, *, continues: bool = False) -> As
 
 @asynccontextmanager
 async def session_with(team_parts: TeamParts, teams: Teams) -> AsyncIterator["Session"]:
-    """Yield a session of a team that was opened; its lead is seated and yet to be played."""
+    """Yield a session of an open team. Its lead has its seat but does not run yet."""
     async with seated(team_parts, teams) as agent, task_group() as tasks:
         session = Session(team_parts, teams, agent)
         await session.look()
@@ -89,7 +89,7 @@ async def session_with(team_parts: TeamParts, teams: Teams) -> AsyncIterator["Se
 
 
 class Session:
-    """A team and the person at its desk. What is seen is as of the last look; `listen` tells when there was one."""
+    """A team and its user. Properties are as of the last look. `listen` tells when there was one."""
 
     def __init__(self, team_parts: TeamParts, teams: Teams, agent: Agent) -> None:
         self._team_parts, self._teams, self._agent = team_parts, teams, agent
@@ -100,7 +100,7 @@ class Session:
         self._looked, self._turn = anyio.Event(), anyio.Lock()
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Let a listener know when something may look otherwise than before. It must neither wait nor raise."""
+        """Call a listener whenever something may have changed. It must neither wait nor raise."""
         self._listeners.append(listener)
 
     async def looked(self) -> None:
@@ -108,15 +108,15 @@ class Session:
         await self._looked.wait()
 
     async def play(self) -> None:
-        """Let the lead go on for as long as this runs."""
+        """Run the lead for as long as this runs."""
         await self._agent.play()
 
     async def play_to_rest(self) -> Outcome:
-        """Let the lead go on until it has nothing left to do and everybody has left; return what that came to."""
+        """Run the lead until it has nothing left to do and all teammates have left. Return the outcome."""
         return await to_rest(self._team_parts, self._agent, self._agent.transcript.asked_at)
 
     async def keep(self) -> NoReturn:
-        """Look again whenever something was written, for as long as this runs."""
+        """Look whenever something was written, for as long as this runs."""
         team_state = self._team_state
         while True:
             since = {ROSTER: team_state.roster.state.number, BOARD: team_state.board.state.number}
@@ -125,13 +125,13 @@ class Session:
             await self.look()
 
     async def look(self) -> None:
-        """Read what is new, and tell the listeners."""
+        """Read what is new, and call the listeners."""
         team_state = self._team_state
         # One look at a time: two would read the same mail.
         async with self._turn:
             turn = None
             while turn != team_state.roster.turn:
-                # Again where the lead went to another team meanwhile: what is seen is of one.
+                # Repeat if the lead moved to another team meanwhile: everything seen must be of one team.
                 turn = team_state.roster.turn
                 await team_state.roster.refresh()
                 await team_state.board.refresh()
@@ -150,7 +150,7 @@ class Session:
 
     @property
     def workspace(self) -> Path:
-        """The folder that is worked in."""
+        """The workspace folder."""
         return Path(self._team_parts.workspace.root)
 
     @property
@@ -160,54 +160,54 @@ class Session:
 
     @property
     def home(self) -> str:
-        """The team that the lead came from, by which this is gone on with."""
+        """The lead's first team. Its name resumes this session."""
         return self._teams.home
 
     @property
     def title(self) -> str:
-        """The first words that the user said at home; nothing before there are any."""
+        """The user's first words in the first team, or an empty string."""
         return title_at(self.workspace, self.home)
 
     @property
     def kept(self) -> bool:
-        """Whether the team is there once this is closed. One that nothing was said to, or no model answered, is not."""
+        """Whether the team still exists after closing. It is removed if nothing was said or no model answered."""
         return self._teams.kept
 
     @property
     def model(self) -> str:
-        """The model of everybody who has none of their own."""
+        """The model of all agents that have none of their own."""
         return self._team_parts.models(None).name
 
     @property
     def members(self) -> tuple[SeenMember, ...]:
-        """Everybody on the team, in the order they joined, those who left included."""
+        """All members in the order they joined, including those that left."""
         board, spent = self._team_state.board.state, self._team_state.budget.state
         return tuple(see_member(member, board, spent) for member in self._team_state.roster.state.members.values())
 
     @property
     def busy(self) -> tuple[str, ...]:
-        """Those who are in the middle of something."""
+        """The members that are busy."""
         here = self._team_state.roster.state.members.values()
         return tuple(member.name for member in here if _is_busy(member))
 
     @property
     def tasks(self) -> tuple[SeenTask, ...]:
-        """The board, by number."""
+        """The tasks of the board, by number."""
         return see_tasks(self._team_state.board.state)
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What waits for a word of the user, in the order it was asked."""
+        """The questions that wait for the user, in the order they were asked."""
         return self._questions.open
 
     @property
     def letters(self) -> tuple[Letter, ...]:
-        """The mail that was written last, the oldest first."""
+        """The latest mail, oldest first."""
         return self._post.letters
 
     @property
     def spent(self) -> Sum:
-        """What all came to."""
+        """What the team has spent."""
         return self._team_state.budget.state.team
 
     @property
@@ -217,7 +217,7 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """How long this session has lasted, as far as the cap on time counts it."""
+        """How long this session has lasted, as the cap on time counts it."""
         return self._team_state.budget.seconds
 
     @property
@@ -231,45 +231,45 @@ class Session:
         return Permitted(roster.mode, dict(roster.modes), rules, own, roster.sandbox, planning, roster.delegate)
 
     async def lead_rests(self) -> bool:
-        """Tell whether the lead has heard all that was said to it, has nothing left to do, and shows that.
+        """Return whether the lead has heard all its mail, has nothing left to do, and shows that.
 
-        Who is busy and what is asked is seen anew, nobody being told.
+        Refreshes roster and questions without calling the listeners.
         """
         rests = await self._agent.rests()
         async with self._turn:
             roster = await self._team_state.roster.refresh()
-            # Behind the roster: who is seen there to wait for a word has asked before.
+            # After the roster: a member that is shown as waiting has asked before.
             await self._questions.refresh()
         return rests and not _is_busy(roster.members[LEAD])
 
     async def entries(self, name: str, after: int = 0) -> list[tuple[int, Entry]]:
-        """Return a member's transcript behind a number."""
+        """Return a member's entries after a number."""
         return list(entries_in(await self._team_state.writer.store.read(log(name), after, sync=False)))
 
     async def changed(self, name: str, after: int) -> None:
-        """Return once a member's transcript may have something behind a number."""
+        """Return once a member's transcript may have something after a number."""
         await self._team_state.writer.store.changed({log(name): after})
 
     # -- what is said -----------------------------------------------------------------------------
 
     def spelled(self, name: str) -> str:
-        """Return the name of a member as the team spells it, however its case was typed."""
+        """Return the name of a member as the team spells it, whatever case was typed."""
         return self._team_state.roster.state.spelled(name)
 
     async def say(self, text: str, to: str = LEAD) -> None:
-        """Say something to a member; raise UnknownRecipient, naming who is there."""
+        """Send text to a member. Raises UnknownRecipient with who is there."""
         await self._mailbox.send(to, Plain(content=text))
 
     async def say_to_all(self, text: str) -> tuple[str, ...]:
-        """Say something to every agent on the team; return who was reached."""
+        """Send text to every member of the team. Return who was reached."""
         return await broadcast(self._mailbox, self._team_state.roster.state, text)
 
     async def interrupt(self, name: str = LEAD) -> None:
-        """Cut what a member does; it rests until somebody in charge writes to it."""
+        """Interrupt a member. It rests until the user or the lead writes to it."""
         await self._mailbox.send(name, Interrupt())
 
     async def go_on(self, name: str) -> None:
-        """Have a member go on that was parked or interrupted; raise Refused for one that is neither."""
+        """Let a parked or interrupted member continue. Raises Refused if it is neither."""
         member = self._teammate(name)
         if member.status.word != "parked" and not member.held:
             raise Refused(
@@ -278,13 +278,13 @@ class Session:
         await self.say(GO_ON, name)
 
     def capped(self, name: str) -> str | None:
-        """Return which cap keeps a member from answering, whatever is said to it."""
+        """Return which cap keeps a member from answering, or None."""
         return self._team_state.budget.over(name, steps=0)
 
     async def set_cap(self, **cap: Any) -> list[str]:
-        """Set one of the caps, by its field, for as long as this session lasts; return who could go on then.
+        """Set one cap, by its field, for as long as this session lasts. Return the members that can continue now.
 
-        Every process of the team reads it. Raises BadSettings for a cap on money where a price is not known.
+        Every process of the team reads it. Raises BadSettings for a cap on cost if a price is not known.
         """
         if "cost" in cap:
             check_model(self._team_parts.settings.model_copy(update={"max_cost": cap["cost"]}))
@@ -292,7 +292,7 @@ class Session:
         members = self._team_state.roster.state.members.values()
         parked = [one for one in members if one.status.word == "parked" and one.status.detail.startswith(OVER)]
         free = [one.name for one in parked if not self.capped(one.name)]
-        # The lead sees on the roster that its caps changed; teammates look there only when they are woken.
+        # The lead sees on the roster that the caps changed. Teammates look there only when they are woken.
         for name in free:
             if name != LEAD:
                 await self.say(GO_ON, name)
@@ -300,7 +300,7 @@ class Session:
         return free
 
     async def stop(self, name: str) -> None:
-        """Ask a teammate to leave; raise Refused for who cannot be asked."""
+        """Ask a teammate to leave. Raises Refused for the lead and the user."""
         name = self._team_state.roster.state.spelled(name)
         if name in (LEAD, USER):
             raise Refused(f"'{name}' cannot be asked to leave; name a teammate")
@@ -317,14 +317,14 @@ class Session:
     # -- what is answered and set -----------------------------------------------------------------
 
     async def answer(self, question: Question, answer: Answer, words: str = "") -> None:
-        """Answer a question, the first answer to it counts; `always` also adds the rule that the question names.
+        """Answer a question. The first answer counts. `always` also adds the rule that the question names.
 
-        To a plan `always` is a yes after which edits are accepted. Raises Refused if the question is not open any more,
-        and for `always` if no rule can cover the question.
+        For a plan, `always` means yes and accept edits from then on. Raises Refused if the question is not open any
+        more, and for `always` if no rule can cover the question.
         """
         message = answer_to(question, answer, words)
         rule = question.rule if answer == "always" else None
-        # By its id a namesake in the next team would take this for the answer to a question of its own.
+        # A member of the same name in the next team could take this as the answer to its own question.
         if question.key not in {one.key for one in self.questions}:
             raise Refused(f"what '{question.member}' asked is not open any more; look at what is")
         try:
@@ -336,31 +336,31 @@ class Session:
             await self._permit(PolicySet(by=USER, add_rules=(rule,), at=self._now()))
 
     async def set_mode(self, mode: Mode, name: str | None = None) -> None:
-        """Let another mode hold for the team and the lead's home, or for one member.
+        """Set the mode of the team and of the lead's first team, or of one member.
 
-        Raises UnknownRecipient for one that is not there.
+        Raises UnknownRecipient for a member that is not there.
         """
         if name is not None:
             name = self._teammate(name).name
         await self._permit(PolicySet(by=USER, member=name, mode=mode, at=self._now()))
 
     async def delegate(self, delegates: bool) -> None:
-        """Let the lead leave the work itself to its teammates, or do it itself again; at its home too."""
+        """Let the lead leave the work to its teammates, or do it itself again. Also applies to its first team."""
         await self._permit(PolicySet(by=USER, delegate=delegates, at=self._now()))
 
     async def drop_rules(self, rules: Iterable[str]) -> None:
-        """Take rules back, also at the lead's home."""
+        """Remove rules, also from the lead's first team."""
         await self._permit(PolicySet(by=USER, remove_rules=tuple(rules), at=self._now()))
 
     def choose_model(self, name: str) -> str:
-        """Ask another model from now on, for everybody who has none of their own; return its full name.
+        """Change the model of all agents that have none of their own. Return its full name.
 
-        Who plays in a process of its own keeps the one it began with. Raises BadSettings where it cannot be asked.
+        A teammate in its own process keeps the model it started with. Raises BadSettings if it cannot be used.
         """
         return self._team_parts.choose_model(name)
 
     def make_room(self, focus: str = "") -> None:
-        """Have the lead's conversation summarised; raise Refused where nothing was said yet."""
+        """Request a summary of the lead's conversation. Raises Refused if the lead has said nothing yet."""
         if not self._agent.last_words:
             raise Refused("the lead has said nothing yet that could be summarised")
         self._agent.make_room(focus)

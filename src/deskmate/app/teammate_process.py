@@ -1,6 +1,6 @@
 """One teammate in its own process.
 
-`launchers.process` starts and ends it, with `deskmate play`; the teammate is furnished as in the lead's process.
+`launchers` starts and ends it, with `deskmate play`. The teammate gets the same parts as in the lead's process.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from deskmate.trust.folders import known_team, open_store, spent_elsewhere, work
 from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 
-# A sixth of the silence after which a process is ended.
+# A process is ended after six times this long without a sign of life.
 BEAT_SECONDS = 10.0
 # What `play` raises if the member's records were cut or changed, and how its process must end then.
 CORRUPTIONS = (StoreCorrupt, Conflict)
@@ -34,10 +34,10 @@ __all__ = ["CORRUPTIONS", "CORRUPT_EXIT", "TeammateOrder", "TeammateRun", "in_pr
 
 
 class TeammateOrder(BaseModel):
-    """What a process is told on its stdin: `settings` over the file and the environment, keys among them.
+    """What a process gets on its stdin. `settings`: override the file and the environment, and include keys.
 
-    `approved`: the definitions that are used, by path, with the SHA-256 of each; none where the folder is not trusted.
-    `wait`: stand in line for the seat. `seconds`: how long the run has taken.
+    `approved`: the project files that are used, by path, with the SHA-256 of each. None if the folder is not trusted.
+    `wait`: wait for the seat. `seconds`: how long the run has taken.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
@@ -50,7 +50,7 @@ class TeammateOrder(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class TeammateRun:
-    """What one process plays. `workspace`: where to look for one from, the current folder if not given."""
+    """What one process runs. `workspace`: where to look for one, by default from the current folder."""
 
     workspace: Path | None
     team: str
@@ -64,7 +64,7 @@ class TeammateRun:
     def told(
         cls, workspace: Path | None, team: str, name: str, line: bytes, environ: Mapping[str, str]
     ) -> "TeammateRun":
-        """Return the part as the first line on stdin has it; raise BadInput or BadSettings."""
+        """Return the run that the first line on stdin describes. Raises BadInput or BadSettings."""
         try:
             order = TeammateOrder.model_validate_json(line)
         except ValidationError:
@@ -74,9 +74,9 @@ class TeammateRun:
 
 
 async def play(part: TeammateRun, feed: Feed, beat: Callable[[], None]) -> None:
-    """Play a teammate until it leaves, calling `beat` at once and every ten seconds.
+    """Run a teammate until it leaves. Calls `beat` at once and every ten seconds.
 
-    Raises Refused where there is no such teammate, Held where another process plays it and the part does not wait.
+    Raises Refused if there is no such teammate, Held if another process runs it and `part.wait` is false.
     """
     place, settings = workspace_of(part.workspace), part.settings
     team = known_team(place, part.team)
@@ -103,11 +103,11 @@ async def _beat(beat: Callable[[], None], clock: Clock) -> None:
 
 
 def in_processes(team_parts: TeamParts) -> ProcessLauncher:
-    """Return what plays teammates with the same furniture, each in a process of its own."""
+    """Return the launcher that runs teammates with the same parts, each in its own process."""
     team_state, place = team_parts.team_state, Path(team_parts.workspace.root)
 
     def order() -> str:
-        # At each: the user may have chosen another model since.
+        # For each process: the user may have chosen another model since.
         settings = team_parts.settings.model_copy(update={"model": team_parts.models(None).name})
         written, approved = _written(settings), team_parts.consent.approved
         return TeammateOrder(
@@ -119,7 +119,7 @@ def in_processes(team_parts: TeamParts) -> ProcessLauncher:
             team_state.feed.tell(event)
 
     async def sweep(name: str) -> None:
-        # Whoever sits there again has done that, before anything else.
+        # If somebody holds the seat again, that process has done this already.
         with suppress(Held):
             async with team_state.writer.store.hold(name, "the launcher, to end what was left running"):
                 await team_parts.sweep(name)

@@ -1,7 +1,7 @@
 """The team a lead creates: opened, closed, found again.
 
-Which of them is worked in stands on disk alone: the team that is not archived and whose roster begins with the name of
-the home. So whatever is killed where, who comes next finds one of two states, or finishes what was begun.
+Only the disk says which team the lead works in: the one that is not archived and whose roster begins with the name of
+its first team (its home). So after a kill at any point, the next process finds one of two states, or finishes the move.
 """
 
 import os
@@ -31,10 +31,10 @@ from deskmate.trust.team_signature import Signing
 
 
 class Teams:
-    """The teams of one lead, whose seat at home the process holds. `team_state` is that of whichever it works in.
+    """The teams of one lead. The process holds its seat in the first team. `team_state`: of the team it works in.
 
-    `signing`: by what a team is known to be this user's. `players`: who has the teammates played, once somebody does.
-    `kept`: whether the home is still there.
+    `signing`: shows whether a team is this user's own. `players`: runs the teammates, once that is started. `kept`:
+    whether the first team still exists.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class Teams:
         await self._opened.aclose()
 
     async def found(self, name: str, description: str) -> None:
-        """Found a team and go there; raise Refused where one of that name is there already.
+        """Create a team and move there. Raises Refused if a team of that name exists.
 
-        A folder that someone who was killed left without a roster is taken over.
+        A folder without a roster, left by a killed process, is reused.
         """
         new_name(name, "team")
         if self.players:
-            # Who has just left is still giving back, here.
+            # Members that have just left may still return mail and tasks in the current team.
             await self.players.gone()
         async with self._moving():
             try:
                 await to_thread.run_sync(finish_archiving, self._workspace)
-                # Founded before, by a try that failed behind that, it is only to be gone to.
+                # An earlier try may have created the team and failed after that. Then only move there.
                 founded = await to_thread.run_sync(self._signing.team_from, self.home)
                 await self._go(name, create=founded != name, description=description)
             except (StoreUnavailable, UnsafeFolder) as error:
@@ -76,16 +76,16 @@ class Teams:
             await self.team_state.roster.status(Working(name=LEAD, at=self._now()))
 
     async def reopen(self) -> bool:
-        """Go where the lead worked when it was last seen, and tell whether that is not its home."""
+        """Move to the team where the lead last worked. Return whether that is not its first team."""
         name = self._signing.team_from(self.home)
         if name is not None:
             await self._go(name)
         return name is not None
 
     async def close(self) -> str:
-        """Put the team away, which everyone has left, and go home; return where it is kept."""
+        """Archive the team, which all teammates have left, and go back to the first team. Return the archive folder."""
         name = self.team_state.roster.state.team
-        # Who ends a process sweeps behind it, in the folder that is to be moved.
+        # Whatever ends a teammate's process then cleans up in the folder that is about to be moved.
         if self.players:
             await self.players.gone()
         async with self._moving():
@@ -103,13 +103,13 @@ class Teams:
         return str(place.relative_to(self._workspace))
 
     async def drop_unused(self) -> None:
-        """Remove the home if it was of no use: nothing was said there, or the model failed and never answered.
+        """Remove the first team if it is unused: nothing was said there, or the model failed and never answered.
 
-        `kept` tells whether that was so. What the disk does not tell or let go is kept.
+        Sets `kept` to False if it was removed. It is kept if the disk fails.
         """
         with suppress(StoreError):
             if await self._is_unused():
-                # What lags cannot be synced once the files are gone.
+                # Pending writes cannot be synced after the files are gone.
                 await to_thread.run_sync(self._store.settle)
                 await to_thread.run_sync(remove_team, self._workspace, self.home)
                 self.kept = False
@@ -123,21 +123,21 @@ class Teams:
         return failed or not await team_state.writer.store.read(mail(LEAD))
 
     async def permit(self, policy: PolicySet) -> None:
-        """Record what the user permits where the lead works, and at its home, where it goes back to.
+        """Record what the user permits in the lead's current team, and in its first team.
 
-        What is said of a teammate holds for the team alone.
+        A policy for a teammate applies to the current team only.
         """
         async with self._turn:
-            # The home's first: who is killed in between never goes back to more than was last permitted.
+            # The first team first: after a kill in between, the lead never returns to more than was last permitted.
             if self.team_state.roster.state.away and policy.member in (None, LEAD):
                 await permit(Roster(self.team_state.writer.into(self._store)), policy)
             await permit(self.team_state.roster, policy)
 
     @asynccontextmanager
     async def _moving(self) -> AsyncIterator[None]:
-        """Let nobody change what is permitted meanwhile: it is carried over."""
+        """Block changes of the policy meanwhile, because it is copied to the other team."""
         async with self._turn:
-            # Not to be cut: half of it would have to be mended by whoever comes next.
+            # Not cancellable: the next process would have to repair half a move.
             with anyio.CancelScope(shield=True):
                 yield
 
@@ -161,7 +161,7 @@ class Teams:
     async def _settle_in(self, store: JsonlStore, roster: Roster) -> None:
         state = await roster.refresh()
         if state.number == 1:
-            # Only founded yet: what is permitted at home is so here.
+            # The team was just created, so copy the policy of the first team.
             state = await roster.permit(await self._policy())
         spent = await self.team_state.budget.refresh()
         await self.mirror.show()
@@ -182,7 +182,7 @@ class Teams:
         )
 
     def _turn_to(self, roster: Members, elsewhere: Spending, store: JsonlStore) -> None:
-        """Let everybody see another team, without a pause: nobody may see one's roster and another's board."""
+        """Switch to another team without awaiting, so nobody sees the roster of one team and the board of another."""
         team_state = self.team_state
         team_state.roster.begin_again(roster)
         team_state.board.begin_again()
@@ -195,7 +195,7 @@ class Teams:
 
 
 async def permit(roster: Roster, policy: PolicySet) -> None:
-    """Record what is permitted. Who says how far the team may go means those too who were let go further."""
+    """Record what is permitted. A mode for the team also replaces the wider modes of its members."""
     state = await roster.permit(policy)
     mode, own = policy.mode, {} if policy.member else state.modes
     for name in [name for name, wider in own.items() if mode and wider.wider_than(mode)]:

@@ -1,7 +1,6 @@
 """What the user does to a team from any shell: mail, tasks, stop, accepted losses.
 
-Each is an append like any other, under the same rules. Faces above say what is wanted; the live objects of `runtime`
-below do it.
+Each action appends records through the live objects of `runtime.streams`, under the same rules as any other append.
 """
 
 import os
@@ -42,7 +41,7 @@ from deskmate.trust.sandbox_choice import sandbox_of
 from deskmate.trust.team_signature import Signing
 from deskmate.workspace.local_workspace import LocalWorkspace
 
-# A request is heard within 150 seconds and answered within 30; then whoever plays the team ends it.
+# A request is heard within 150 seconds and answered within 30 more. Then the process that runs the team ends it.
 STOP_SECONDS = 200.0
 _TOLD_SECONDS = 5.0
 GO_ON_CUT = "The end of your transcript is lost. Go on without it."
@@ -52,7 +51,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that is in its mailbox for good. `live`: whether somebody plays the team that hears it."""
+    """A message that is durably in its mailbox. `live`: whether a process runs the team."""
 
     team: str
     recipient: str
@@ -61,7 +60,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class TaskChanged:
-    """A task after what the user did to it, the tasks that this freed, and why nobody takes it if nobody does."""
+    """A task after the user's change. `freed`: tasks that this unblocked. `untaken`: why nobody takes it, if so."""
 
     team: str
     task: SeenTask
@@ -71,7 +70,7 @@ class TaskChanged:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What came of a request to stop: it left, it refused and said why, or neither within the time."""
+    """The result of a request to stop: the member left, refused with a reason, or neither in time."""
 
     team: str
     member: str
@@ -80,7 +79,7 @@ class Stopped:
 
 
 async def send(folder: Path | None, team: str | None, name: str, text: str) -> Sent:
-    """Put the user's words into a member's mailbox, or into all; raise UnknownRecipient, naming who is there."""
+    """Send the user's text to a member, or to all. Raises UnknownRecipient with who is there."""
     if same_name(name, USER):
         raise UnknownRecipient("'user' is you; name who is to hear it, such as lead")
     with open_desk(folder, team) as desk:
@@ -103,7 +102,7 @@ async def add_task(
     role: str | None = None,
     verify: str | None = None,
 ) -> TaskChanged:
-    """Put a task on the board; raise TaskRefused where the rules do not allow it, BadInput for what is no task id."""
+    """Put a task on the board. Raises TaskRefused if the rules do not allow it, BadInput for an invalid task id."""
     blockers = [parse_id(one) for one in blocked_by]
     with open_desk(folder, team) as desk:
         owner = owner and (await desk.roster.refresh()).spelled(owner)
@@ -114,14 +113,14 @@ async def add_task(
 
 
 async def assign_task(folder: Path | None, team: str | None, task: str, name: str) -> TaskChanged:
-    """Give a task to a member; raise TaskRefused where it is not there or the task is over."""
+    """Give a task to a member. Raises TaskRefused if the member is not there or the task has ended."""
     with open_desk(folder, team) as desk:
         owner = (await desk.roster.refresh()).spelled(name)
         return desk.changed(await desk.board.assign(USER, parse_id(task), owner))
 
 
 async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskChanged:
-    """Take a task off the board, and the edges to it; raise TaskRefused where there is none."""
+    """Delete a task and the dependencies on it. Raises TaskRefused if there is no such task."""
     id_ = parse_id(task)
     with open_desk(folder, team) as desk:
         freed = freed_by(await desk.board.refresh(), id_)
@@ -129,10 +128,10 @@ async def drop_task(folder: Path | None, team: str | None, task: str) -> TaskCha
 
 
 async def complete_task(folder: Path | None, team: str | None, task: str, tell: Tell) -> TaskChanged:
-    """Mark a task as done; raise TaskRefused where it is not.
+    """Mark a task as done. Raises TaskRefused if the rules or its verification refuse that.
 
-    What verifies it runs in the folder that was given, the current one if none was; `tell` hears of it and its output.
-    An agent may have written it: it is confined as those are.
+    Its verify command runs in the given folder, by default the current one. `tell` gets the command and its output. An
+    agent may have written the command, so it runs in the same sandbox as theirs.
     """
     id_ = parse_id(task)
     with open_desk(folder, team) as desk:
@@ -142,7 +141,7 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
         if found.verify is not None:
             at = _standing(folder)
             receipt = Receipt(command=found.verify, workspace=str(at), exit=0, output="")
-            # Nothing runs for a task that could not be completed even if all went well.
+            # Run nothing for a task that could not be completed even if the command succeeds.
             if why := refusal(board, Completed(by=USER, at=0.0, task=id_, epoch=found.epoch, receipt=receipt)):
                 raise TaskRefused(why)
             receipt = await _verified(await _bench(desk, at), found, receipt, at, tell)
@@ -151,12 +150,12 @@ async def complete_task(folder: Path | None, team: str | None, task: str, tell: 
 
 
 async def accept(folder: Path | None, team: str | None, lost: Iterable[tuple[str, int]]) -> None:
-    """Record that the user accepts losses, by stream and number; raise Refused for what is none.
+    """Record that the user accepts losses, by stream and number. Raises Refused for a record that is not lost.
 
-    A member whose transcript has lost its end goes on without it. Raises Held while somebody plays that member.
+    A member whose transcript has lost its end continues without it. Raises Held while a process runs that member.
     """
     with open_desk(folder, team) as desk:
-        # Lines that were put in by hand may share a number.
+        # Lines that were added by hand may share a number.
         for stream, number in dict.fromkeys(lost):
             match split_stream(stream):
                 case ("log", name):
@@ -172,11 +171,11 @@ async def _accept_cut(desk: "OpenTeam", name: str) -> None:
     if not member.status.only_user:
         return
     if name == LEAD:
-        # It is played by who resumes the team; what is accepted no longer keeps anybody from that.
+        # The lead runs when somebody resumes the team. The accepted loss must not block that any more.
         at = desk.writer.clock.timestamp()
         await desk.roster.status(MemberParked(name=name, reason="the user accepted the loss of its records", at=at))
     elif not has_word(member, await desk.writer.store.read(mail(name))):
-        # The same id each time it was parked: of two who accept at once, it hears one.
+        # One id for each time it was parked: if two users accept at once, it hears one message.
         await desk.mailbox.send(name, Plain(content=GO_ON_CUT), id_=f"{USER}:cut-{member.status.number}")
 
 
@@ -185,7 +184,7 @@ def _standing(folder: Path | None) -> Path:
 
 
 async def _bench(desk: "OpenTeam", at: Path) -> LocalWorkspace:
-    """Return the team's workspace as the user's own, in which a command may write where the user stands, too."""
+    """Return the team's workspace for the user. Commands may also write in the user's folder."""
     sandbox = await to_thread.run_sync(sandbox_of, load(os.environ))
     sandbox = replace(sandbox, writable=(*sandbox.writable, at))
     reading = desk.reading
@@ -194,7 +193,7 @@ async def _bench(desk: "OpenTeam", at: Path) -> LocalWorkspace:
 
 async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at: Path, tell: Tell) -> Receipt:
     tell(f"in {at}: {receipt.command}")
-    # The team's workspace is where outputs are kept; the command runs where the user stands.
+    # Outputs are saved in the team's workspace. The command runs in the user's folder.
     command = f"cd -- {shlex.quote(str(at))} || exit\n{receipt.command}"
     try:
         before = await workspace.revision()
@@ -214,9 +213,9 @@ async def _verified(workspace: LocalWorkspace, task: Task, receipt: Receipt, at:
 async def stop(
     folder: Path | None, team: str | None, name: str, tell: Tell, patience_seconds: float = STOP_SECONDS
 ) -> Stopped:
-    """Ask a teammate to leave, and wait until it has left or refused; raise Refused where nobody could hear it.
+    """Ask a teammate to leave, and wait until it has left or refused. Raises Refused if no process runs the team.
 
-    `tell` hears how it goes meanwhile.
+    `tell` gets the progress meanwhile.
     """
     with open_desk(folder, team) as desk:
         roster = await desk.roster.refresh()
@@ -248,7 +247,7 @@ def _check_stoppable(desk: "OpenTeam", name: str) -> None:
 
 
 class _Waiting:
-    """The wait for what becomes of one request to stop."""
+    """Waits for the result of one request to stop."""
 
     def __init__(self, desk: "OpenTeam", name: str, request: str, heard: int) -> None:
         self._desk, self._name, self._request, self._heard = desk, name, request, heard
@@ -276,7 +275,7 @@ class _Waiting:
 
     async def _news(self) -> None:
         since = {ROSTER: self._desk.roster.state.number, mail(USER): self._heard}
-        # Who plays the team may be killed, and that is written nowhere.
+        # Nothing is written if the process that runs the team is killed, so look again after a while.
         with anyio.move_on_after(_TOLD_SECONDS):
             await self._desk.writer.store.changed(since)
 
@@ -292,7 +291,7 @@ class _Waiting:
 
 
 class OpenTeam:
-    """A team opened for the user, whose name is on all that is written."""
+    """A team opened for the user. All records are written in the user's name."""
 
     def __init__(self, reading: Reading, writer: LogWriter) -> None:
         self.reading, self.writer = reading, writer
@@ -307,7 +306,7 @@ class OpenTeam:
 
 @contextmanager
 def open_desk(folder: Path | None, team: str | None) -> Iterator[OpenTeam]:
-    """Open a team for the user; raise Refused for one that another began."""
+    """Open a team for the user. Raises Refused for a team that somebody else began."""
     reading = reading_of(folder, team)
     Signing(state_folder(os.environ), reading.workspace).check(reading.team)
     with telling(reading.workspace), open_store(reading.workspace, reading.team) as store:

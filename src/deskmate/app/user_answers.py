@@ -1,7 +1,4 @@
-"""The user's answers to questions, and messages to all.
-
-`session` and `acting` send what is made here.
-"""
+"""The user's answers to questions, and messages to all."""
 
 import secrets
 from typing import Literal, TypeAlias
@@ -18,7 +15,7 @@ Answer: TypeAlias = Literal["yes", "always", "no"]
 
 
 def answer_to(question: Question, answer: Answer, words: str) -> PermissionResponse | PlanResponse:
-    """Return the message that answers a question; raise Refused for `always` if no rule can cover it."""
+    """Return the message that answers a question. Raises Refused for `always` if no rule can cover it."""
     approve = answer != "no"
     if question.shake is Shake.PLAN:
         edits = True if answer == "always" else None
@@ -29,7 +26,7 @@ def answer_to(question: Question, answer: Answer, words: str) -> PermissionRespo
 
 
 async def broadcast(mailbox: Mailbox, roster: RosterState, text: str) -> tuple[str, ...]:
-    """Say something to every agent on a team in the user's name; return who was reached."""
+    """Send text to every member of a team in the user's name. Return who was reached."""
     here = [name for name, member in roster.members.items() if member.here]
     id_ = f"{USER}:{secrets.token_hex(8)}"
     return (await mailbox.broadcast(here, Broadcast(content=text), id_=id_)).reached
