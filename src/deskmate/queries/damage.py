@@ -1,7 +1,4 @@
-"""What of a team cannot be read, and what that stops.
-
-Faces above print it, `acting` beside accepts a loss, `checking` has machine and workspace; `reading` below reads.
-"""
+"""What of a team cannot be read, and what that stops."""
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -26,9 +23,9 @@ _BEGIN = "put roster.jsonl back from a copy, or begin another team with: deskmat
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A record that is lost. `accepted`: whether the user said so. `stops`: whether it stops anybody until then.
+    """A lost record. `accepted`: whether the user accepted the loss. `stops`: whether it stops work until then.
 
-    A lost record of roster or board stops everybody from taking tasks, the lost end of a transcript stops its member.
+    A lost record of roster or board stops all members from taking tasks. The lost end of a transcript stops its member.
     """
 
     stream: str
@@ -45,9 +42,9 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class CheckedTeam:
-    """A team. `founded`: whether the record of that can be read; without it nobody goes on with the team.
+    """A team. `founded`: whether its first record can be read. Without it, nobody can continue the team.
 
-    `seats`: by member, who sits for it now, None where that cannot be told. `damage`: what else cannot be read, a
+    `seats`: by member, which process runs it now, None if that is unknown. `damage`: what else cannot be read, one
     sentence each.
     """
 
@@ -59,7 +56,7 @@ class CheckedTeam:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """How the team is."""
+        """The checks of the team."""
         return (self._playing(), *self._strays(), *self._damages(), *self._losses(), *self._stopped())
 
     def _playing(self) -> Check:
@@ -79,7 +76,7 @@ class CheckedTeam:
 
     def _damages(self) -> Iterator[Check]:
         for words in self.damage:
-            # Whoever wrote it was never told that it stands there, and the next to write marks it as torn.
+            # A cut last line was never confirmed to its writer, and the next writer marks it as torn.
             yield Check("team", "warn" if words.endswith(CUT) else "bad", f"{self.name}: {words}")
 
     def _losses(self) -> Iterator[Check]:
@@ -95,7 +92,7 @@ class CheckedTeam:
         if one.accepted:
             return Check("team", "ok", f"{self.name}: {one}, and that was accepted")
         if one.stops:
-            # Of roster and board one line for all of them says what to do.
+            # For roster and board, `_stopped` adds one line that says what to do about all losses.
             return Check("team", "bad", f"{self.name}: {one}", "" if one.stream in _SHARED else self._accept)
         return Check("team", "warn", f"{self.name}: {one}", "put the file back from a copy, if there is one")
 
@@ -118,7 +115,7 @@ class CheckedTeam:
 
 
 def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
-    """Check every team of a workspace, or the one that is named; raise Refused where there is none of that name."""
+    """Check every team of a workspace, or only the named one. Raises Refused if there is no team of that name."""
     with telling(workspace):
         names = teams_in(workspace) if team is None else [team_at(workspace, team)]
         strays = strays_in(workspace) if team is None else []
@@ -127,9 +124,9 @@ def check_teams(workspace: Path, team: str | None) -> tuple[CheckedTeam, ...]:
 
 
 def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...]]:
-    """Return the team that is meant and what of it a person may accept as lost.
+    """Return the team that is meant and the losses that the user may accept.
 
-    Raises Refused where that is nothing, or would not help.
+    Raises Refused if there are none, or if accepting them would not help.
     """
     reading = reading_of(folder, team)
     founded = reading.roster().team
@@ -145,7 +142,7 @@ def lost_of(folder: Path | None, team: str | None) -> tuple[str, tuple[Lost, ...
 
 
 def _cut_transcripts(reading: Reading) -> list[Lost]:
-    """Return what is missing of transcripts, so that their members stay stopped. A lead's is at its home."""
+    """Return the lost ends of transcripts that stop their members. A lead's transcript is in its first team."""
     roster, found = reading.roster(), list[Lost]()
     where = reading.workspace / TEAMS / reading.team
     for member in roster.members.values():
@@ -158,7 +155,7 @@ def _cut_transcripts(reading: Reading) -> list[Lost]:
 
 
 def _let_go_on(reading: Reading, member: members.Member) -> bool:
-    """Tell whether the user has written to a stopped teammate: it goes on once the team is resumed."""
+    """Return whether the user has written to a stopped teammate. It continues when the team is resumed."""
     stopped = member.name != LEAD and member.status.only_user
     return stopped and has_word(member, reading.items(mail(member.name)))
 
@@ -167,14 +164,14 @@ def _ends_before(reading: Reading, stream: str) -> int:
     try:
         return reading.ends_before(stream)
     except StoreError as error:
-        # That one transcript cannot be read keeps nobody from accepting other losses.
+        # One unreadable transcript must not keep the user from accepting other losses.
         reading.note(str(error))
         return 0
 
 
 def _checked(reading: Reading) -> CheckedTeam:
     roster = reading.roster()
-    # Those of members too that have no file: somebody may have removed it.
+    # Include the streams of members without files: somebody may have removed them.
     theirs = (kind(name) for name in roster.members for kind in (mail, log))
     streams = dict.fromkeys([*reading.streams(), *theirs])
     lost = [one for stream in streams for one in _lost(stream, reading.items(stream))] + _cut_transcripts(reading)
@@ -186,7 +183,7 @@ def _checked(reading: Reading) -> CheckedTeam:
 
 
 def _stray(reading: Reading) -> CheckedTeam:
-    """Return what bears the name of a team and is none: one look tells all there is to it."""
+    """Return the check of a file or link that has the name of a team but is not a team folder."""
     reading.items(ROSTER)
     return CheckedTeam(reading.team, founded=False, seats={}, lost=(), damage=reading.damage)
 
@@ -201,7 +198,7 @@ def _lost(stream: str, items: Sequence[Item]) -> Iterator[Lost]:
 
 
 def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
-    """Return the numbers that stop the work, None where nothing in a stream does."""
+    """Return the numbers that stop work, or None if nothing in this stream can."""
     if stream == ROSTER:
         return roster_fold.fold(members.EMPTY, items).damaged
     return board_fold.fold(tasks.EMPTY, items).damaged if stream == BOARD else None
@@ -209,7 +206,7 @@ def _not_accepted(stream: str, items: Sequence[Item]) -> Set[int] | None:
 
 def _seats(reading: Reading) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    # The lead first and always: where its seat cannot be looked at, that is told.
+    # Always check the lead, and first: if its seat cannot be checked, that is reported.
     for member in dict.fromkeys([LEAD, *reading.seats()]):
         try:
             if (holder := reading.holder(member)) is not None:

@@ -1,6 +1,6 @@
 """Whether machine, settings and workspace are ready for a team.
 
-Nothing is asked over a network, and no key is told. Faces above print it, `losses` beside looks at the teams.
+These checks use no network and show no key. `damage` checks the teams.
 """
 
 import os
@@ -34,14 +34,14 @@ State: TypeAlias = Literal["ok", "warn", "bad"]
 
 LITTLE_BYTES, TOO_LITTLE_BYTES = 10**9, 50 * 10**6
 _PATIENCE_SECONDS = 5.0
-# Kinds of file systems that lie on another machine; what a program serves has a kind that begins with `fuse.`.
+# File systems on another machine. Those that a program serves begin with `fuse.`.
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "beegfs"})
 _SERVED = frozenset({"fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.gcsfuse", "fuse.davfs"})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at. `next`: what to do about it, where there is something to do."""
+    """One thing that was checked. `next`: what to do about it, if anything."""
 
     what: str
     state: State
@@ -51,7 +51,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CheckedWorkspace:
-    """A workspace. `place`: None where none can be told; `usable`: whether a team can be kept there."""
+    """A workspace. `place`: None if there is none. `usable`: whether a team can work there."""
 
     place: Path | None
     usable: bool
@@ -59,7 +59,7 @@ class CheckedWorkspace:
 
 
 def told(what: str, error: DeskmateError | str) -> Check:
-    """Return an error as a check: what is wrong, and behind its semicolon what to do."""
+    """Return an error as a check: what is wrong, and after the semicolon what to do."""
     words, _, step = str(error).partition("; ")
     return Check(what, "bad", words, step)
 
@@ -68,7 +68,7 @@ def told(what: str, error: DeskmateError | str) -> Check:
 
 
 def check_machine(environ: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check the programs that Deskmate is made of and those it asks for help."""
+    """Check Python, Deskmate and the programs that it uses."""
     python = f"{platform.python_version()}, {sys.executable} (3.11 or later is needed)"
     return (
         Check("python", "ok", python),
@@ -86,7 +86,7 @@ def _deskmate() -> Check:
 
 
 def _version_of(program: str, environ: Mapping[str, str]) -> str | None:
-    """Return what a program says of its version; None where it is not there or does not run."""
+    """Return the version line of a program, or None if it is missing or does not run."""
     found = shutil.which(program, path=environ.get("PATH", os.defpath))
     if found is None:
         return None
@@ -122,7 +122,7 @@ def _ripgrep(found: str | None) -> Check:
 
 
 def check_settings(environ: Mapping[str, str], place: Path | None) -> tuple[Check, ...]:
-    """Check the user's settings, whether a model can be asked by them, and how commands are confined in a place."""
+    """Check the user's settings, whether they allow a model to be used, and how commands are confined in a folder."""
     try:
         settings = load(environ)
     except BadSettings as error:
@@ -203,7 +203,7 @@ def _asked(what: str, model: str, settings: Settings) -> Check:
 
 
 def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check, ...]:
-    """Check what of a workspace is not used because nobody trusted it, its teams among that."""
+    """Check which files and teams of a workspace are not used because the user has not trusted them."""
     state = state_folder(environ)
     try:
         found = survey(folder, state, reads=False)
@@ -225,7 +225,7 @@ def check_trust(folder: Path | None, environ: Mapping[str, str]) -> tuple[Check,
 
 
 def check_workspace(folder: Path | None, mountinfo: Path = MOUNTS) -> CheckedWorkspace:
-    """Check the folder given, else the workspace of the current one. Nothing is left behind there."""
+    """Check the given folder, or the workspace of the current one. Leaves nothing there."""
     try:
         place = workspace_at(folder)
         with telling(place):
@@ -254,7 +254,7 @@ def _writable(place: Path) -> Check:
 
 
 def _beyond(place: Path) -> Iterator[Check]:
-    """Yield that there are teams in another folder upwards."""
+    """Yield a warning if a folder above has teams."""
     if found := teams_beyond(place):
         yield Check("workspace", "warn", f"{found[0]}, outside this workspace", f"continue with: {found[1]}")
 
@@ -267,7 +267,7 @@ def _file_system(kind: str) -> Check:
 
 
 def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
-    """Yield whether locks keep others out, and whether changes are told; tried only where there are teams."""
+    """Yield whether locks work and whether changes are reported. Tried only if there are teams."""
     try:
         refuse_local_locks(place, mountinfo)
         if not (place / TEAMS).exists():
@@ -281,7 +281,7 @@ def _locks(place: Path, mountinfo: Path) -> Iterator[Check]:
 
 def _lock(folder: Path) -> Check:
     try:
-        # Twice opened, as by two processes: that a lock is granted does not show that it keeps anybody out.
+        # Open it twice, as two processes would: a granted lock alone does not show that it keeps others out.
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".lock-") as first, open(first.name, "rb") as second:
             if try_lock(first.fileno()) and not try_lock(second.fileno()):
                 return Check("locks", "ok", "they keep others out")
@@ -293,7 +293,7 @@ def _lock(folder: Path) -> Check:
 
 
 def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Check:
-    """Check whether the system tells when a file changes."""
+    """Check whether the system reports when a file changes."""
     with closing(watch()) as watching:
         try:
             watching.add(folder, ".gitignore")
@@ -305,7 +305,7 @@ def check_notices(folder: PrivateFolder, watch: Callable[[], FileWatch]) -> Chec
 
 
 def check_space(free_bytes: int) -> Check:
-    """Check whether so much space is enough."""
+    """Check whether this much free space is enough."""
     if free_bytes >= LITTLE_BYTES:
         return Check("disk", "ok", f"{free_bytes / 10**9:,.1f} GB free")
     state: State = "bad" if free_bytes < TOO_LITTLE_BYTES else "warn"

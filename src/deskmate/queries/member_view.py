@@ -1,7 +1,4 @@
-"""A member's mail and transcript.
-
-Faces above print it, `looking` beside has team, board and costs, `reading` below reads the files.
-"""
+"""A member's mail and transcript."""
 
 import difflib
 import json
@@ -25,7 +22,7 @@ HEARD_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message in a mailbox, and as its record has it. `heard`: None in the user's, where nothing tells."""
+    """A message in a mailbox. `fields`: as in its record. `heard`: None in the user's mailbox, which has no cursor."""
 
     number: int
     sender: str
@@ -39,7 +36,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class SeenInbox:
-    """A member's mail in its order: all that is unheard, and the last that was heard. `before`: how many more."""
+    """A member's mail in order: all unheard, and the last heard messages. `before`: how many more there are."""
 
     team: str
     member: str
@@ -62,7 +59,7 @@ class SeenTranscript:
 
 
 def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox:
-    """Return a member's mail; raise Refused, naming who is there, for one that was never on the team."""
+    """Return a member's mail. Raises Refused, with who is there, for a name that was never on the team."""
     reading, roster, name = _member_of(folder, team, name)
     heard = None if name == USER else _heard(reading, roster, name)
     letters = list(_letters(reading.where(mail(name), roster), name, heard))
@@ -79,7 +76,7 @@ def look_at_inbox(folder: Path | None, team: str | None, name: str) -> SeenInbox
 
 
 def look_at_transcript(folder: Path | None, team: str | None, name: str) -> SeenTranscript:
-    """Return a member's transcript; raise Refused, naming who is there, for one that has none."""
+    """Return a member's transcript. Raises Refused, with who is there, for a name that has none."""
     if name == USER:
         raise Refused("the user has no transcript; to see what was written to you: deskmate inbox user")
     reading, roster, name = _member_of(folder, team, name)
@@ -95,7 +92,7 @@ def look_at_transcript(folder: Path | None, team: str | None, name: str) -> Seen
 
 
 async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tuple[int, Entry]]:
-    """Yield what is added to a transcript behind what was seen of it, as it is written, without end."""
+    """Yield entries that are added to a transcript after those in `seen`, as they are written. Never ends."""
     reading, stream, last = reading_of(folder, seen.team), log(seen.member), seen.last
     there = reading.where(stream, reading.roster())
     with telling(there.workspace):
@@ -110,9 +107,9 @@ async def follow(folder: Path | None, seen: SeenTranscript) -> AsyncIterator[tup
 
 
 def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Reading, RosterState, str]:
-    """Return the team that is meant, its roster, and the name as it is spelled there.
+    """Return the team that is meant, its roster, and the name as the roster spells it.
 
-    Raises Refused for a name that was never on it, or StoreCorrupt.
+    Raises Refused for a name that was never on the team, or StoreCorrupt.
     """
     reading = reading_of(folder, team)
     roster = reading.roster()
@@ -121,14 +118,14 @@ def _member_of(folder: Path | None, team: str | None, name: str) -> tuple[Readin
         return reading, roster, name
     if not reading.damage:
         raise Refused(f"'{name[:80]}' was never on team '{reading.team}'. {_who_was_here(roster, name)}")
-    # Of a damaged roster nobody can say who was never on it: what there is of this one is shown.
+    # A damaged roster cannot tell who was never on it. Show what there is of this member.
     if not reading.has_files_of(known_name(name)):
         raise StoreCorrupt(f"Cannot tell whether '{name}' is on team '{reading.team}': {reading.damage[0]}")
     return reading, roster, name
 
 
 def _who_was_here(roster: RosterState, name: str) -> str:
-    """Return who is or was on a team, the one first that may have been meant."""
+    """Return who is or was on a team, beginning with the name that may have been meant."""
     if not roster.members:
         return "Nobody is on it."
     near = difflib.get_close_matches(name, [*roster.members, USER], n=1)
@@ -139,16 +136,16 @@ def _who_was_here(roster: RosterState, name: str) -> str:
 
 
 def _heard(reading: Reading, roster: RosterState, name: str) -> int:
-    """Return up to which number of its mailbox a member has heard, by its transcript."""
+    """Return up to which number a member has heard its mailbox, according to its transcript."""
     cursor, own = 0, box(name, roster.away)
     for item in reading.where(log(name), roster).items(log(name)):
         body: Json = item.body if isinstance(item, Record) else {}
         match body:
             case {"type": "heard", "box": name_, "after": int(after), "upto": int(upto)} if name_ == own:
-                # Where the entry before it was lost, what lies between is heard again.
+                # If the entry before it was lost, the mail between is heard again.
                 cursor = max(cursor, upto) if after <= cursor else cursor
             case {"type": "noticed", "away": str(away)} if own not in (mail(LEAD), box(LEAD, away)):
-                # The lead went elsewhere: a team that bears this name later counts anew.
+                # The lead moved to another team. A later team of this name counts from the beginning.
                 cursor = 0 if name == LEAD else cursor
     return cursor
 
@@ -163,7 +160,7 @@ def _letters(reading: Reading, name: str, heard: int | None) -> Iterator[Letter]
 
 
 def letter(number: int, envelope: Envelope, heard: int | None) -> Letter:
-    """Return a message as it is shown. `heard`: up to which number its owner has heard, None where nothing tells."""
+    """Return a message as it is shown. `heard`: up to which number its owner has heard, None if unknown."""
     return Letter(
         number=number,
         sender=envelope.sender,
@@ -187,7 +184,7 @@ def _text(message: Message) -> str:
 
 
 def entries_in(items: Sequence[Item]) -> Iterator[tuple[int, Entry]]:
-    """Yield the entries of a transcript by number, what cannot be read left out."""
+    """Yield the entries of a transcript with their numbers. Skips what cannot be read."""
     for item in items:
         entry = read_entry(item.body) if isinstance(item, Record) else None
         if entry is not None and not isinstance(entry, Foreign):

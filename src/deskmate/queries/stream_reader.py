@@ -1,7 +1,7 @@
 """The streams of a team, damaged or not.
 
-Live or dead, whole or damaged: what can be read is, and what cannot is put into words. `looking` and `listening` above
-make views of it; `cuts` beside finds files that end too early, below are those of `stores`.
+Everything readable is returned, whether the team runs or not. Each damage is reported as a sentence. `team_view` and
+`member_view` make views of it. `truncation` finds files that end too early.
 """
 
 import os
@@ -39,7 +39,7 @@ _SEAT, _NOTE_CAP, _SUBAGENTS = ".seat", 4096, "subagents"
 
 @contextmanager
 def telling(workspace: Path) -> Iterator[None]:
-    """Let what the disk refuses be an error that says where, and what to do."""
+    """Turn an OSError into StoreUnavailable, which says where it happened and what to do."""
     try:
         yield
     except OSError as error:
@@ -48,41 +48,41 @@ def telling(workspace: Path) -> Iterator[None]:
 
 
 def workspace_at(folder: Path | None) -> Path:
-    """Return the workspace: the folder given, else the one that the current folder belongs to; raise StoreError."""
+    """Return the given folder, or the workspace that the current folder belongs to. Raises StoreError."""
     place = workspace_of(folder)
     with telling(place):
-        # Listed by name: a folder that may not be read is not one without teams.
+        # Try to list it: an unreadable folder must not count as one without teams.
         if os.path.lexists(place / TEAMS):
             os.listdir(place / TEAMS)
     return place
 
 
 def teams_at(folder: Path | None) -> list[str]:
-    """Return the names of the teams of a workspace, in the order of the alphabet; raise StoreError."""
+    """Return the names of the teams of a workspace in alphabetical order. Raises StoreError."""
     place = workspace_at(folder)
     with telling(place):
         return teams_in(place)
 
 
 def team_at(workspace: Path, name: str | None) -> str:
-    """Return the team that is meant: the one named, else the one last written to; raise Refused."""
+    """Return the named team, or the one last written to. Raises Refused."""
     with telling(workspace):
         return latest_team(workspace) if name is None else known_team(workspace, name)
 
 
 def reading_of(folder: Path | None, team: str | None) -> "Reading":
-    """Return the team that is meant, ready to be read; raise Refused or StoreError."""
+    """Return the team that is meant, ready to be read. Raises Refused or StoreError."""
     place = workspace_at(folder)
     return Reading(place, team_at(place, team))
 
 
 def colours_of(roster: RosterState) -> dict[str, str]:
-    """Return the colour that each member has on every screen."""
+    """Return each member's colour, which is the same on every screen."""
     return {member.name: member.colour for member in roster.members.values() if member.colour}
 
 
 def title_at(workspace: Path, team: str) -> str:
-    """Return the title of a team: what it was founded for, or the user's first words; nothing if neither is known."""
+    """Return the title of a team: its description, or the user's first words, or an empty string."""
     try:
         begun = founding(workspace, team)
         if begun and begun.description:
@@ -94,12 +94,12 @@ def title_at(workspace: Path, team: str) -> str:
             lines = iter(lambda: file.readline(RECORD_CAP + 1024), b"")
             return next(filter(None, map(_title_in, islice(lines, _MOST_LINES))), "")
     except (OSError, StoreError):
-        # Whatever is wrong there, who reads the streams themselves tells it.
+        # The code that reads the streams themselves reports what is wrong.
         return ""
 
 
 def _title_in(line: bytes) -> str:
-    """Return the title that a record of mail makes; nothing if it is not the user's words."""
+    """Return the title from a record of mail, or an empty string if it has no words of the user."""
     line = line.rstrip(b"\n")
     try:
         envelope = read_envelope(decode(line)) if unseal(line) else None
@@ -111,7 +111,7 @@ def _title_in(line: bytes) -> str:
 
 
 class Reading:
-    """One team as it stands on disk."""
+    """One team as it is on disk."""
 
     def __init__(self, workspace: Path, team: str) -> None:
         self.workspace, self.team = workspace, team
@@ -119,11 +119,11 @@ class Reading:
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """What could not be read so far, a sentence each; of many damaged records of a stream, the number."""
+        """What could not be read so far, one sentence each. If a stream has many damaged records, their count."""
         return tuple(self._notes)
 
     def items(self, stream: str) -> list[Item]:
-        """Return what can be read of a stream, nothing where there is none; note the rest as damage."""
+        """Return what can be read of a stream, nothing if it does not exist. Notes the rest as damage."""
         try:
             return self._noted(self._read(stream))
         except StoreError as error:
@@ -135,52 +135,52 @@ class Reading:
         return []
 
     def roster(self) -> RosterState:
-        """Return who is on the team, as far as that can be told."""
+        """Return the roster, as far as it can be read."""
         roster = fold(EMPTY, self.items(ROSTER))
         if not roster.team and not self.damage:
             self.note(f"{self._folder(ROSTER) / 'roster.jsonl'} is empty or missing; who is on the team is not known")
         return roster
 
     def where(self, stream: str, roster: RosterState) -> "Reading":
-        """Return where a stream of this team lies: what is the lead's own, and the user's mail, are at its home."""
+        """Return the team that has a stream. The lead's transcript and the user's mail are in its first team."""
         if not roster.home or stream not in (log(LEAD), mail(USER)):
             return self
         home = Reading(self.workspace, roster.home)
-        # What is damaged there is told with what is here.
+        # Report damage there together with damage here.
         home._notes = self._notes
         return home
 
     def has_files_of(self, member: str) -> bool:
-        """Tell whether a member left a mailbox or a transcript here."""
+        """Return whether there is a mailbox or a transcript of a member here."""
         folder = self.workspace / TEAMS / self.team
         return any((folder / f"{member}{suffix}").is_file() for suffix in SUFFIX.values())
 
     def streams(self) -> list[str]:
-        """Return the streams of the team: those that each has, and those of members and subagents that left files."""
-        # A call is written with `-` there for its `:`.
+        """Return the streams of the team: those of every team, and those of members and subagents that have files."""
+        # The `:` of a call's id is `-` in file names.
         calls = (":".join(name.rsplit("-", 1)) for name in self._listed(_SUBAGENTS))
         found = (stream for name in (*self._listed(), *calls) for stream in _streams_of(name))
         return [ROSTER, BOARD, SPEND, *found]
 
     def seats(self) -> list[str]:
-        """Return the members that somebody sits or sat for."""
+        """Return the members whose seat is or was held."""
         files = (unicodedata.normalize("NFC", name) for name in self._listed())
         return [name.removesuffix(_SEAT) for name in files if name.endswith(_SEAT)]
 
     def holder(self, member: str = LEAD) -> str | None:
-        """Return who sits in a member's seat, in the words it left there; None where nobody does.
+        """Return the note of the process that holds a member's seat, or None if it is free.
 
-        Raises OSError or StoreError where that cannot be told.
+        Raises OSError or StoreError if that cannot be found out.
         """
         with closing(PrivateFolder.of(self.workspace, (TEAMS, self.team), Files(), create=False)) as folder:
             if not os.path.lexists(folder.path / f"{member}{_SEAT}"):
                 return None
-            # Who sits down does so under this lock, and must not find the seat taken by who only looks.
+            # Seats are taken under this lock. A process that takes one must not find it locked by this check.
             with folder.locked(), open(folder.open(f"{member}{_SEAT}", os.O_RDWR), "rb") as seat:
                 return None if try_lock(seat.fileno()) else seat.read(_NOTE_CAP).decode(errors="replace")
 
     def _listed(self, *below: str) -> list[str]:
-        """Return the names in a folder of the team, nothing where it is missing; note one that cannot be read."""
+        """Return the names in a folder of the team, none if it is missing. Notes a folder that cannot be read."""
         folder = self.workspace.joinpath(TEAMS, self.team, *below)
         try:
             return sorted(os.listdir(folder))
@@ -191,7 +191,7 @@ class Reading:
             return []
 
     def ends_before(self, stream: str) -> int:
-        """Return the number of a record that was written and that a stream now ends before, 0 if none is known.
+        """Return the number of a record that was written but is missing at the end of a stream, 0 if none is known.
 
         Raises StoreError if the stream cannot be read.
         """
@@ -202,7 +202,7 @@ class Reading:
 
     @contextmanager
     def _opened(self, stream: str) -> Iterator[tuple[PrivateFolder, str]]:
-        """Lend the folder of a stream, and the name of its file there."""
+        """Open the folder of a stream, and yield it with the name of its file."""
         kind, owner = split_stream(stream)
         name = f"{kind}.jsonl" if not owner else owner.replace(":", "-") + SUFFIX[kind]
         parts = self._folder(stream).relative_to(self.workspace).parts
@@ -242,19 +242,19 @@ class Reading:
         return items
 
     def note(self, words: str) -> None:
-        """Add a sentence on what cannot be read, once."""
+        """Add a sentence about what cannot be read, unless it is there already."""
         self._notes[words] = None
 
 
 def _accepts(item: Record) -> bool:
-    """Tell whether a record of roster or board says that the user accepted a loss. No other stream has such records."""
+    """Return whether a record says that the user accepted a loss. Only roster and board have such records."""
     return item.body.get("type") == "accepted" and isinstance(item.body.get("number"), int)
 
 
 def _streams_of(name: str) -> Iterator[str]:
-    """Yield the stream that a file of this name keeps for a member or a subagent, if any."""
+    """Yield the stream of a member or subagent that is in a file of this name, if any."""
     for kind, suffix in SUFFIX.items():
-        # Some file systems list names in another form than they were given in.
+        # Some file systems list names in another Unicode form than the one they were created with.
         owner = unicodedata.normalize("NFC", name.removesuffix(suffix))
         if name.endswith(suffix):
             with suppress(BadName):
@@ -263,7 +263,7 @@ def _streams_of(name: str) -> Iterator[str]:
 
 
 def _is_cut(folder: PrivateFolder, name: str) -> bool:
-    """Tell whether a file ends within a line."""
+    """Return whether a file ends in the middle of a line."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:
             size = os.fstat(file.fileno()).st_size

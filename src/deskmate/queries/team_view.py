@@ -1,7 +1,6 @@
 """Who is on a team, its board, its cost.
 
-Nobody's process is needed and nothing is consumed. Faces above print it, `listening` beside has mail and transcripts,
-`reading` below reads the files.
+This only reads files, so the team need not run.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ _COLOURING = frozenset({"team_founded", "member_joined"})
 
 @dataclass(frozen=True, slots=True)
 class SeenMember:
-    """A member and what it does, since when. `task`: what it has in progress; `words`: the last it rested with."""
+    """A member and its status, `since` when. `task`: what it has in progress. `words`: its last words before a rest."""
 
     name: str
     kind: str
@@ -38,18 +37,18 @@ class SeenMember:
 
     @property
     def waits_for_user(self) -> bool:
-        """Tell whether only the user can let it go on. A plan of a teammate can be answered by the lead, too."""
+        """Whether only the user can let it continue. The lead can also answer the plan of a teammate."""
         on_user = ("permission", "plan") if self.name == LEAD else ("permission",)
         return self.word == "waiting" and self.detail in on_user
 
 
 @dataclass(frozen=True, slots=True)
 class SeenTeam:
-    """A team at a glance. `live`: whether somebody plays it, None where that cannot be told; `holder`: who does.
+    """A team at a glance. `live`: whether a process runs it, None if unknown. `holder`: which process.
 
     `title`: the first words of the user. `begun`: whether anything was ever said or done in it. `away`: the open team
-    that its lead founded from here and works in. `sandbox`: how far commands are confined, nothing where it was never
-    played. `written`: when a record was last added, 0 for never.
+    that its lead created from here and works in. `sandbox`: how far commands are confined, empty if it never ran.
+    `written`: when a record was last added, 0 for never.
     """
 
     name: str
@@ -70,7 +69,7 @@ class SeenTeam:
 
     @property
     def state(self) -> str:
-        """What the team does, in a word or two. One that nobody plays does nothing, whatever its records say last."""
+        """What the team does, in a word or two. A team without a process does nothing, whatever its records say."""
         words = {member.word for member in self.members}
         asks = any(member.waits_for_user for member in self.members)
         lead = next((member.word for member in self.members if member.name == LEAD), "")
@@ -86,21 +85,21 @@ class SeenTeam:
 
     @property
     def pid(self) -> int | None:
-        """The process that plays it, if that is known."""
+        """The id of the process that runs it, if known."""
         _, _, number = self.holder.partition("process ")
         return int(number) if number.isdecimal() and number.isascii() else None
 
     def is_current(self, member: SeenMember) -> bool:
-        """Tell whether a member's status is what it does now, not what it did when somebody last played the team."""
+        """Return whether a member's status is what it does now, not what it did when the team last ran."""
         away = self.away is not None and member.name == LEAD
         return not away and (bool(self.live) or member.word not in ("working", "waiting"))
 
 
 @dataclass(frozen=True, slots=True)
 class SeenTask:
-    """A task. `waits_for`: those of what it is blocked by that are not completed.
+    """A task. `waits_for`: the tasks of `blocked_by` that are not completed.
 
-    `noted_by`: who left each note. `edited_by`: everybody but its creator whose words it holds now.
+    `noted_by`: who left each note. `edited_by`: everybody but its creator whose words it contains now.
     """
 
     id: int
@@ -123,7 +122,7 @@ class SeenTask:
 
 @dataclass(frozen=True, slots=True)
 class SeenBoard:
-    """A team's tasks by number, those that were dropped left out. `colours`: those of the members."""
+    """A team's tasks by number, without deleted ones. `colours`: the members' colours."""
 
     team: str
     tasks: tuple[SeenTask, ...]
@@ -133,7 +132,7 @@ class SeenBoard:
 
 @dataclass(frozen=True, slots=True)
 class SeenCost:
-    """What a team's calls came to, by member and model. `put_away`: what the teams came to that its lead closed."""
+    """What a team's model calls cost, by member and model. `put_away`: the cost of teams that its lead closed."""
 
     team: str
     rows: tuple[tuple[str, str, Sum], ...]
@@ -144,7 +143,7 @@ class SeenCost:
 
 @dataclass(frozen=True, slots=True)
 class SeenPolicy:
-    """What a team's own records permit it: its mode, those of members that have another, and the rules."""
+    """What a team's own records permit: its mode, the modes of members that have another, and the rules."""
 
     workspace: Path
     team: str
@@ -157,7 +156,7 @@ class SeenPolicy:
 
 
 def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
-    """Return the teams of a workspace, the last written first; raise Refused where there is none."""
+    """Return the teams of a workspace, the last written first. Raises Refused if there is none."""
     place = workspace_at(folder)
     with telling(place):
         names = [*teams_in(place), *strays_in(place)] or [team_at(place, None)]
@@ -167,7 +166,7 @@ def look_at_teams(folder: Path | None) -> tuple[SeenTeam, ...]:
 
 
 def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
-    """Return what a team permits itself; raise Refused where there is none of that name."""
+    """Return what a team's records permit. Raises Refused if there is no team of that name."""
     reading = reading_of(folder, team)
     roster = reading.roster()
     return SeenPolicy(
@@ -183,10 +182,10 @@ def look_at_policy(folder: Path | None, team: str) -> SeenPolicy:
 
 
 def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
-    """Return a team's board. Neither transcripts nor mail are read."""
+    """Return a team's board. Reads neither transcripts nor mail."""
     reading = reading_of(folder, team)
     board = _board(reading)
-    # Statuses are most of a roster and change no colour.
+    # Most records of a roster are statuses, which change no colour.
     roster = [
         item for item in reading.items(ROSTER) if isinstance(item, Record) and item.body.get("type") in _COLOURING
     ]
@@ -195,7 +194,7 @@ def look_at_board(folder: Path | None, team: str | None) -> SeenBoard:
 
 
 def see_tasks(board: tasks.BoardState) -> tuple[SeenTask, ...]:
-    """Return the tasks of a board as they are shown, by number, without those that were dropped."""
+    """Return the tasks of a board as they are shown, by number, without deleted ones."""
     return tuple(see_task(board, task) for task in board.tasks.values() if task.status is not TaskStatus.DELETED)
 
 
@@ -222,7 +221,7 @@ def see_task(board: tasks.BoardState, task: tasks.Task) -> SeenTask:
 
 
 def look_at_cost(folder: Path | None, team: str | None) -> SeenCost:
-    """Return what a team came to; subagents count to the member that sent them."""
+    """Return what a team cost. Subagents count towards the member that started them."""
     reading = reading_of(folder, team)
     sums: dict[tuple[str, str], Sum] = {}
     total = Sum()
@@ -305,7 +304,7 @@ def see_member(member: Member, board: tasks.BoardState, spent: spending.Spending
 
 
 def _spent_by(name: str, spent: spending.Spending) -> Sum:
-    """Return what a member and the subagents it sent came to."""
+    """Return what a member and its subagents cost."""
     total = Sum()
     for who, one in spent.members.items():
         total = total.added(one) if who.partition(":")[0] == name else total

@@ -1,7 +1,7 @@
 """Signs that a file of records once was longer.
 
-Writers leave marks in the lock file, and the readable copies of roster and board show records. `reading` above looks
-here first and at the file then: each was written after the records that it shows, so a team at work is never wronged.
+Writers leave marks in the lock file, and the readable copies of roster and board show records. Gather this evidence
+before reading the file. Each sign is written after the records it shows, so a running team is never reported as cut.
 """
 
 import json
@@ -21,13 +21,13 @@ from deskmate.stores.stream_file import StreamFile
 ENDS = "it ends before record"
 _TASK_FILE = re.compile(r"([1-9][0-9]{0,8})\.json")
 _LONGEST = RECORD_CAP + 1024
-# Far more than any copy has. What is cut there is no JSON any more, and shows nothing.
+# Far more than any copy has. A longer file is cut, is no JSON any more, and shows nothing.
 _MOST_OF_A_COPY = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was once in a file. `marks`: the highest number synced, by inode; `record`, `task`: what copies show."""
+    """What was once in a file. `marks`: the highest synced number, by inode. `record`, `task`: what copies show."""
 
     marks: dict[int, int] = field(default_factory=dict)
     record: int = 0
@@ -35,7 +35,7 @@ class Evidence:
 
 
 def evidence_of(stream: str, folder: PrivateFolder, name: str) -> Evidence:
-    """Gather what shows how far a stream went; raise OSError or StoreCorrupt where the lock file cannot be read."""
+    """Return what shows how long a stream was. Raises OSError or StoreCorrupt if the lock file cannot be read."""
     return Evidence(
         marks=folder.marks(name),
         record=_shown(folder, CONFIG, "roster", name=folder.path.name) if stream == ROSTER else 0,
@@ -44,21 +44,21 @@ def evidence_of(stream: str, folder: PrivateFolder, name: str) -> Evidence:
 
 
 def missing_end(evidence: Evidence, file: StreamFile) -> int:
-    """Return the number of a record that was written and that a file now ends before, 0 if none is known."""
+    """Return the number of a record that was written but is missing at the end of a file, 0 if none is known."""
     inode, tail = _end_of(file.folder, file.name)
     last, known = max(file.highest, tail), evidence.marks.get(inode, 0)
     if not last:
-        # It was removed, or the folder was copied and has other inodes. One that was begun anew owes nothing to that.
+        # The file was removed, or the folder was copied and has other inodes. A new file has nothing to do with them.
         known = max(evidence.marks.values(), default=0)
     written = max(known, evidence.record)
     return written if written > last else 0
 
 
 def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str | None:
-    """Return in words that a file ends too early, None if nothing shows that it was cut."""
+    """Return a sentence that says that a file ends too early, or None if nothing shows that it was cut."""
     if written := missing_end(evidence, file):
         return f"{ENDS} {written}, which was written; put it back from a copy, if there is one"
-    # Where a record is known to be lost, it may be the one that made the task, and that may be accepted.
+    # If a record is known to be lost, it may be the one that created the task, and the loss may be accepted.
     whole = not any(isinstance(item, Damaged) and item.kind == "lost" for item in items)
     if whole and evidence.task and not _has_task(items, evidence.task):
         task = evidence.task
@@ -67,8 +67,8 @@ def cut_of(evidence: Evidence, file: StreamFile, items: Sequence[Item]) -> str |
 
 
 def _shown(folder: PrivateFolder, copy: str, key: str, **others: str) -> int:
-    """Return a number that a readable copy shows, 0 where it shows none or `others` otherwise than they are."""
-    # Anybody may delete or spoil a copy, and no harm is done.
+    """Return a number that a readable copy shows, or 0. It must also show `others` as given."""
+    # Anybody may delete or spoil a copy. That does no harm.
     try:
         with open(folder.open(copy, os.O_RDONLY), "rb") as file:
             found = json.loads(file.read(_MOST_OF_A_COPY))
@@ -80,10 +80,10 @@ def _shown(folder: PrivateFolder, copy: str, key: str, **others: str) -> int:
 
 
 def _last_task(folder: PrivateFolder) -> int:
-    """Return the highest number of a task that a file shows."""
+    """Return the highest task number that a file shows."""
     matches = map(_TASK_FILE.fullmatch, os.listdir(folder.fd))
     numbers = sorted((int(match[1]) for match in matches if match), reverse=True)
-    # What somebody else put there shows nothing.
+    # A file that somebody else put there shows nothing.
     return next((number for number in numbers if _shown(folder, f"{number}.json", "id") == number), 0)
 
 
@@ -92,7 +92,7 @@ def _has_task(items: Sequence[Item], task: int) -> bool:
 
 
 def _end_of(folder: PrivateFolder, name: str) -> tuple[int, int]:
-    """Return a file's inode, and the number of a last line that lacks only its line end: the next writer ends it."""
+    """Return a file's inode, and the number of a last line that lacks only its newline, which the next writer adds."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:
             found = os.fstat(file.fileno())
