@@ -302,8 +302,11 @@ def test_a_signal_leaves_the_terminal_as_it_was_found(terminal: Terminal, number
 
 
 def test_a_signal_before_anything_can_be_typed_ends_it_without_a_word() -> None:
-    words = "import os, signal, sys; from deskmate.faces.cli import reins, typed; k = typed.Keyboard(sys.stdout, ())"
-    deed = "with reins.Reins(print, k.restore).signals(): os.kill(os.getpid(), signal.SIGTERM); signal.pause()"
+    words = (
+        "import os, signal, sys; from deskmate.faces.cli.plain.line_input import Keyboard; "
+        "from deskmate.faces.common.interrupt_key import InterruptKey; k = Keyboard(sys.stdout, ())"
+    )
+    deed = "with InterruptKey(print, k.restore).signals(): os.kill(os.getpid(), signal.SIGTERM); signal.pause()"
     near, far = pty.openpty()
     with open(near, "rb"), open(far, "rb") as terminal:
         ran = subprocess.run(
