@@ -1,7 +1,7 @@
 """What the user has approved of each workspace.
 
-Faces above show what is new and ask; `definitions` below reads. The rule is in `core.trust`: only the very bytes that
-were approved count, and those that were compared are those that are used.
+Faces show what is new and ask. Only exactly the bytes that were approved count. The bytes that are compared are the
+bytes that are used: a file is not read twice.
 """
 
 import fcntl
@@ -37,21 +37,21 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What of a workspace is used: definitions, as they were read. `trusted`: the folder is, its branch may be told."""
+    """What of a workspace is used: definitions as read. `trusted`: whether the folder is, so its branch may be told."""
 
     definitions: tuple[Definition, ...] = ()
     trusted: bool = False
 
     @property
     def approved(self) -> dict[str, str] | None:
-        """The same as another process is told it, None where the folder is not trusted."""
+        """The same in the form that another process gets, None if the folder is not trusted."""
         return digests(self.definitions) if self.trusted else None
 
     def narrowed(self, settings: Settings) -> Settings:
-        """Return settings with all that the project narrows; raise BadSettings for what it may not say."""
+        """Return settings as narrowed by the project. Raises BadSettings for a setting that a project may not have."""
         for one in self.definitions:
             if one.path == SETTINGS:
-                # Only who has such a file waits for it.
+                # Import this only if there is such a file.
                 from deskmate.config.project_settings import narrowed, read_project
 
                 return narrowed(settings, read_project(one.data, one.path))
@@ -63,10 +63,10 @@ NO_CONSENT = Consent()
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """A workspace looked over. `consent`: what was approved before, with these bytes.
+    """What was found in a workspace. `consent`: what was approved before, with these bytes.
 
-    `unused`: by path how all else stands, None where nothing was opened to tell; `fresh`: the same as it was read.
-    `trouble`: why nothing counts as approved, in words.
+    `unused`: the approval status of all else by path, None if the file was not opened. `fresh`: the same as read.
+    `trouble`: a sentence that says why nothing counts as approved.
     """
 
     workspace: Path
@@ -77,12 +77,12 @@ class Survey:
 
     @property
     def whole(self) -> Consent:
-        """The consent to all that was read."""
+        """The consent to everything that was read."""
         return Consent((*self.consent.definitions, *self.fresh), trusted=True)
 
 
 def survey(folder: Path | None, state: Path, *, reads: bool) -> Survey:
-    """Look a workspace over. Without `reads` nothing is opened in one that was never trusted."""
+    """Return what a workspace has. Without `reads`, nothing is opened in a workspace that was never trusted."""
     here = folder or current_folder()
     place, trouble = workspace_of(folder), ""
     try:
@@ -99,21 +99,21 @@ def survey(folder: Path | None, state: Path, *, reads: bool) -> Survey:
 
 
 def consent_to(workspace: Path, approved: Approved | None) -> Consent:
-    """Return the consent that another process tells of: what is still as it was there."""
+    """Return the consent that another process passed on, as far as the files are still the same."""
     if approved is None:
         return NO_CONSENT
     return Consent(counting(definitions_at(workspace, approved), approved), trusted=True)
 
 
 class Trust:
-    """What was approved, by workspace, in the folder that Deskmate keeps for itself."""
+    """What was approved, by workspace. It is kept in Deskmate's state folder."""
 
     def __init__(self, state: Path) -> None:
         self.file = state / FILE
         self._state = state
 
     def all(self) -> dict[str, dict[str, str]]:
-        """Return all that was approved; raise BadRecord where the file cannot be relied on."""
+        """Return all approvals. Raises BadRecord if the file cannot be relied on."""
         try:
             with open(os.open(self.file, _READ), "rb") as file:
                 found = os.fstat(file.fileno())
@@ -127,14 +127,14 @@ class Trust:
             raise BadRecord(f"nothing counts as trusted, for {self.file} cannot be used: {why}; remove it") from error
 
     def approved(self, workspace: Path) -> Approved | None:
-        """Return what was approved of a workspace, None where that was never trusted; raise BadRecord as `all` does.
+        """Return what was approved of a workspace, None if it was never trusted. Raises BadRecord as `all` does.
 
-        A workspace around this file has nothing approved: who works in it could write it.
+        A workspace that contains this file has nothing approved, because its agents could write the file.
         """
         return None if self._is_within(workspace) else self.all().get(str(workspace))
 
     def approve(self, workspace: Path, consent: Consent) -> None:
-        """Keep that these bytes count, in place of what was approved of the same paths; raise Refused."""
+        """Record that these bytes are approved. They replace earlier approvals of the same paths. Raises Refused."""
         if self._is_within(workspace):
             raise Refused(
                 f"{self.file} lies within {workspace}, where agents can write, so that nothing is kept there; "
@@ -144,7 +144,7 @@ class Trust:
         self._change(lambda known: {**known, place: {**known.get(place, {}), **added}})
 
     def revoke(self, workspace: Path) -> bool:
-        """Forget what was approved of a workspace; return whether anything was."""
+        """Forget what was approved of a workspace. Return whether anything was."""
         known = str(workspace) in self._known()
         self._change(lambda before: {place: of for place, of in before.items() if place != str(workspace)})
         return known
@@ -156,7 +156,7 @@ class Trust:
         try:
             return self.all()
         except BadRecord:
-            # What cannot be relied on is not carried over.
+            # Do not keep what cannot be relied on.
             return {}
 
     def _change(self, change: Callable[[dict[str, dict[str, str]]], Mapping[str, Approved]]) -> None:
@@ -166,7 +166,7 @@ class Trust:
 
 @contextmanager
 def own_folder(state: Path) -> Iterator[int]:
-    """Hold open the folder that Deskmate keeps for itself, made where it is missing; raise StoreUnavailable."""
+    """Open Deskmate's state folder, and create it if it is missing. Raises StoreUnavailable."""
     try:
         state.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with private_folder(state.parent.resolve(), state.name) as folder:
@@ -177,7 +177,7 @@ def own_folder(state: Path) -> Iterator[int]:
 
 @contextmanager
 def locked(folder: int) -> Iterator[None]:
-    """Let nobody else change meanwhile what is kept there: a word taken back could be lost."""
+    """Block changes by other processes meanwhile. Otherwise a revoked approval could come back."""
     opened = os.open(_LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder)
     with open(opened, "rb") as lock:
         fcntl.flock(lock.fileno(), fcntl.LOCK_EX)

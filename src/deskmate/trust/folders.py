@@ -17,16 +17,16 @@ from deskmate.stores.jsonl_store import TASKS, TEAMS, JsonlStore
 from deskmate.workspace.sandbox.mounts import homes
 
 FIRST_TEAM = "main"
-# So many teams are named in an error at most.
+# An error names at most this many teams.
 _MOST_NAMED = 5
 _BEGIN = "Begin one with: deskmate, or deskmate run"
 
 
 def workspace_of(chosen: Path | None) -> Path:
-    """Return the folder that agents work in: the one chosen, else the one that the current folder belongs to.
+    """Return the folder that agents work in: the chosen one, or the one that the current folder belongs to.
 
-    That is the top of its git repository; outside of one, the nearest folder upwards with teams; else itself.
-    A folder that holds the user's home is the workspace only if it is chosen or the current one. Raises UnsafeFolder.
+    That is the top of its git repository. Outside of one, it is the nearest folder above with teams, or itself.
+    A folder that contains the user's home is the workspace only if it is chosen or current. Raises UnsafeFolder.
     """
     folder = chosen or current_folder()
     try:
@@ -48,7 +48,7 @@ def _workspace_around(here: Path) -> Path:
 
 
 def _upwards(here: Path) -> Iterator[Path]:
-    """Yield a folder and those above it on the same file system, as git does, none of which holds the user's home."""
+    """Yield a folder and those above it on the same file system, as git does. Stops before the user's home."""
     yield here
     for place in here.parents:
         if place.stat().st_dev != here.stat().st_dev or holds_home(place):
@@ -57,12 +57,12 @@ def _upwards(here: Path) -> Iterator[Path]:
 
 
 def holds_home(place: Path) -> bool:
-    """Tell whether a folder is the user's home or above it. As a workspace it would put all of home in reach."""
+    """Return whether a folder is the user's home or above it. Such a workspace gives access to all of home."""
     return any(home.is_relative_to(place) for home in homes(os.environ))
 
 
 def _is_repository(place: Path, here: Path) -> bool:
-    """Tell whether a folder is the top of a git repository, a worktree or a submodule."""
+    """Return whether a folder is the top of a git repository, a worktree or a submodule."""
     git = place / ".git"
     if not _is_trusted(git, here):
         return False
@@ -80,7 +80,7 @@ def _has_teams(place: Path, here: Path) -> bool:
 
 
 def _is_trusted(path: Path, here: Path) -> bool:
-    """Tell whether something is there and belongs to the user, or to the owner of the folder the user is in.
+    """Return whether a path exists and belongs to the user, or to the owner of the folder the user is in.
 
     Otherwise anyone could make /tmp the workspace of all who work below it.
     """
@@ -92,9 +92,9 @@ def _is_trusted(path: Path, here: Path) -> bool:
 
 
 def teams_beyond(workspace: Path) -> tuple[str, str] | None:
-    """Return where else teams are, in words, and the command that continues there; None if there are none.
+    """Return a sentence that says where else teams are, and the command that continues there, or None.
 
-    That is the nearest folder upwards with teams, if it is not the workspace. Version 0.1 would have worked there.
+    That is the nearest folder above with teams, if it is not the workspace. Version 0.1 would have worked there.
     """
     with suppress(OSError, DeskmateError):
         here = current_folder().resolve()
@@ -112,7 +112,7 @@ def _hint(workspace: Path) -> str:
 
 
 def current_folder() -> Path:
-    """Return the folder this process stands in; raise UnsafeFolder where someone deleted it."""
+    """Return the current folder. Raises UnsafeFolder if someone deleted it."""
     try:
         return Path.cwd()
     except OSError as error:
@@ -120,16 +120,16 @@ def current_folder() -> Path:
 
 
 def free_team(workspace: Path, taken: Collection[str] = ()) -> str:
-    """Return the first of main, main-2, … that no team has, nor the board of one, and that is not `taken`.
+    """Return the first of main, main-2, … that no team and no board uses, and that is not `taken`.
 
-    Another process may be founding that one: who holds the seat of its lead and writes the first record has it.
+    Another process may be creating it, too. The one that holds its lead's seat and writes the first record gets it.
     """
     names = (FIRST_TEAM if number == 1 else f"{FIRST_TEAM}-{number}" for number in count(1))
     return next(name for name in names if name not in taken and is_unused(workspace, name))
 
 
 def known_team(workspace: Path, name: str, advice: str = "") -> str:
-    """Return the name of a team that is there; raise Refused, naming the nearest, or StoreError."""
+    """Return the name of an existing team. Raises Refused, with the most similar names, or StoreError."""
     teams = teams_in(workspace)
     if name in teams:
         return name
@@ -150,19 +150,19 @@ def _there(name: str, teams: list[str]) -> str:
 
 
 def has_begun(workspace: Path, team: str) -> bool:
-    """Tell whether somebody ever said something in a team, put a task on its board, or founded it from another."""
+    """Return whether anything was ever said in a team or put on its board, or whether it was created from another."""
     files = [*(workspace / TEAMS / team).glob("*_inbox.jsonl"), workspace / TEAMS / team / f"{SPEND}.jsonl"]
     for file in (*files, workspace / TASKS / team / f"{BOARD}.jsonl"):
         with suppress(OSError):
             if file.lstat().st_size:
                 return True
     begun = founding(workspace, team)
-    # Of one that cannot be read nobody can tell.
+    # A team that cannot be read may have begun.
     return begun is None or begun.home is not None
 
 
 def latest_team(workspace: Path) -> str:
-    """Return the team that was last written to, those first in which something was said; raise Refused for none."""
+    """Return the team last written to, if possible one in which something was said. Raises Refused for none."""
     teams = teams_in(workspace)
     if not teams:
         raise Refused(f"there is no team in {workspace} yet. {_BEGIN}{_hint(workspace)}")
@@ -170,9 +170,9 @@ def latest_team(workspace: Path) -> str:
 
 
 def written(workspace: Path, team: str) -> float:
-    """Return when a record was last added to a stream of a team, its board's included; 0 for never.
+    """Return when a record was last added to a stream of a team or to its board, 0 for never.
 
-    Raises StoreUnavailable where the disk does not tell.
+    Raises StoreUnavailable if the disk fails.
     """
     folders = (workspace / top / team for top in (TEAMS, TASKS))
     try:
@@ -182,7 +182,7 @@ def written(workspace: Path, team: str) -> float:
 
 
 def home_of(workspace: Path, team: str) -> str:
-    """Return the team that the lead of a team came from, which is itself for most; raise Refused where it is gone."""
+    """Return the first team of a team's lead, mostly the team itself. Raises Refused if it does not exist any more."""
     begun = founding(workspace, team)
     home = begun.home if begun and begun.home else team
     if home not in teams_in(workspace):
@@ -191,7 +191,7 @@ def home_of(workspace: Path, team: str) -> str:
 
 
 def spent_elsewhere(workspace: Path, team: str) -> Spending:
-    """Return what the other teams of a team's lead have spent: those it closed and, of a named team, its home."""
+    """Return what the other teams of a team's lead have spent: closed ones, and its first team if this is another."""
     home = home_of(workspace, team)
     archived = spent_in_archive(workspace, home)
     return archived if team == home else together(spent_in(workspace, home), archived)
@@ -199,9 +199,9 @@ def spent_elsewhere(workspace: Path, team: str) -> Spending:
 
 @contextmanager
 def open_store(workspace: Path, team: str) -> Iterator[JointStore]:
-    """Open a team that is there, for a process that plays a member of it other than the lead.
+    """Open an existing team, for a process that does not run its lead.
 
-    Every stream lies where the lead's process has it: of a named team, the user's mailbox is the one at its home.
+    Every stream is where the lead's process has it. The user's mailbox is always in the lead's first team.
     """
     home = home_of(workspace, team)
     with ExitStack() as stack:

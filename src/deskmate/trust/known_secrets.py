@@ -1,6 +1,6 @@
 """The secrets this process knows, and that no other process reads them from its memory.
 
-What is known goes into the pen, the workspace and the logs; `core.redaction` below says how it is found in a text.
+They are redacted in all records, in the workspace and in the logs. `core.policy.redaction` finds them in a text.
 """
 
 import os
@@ -15,9 +15,9 @@ _PR_SET_DUMPABLE = 4
 
 
 def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] = os.environ) -> Redaction:
-    """Return what replaces the keys in the settings, by default those of the user, and the secrets in the environment.
+    """Return what redacts the keys in the settings, by default the user's, and the secrets in the environment.
 
-    Settings that cannot be read have no keys that anybody could use.
+    Settings that cannot be read have no usable keys.
     """
     try:
         settings = settings or load(environ)
@@ -25,14 +25,14 @@ def redaction_of(settings: Settings | None = None, environ: Mapping[str, str] = 
         return Redaction(secrets_in(environ))
     keys = {provider: settings.provider_of(model).key for provider, model in DEFAULT_MODELS.items()}
     known = {f"{provider} key": key.get_secret_value() for provider, key in keys.items() if key}
-    # Where a value has two names, the last is its own: that of a variable says more.
+    # If a value has two names, the last one is used: the name of a variable says more.
     return Redaction(known | secrets_in(environ))
 
 
 def seclude() -> None:
-    """Let no other process of this user read the memory and the environment of this one, where the system can.
+    """Keep other processes of this user from reading this one's memory and environment, if the system can.
 
-    Root still can. It leaves no core dumps, and no debugger attaches.
+    Root still can. The process leaves no core dumps, and no debugger can attach.
     """
     if sys.platform == "linux":
         import ctypes

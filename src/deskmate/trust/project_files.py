@@ -1,7 +1,7 @@
 """Notes, settings and skills of a workspace.
 
-A file is followed and opened as file tools do, by descriptor and never out of the workspace, and read once. `trusting`
-above says which of them count; the skills of the user's own folder are read here as well.
+Files are opened as file tools do, by descriptor and never outside the workspace, and read once. `approvals` decides
+which of them count. Skills in the user's own folder are read here, too.
 """
 
 import logging
@@ -16,16 +16,16 @@ from deskmate.errors import BadInput, ToolError
 from deskmate.workspace.paths import resolved
 from deskmate.workspace.workspace_files import content
 
-# Nobody reads more before saying yes to it.
+# Nobody reads more than this before approving it.
 MOST_BYTES = 256_000
 MOST_SKILLS = 100
-# Longer than any path or name of a branch.
+# Longer than any path or branch name.
 _MOST_OF_GIT = 4096
 _LOG = logging.getLogger(__name__)
 
 
 def seen_in(workspace: Path, folder: Path) -> list[str]:
-    """Return what a workspace has that definitions are read from, without opening any of it."""
+    """Return the paths in a workspace that definitions would be read from, without opening them."""
     notes = next(_notes_paths(workspace, folder), None)
     there = (path for path in (SETTINGS, SKILLS) if os.path.lexists(workspace / path))
     return [*([notes] if notes else []), *there]
@@ -34,7 +34,7 @@ def seen_in(workspace: Path, folder: Path) -> list[str]:
 def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
     """Return the definitions of a workspace: the notes nearest to a folder, the settings, the skills.
 
-    What cannot be read is passed over with a warning: the work does not depend on it.
+    A file that cannot be read is skipped with a warning, because the work does not depend on it.
     """
     notes = next(filter(None, (_read(workspace, path) for path in _notes_paths(workspace, folder))), None)
     others = definitions_at(workspace, [*_there(workspace, [SETTINGS]), *_skill_paths(workspace)])
@@ -42,7 +42,7 @@ def definitions_in(workspace: Path, folder: Path) -> tuple[Definition, ...]:
 
 
 def definitions_at(workspace: Path, paths: Iterable[str]) -> tuple[Definition, ...]:
-    """Return the definitions at these paths, those that can be read."""
+    """Return the definitions at these paths. Skips those that cannot be read."""
     return tuple(found for path in paths if (found := _read(workspace, path)))
 
 
@@ -58,7 +58,7 @@ def _read(workspace: Path, path: str) -> Definition | None:
 
 
 def _notes_paths(workspace: Path, folder: Path) -> Iterator[str]:
-    """Yield the notes that may be meant, the ones that are first; a folder outside counts as the top."""
+    """Yield the notes that may apply, the best first. A folder outside the workspace counts as its top."""
     here = folder.resolve()
     between = [place for place in (here, *here.parents) if place.is_relative_to(workspace)] or [workspace]
     for name in NOTES:
@@ -89,7 +89,7 @@ def _there(workspace: Path, paths: Iterable[str]) -> list[str]:
 
 
 def notes_of(definitions: Iterable[Definition]) -> tuple[str, str]:
-    """Return the name and the text of the notes among them, no text where there are none."""
+    """Return name and text of the notes among the definitions. The text is empty if there are none."""
     for one in definitions:
         if (name := PurePosixPath(one.path).name) in NOTES:
             return name, one.data[: NOTES_CAP + 1].decode(errors="replace")
@@ -97,9 +97,9 @@ def notes_of(definitions: Iterable[Definition]) -> tuple[str, str]:
 
 
 def skills_of(definitions: Iterable[Definition], workspace: Path, own: Path) -> dict[str, Skill]:
-    """Return by name the skills of the user's own folder and those among the definitions; the user's win a name.
+    """Return the skills of the user's folder and of the definitions, by name. The user's win if names are equal.
 
-    A broken one, or a second of one name, is passed over with a warning.
+    A broken skill, or a second one of the same name, is skipped with a warning.
     """
     theirs = (one for one in definitions if PurePosixPath(one.path).name == SKILL)
     read = ((one.text, str(workspace / PurePosixPath(one.path).parent)) for one in theirs)
@@ -130,20 +130,20 @@ def _by_name(texts: Iterable[tuple[str, str]]) -> dict[str, Skill]:
 
 
 def branch_of(place: Path) -> str | None:
-    """Return the git branch of a workspace, the start of a commit if it is on none, nothing outside of git.
+    """Return the git branch of a workspace, the start of the commit id if there is none, None outside of git.
 
-    Only for a folder that is trusted: the name of a branch is words of whoever made it.
+    Only for a trusted folder: anybody could have put text for a model into a branch name.
     """
     top = place / ".git"
     try:
         if top.is_file():
-            # A worktree: what stands there says where its own part of the repository is.
+            # A worktree: the file says where its own part of the repository is.
             top = top.parent / _line_of(top).removeprefix("gitdir:").strip()
         words = _line_of(top / "HEAD")
     except (OSError, ValueError):
         return None
     name = words.removeprefix("ref: refs/heads/") if words.startswith("ref: ") else words[:12]
-    # What git itself takes for a name has no space in it.
+    # Git allows no spaces in branch names.
     return name if name.isprintable() and " " not in name else None
 
 

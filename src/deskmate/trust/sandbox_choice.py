@@ -1,7 +1,4 @@
-"""The sandbox that commands get, by settings and machine.
-
-`furnishing` gives it to every workspace, the roster records its level; `workspaces.levels` below finds out.
-"""
+"""The sandbox that commands get, by settings and machine. The roster records its level."""
 
 import logging
 import os
@@ -15,14 +12,14 @@ from deskmate.workspace.sandbox.levels import find_sandbox
 from deskmate.workspace.sandbox.mounts import Level, Sandbox, homes
 
 _LOG = logging.getLogger(__name__)
-# What lets commands run that nobody looked at.
+# The modes that run commands without asking.
 _UNASKED = (Mode.DONT_ASK, Mode.BYPASS)
 
 
 def sandbox_of(settings: Settings) -> Sandbox:
-    """Return how commands are confined: as well as the machine can, or not at all where the user wants that.
+    """Return how commands are confined: as well as the machine can, or not at all if the user wants that.
 
-    Raises BadSettings for hosts that are none, and for folders that would leave no wall.
+    Raises BadSettings for invalid hosts, and for writable folders that contain the user's home.
     """
     if not settings.sandbox:
         return Sandbox(Level.NONE, "it is switched off by --no-sandbox or in the settings")
@@ -44,9 +41,9 @@ def _folders(names: list[str]) -> tuple[Path, ...]:
 
 
 def refuse_unconfined(place: Path, settings: Settings, sandbox: Sandbox, modes: Iterable[Mode]) -> None:
-    """Raise BadSettings where commands would run unasked and unconfined by one of these modes, with nobody there.
+    """Raise BadSettings if one of these modes would run commands without asking and without a sandbox.
 
-    Where the user wants it so, that is a warning.
+    Call it if nobody watches. If the user switched the sandbox off, this is only a warning.
     """
     modes = set(modes)
     mode = next((mode for mode in _UNASKED if mode in modes), None)

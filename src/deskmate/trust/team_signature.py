@@ -1,8 +1,8 @@
 """How a team is known to be the user's own.
 
-Records tell who may do what, and anybody can commit records. So a team is worked in only where its folder holds a
-signature, made with a key that never leaves the folder Deskmate keeps for itself. Looking at one needs none. Nor is one
-worked in that git has files of: a pull writes over what git ignores without a word, and keeps the signature.
+Records say who may do what, and anybody can commit records. So a team only runs if its folder has a signature, made
+with a key that never leaves Deskmate's state folder. Viewing a team needs no signature. A team with files in git does
+not run either: a pull silently overwrites files that git ignores, and keeps the signature.
 """
 
 import logging
@@ -35,13 +35,13 @@ class Signing:
     workspace: Path
 
     def signed(self, team: str) -> bool:
-        """Tell whether this user began a team here, or took it for their own."""
+        """Return whether this user began a team here, or has trusted it."""
         key, found = self._key(), small_file(self.workspace / TEAMS / team / SIGNATURE)
         return key is not None and secrets.compare_digest(found, self._made(key, team))
 
     def check(self, team: str) -> None:
-        """Raise Refused unless a team, and the home that its lead came from, may be worked in."""
-        # The team first: what it says of its home is not heard before.
+        """Raise Refused unless a team and its lead's first team may run."""
+        # The team first: what it says about the first team does not count before.
         self._check(team)
         self._check_git(team)
         home = home_of(self.workspace, team)
@@ -65,10 +65,10 @@ class Signing:
             )
 
     def claim(self, team: str) -> None:
-        """Sign a team that is about to be founded; raise Refused where something of another's stands in its folders.
+        """Sign a team that is about to be created. Raises Refused if its folders contain files of somebody else.
 
-        Before the first record, so that whoever is killed behind it left a team of this user's. That no signature can
-        be kept is a warning.
+        Call it before the first record, so that a kill after it leaves a team of this user. If the signature cannot be
+        written, that is a warning.
         """
         if self.signed(team):
             return
@@ -81,11 +81,11 @@ class Signing:
         try:
             self.sign(team)
         except StoreUnavailable as error:
-            # The work itself does not depend on it.
+            # The work itself does not depend on the signature.
             _LOG.warning("nobody can go on with team '%s' later, nor play in it from another process: %s", team, error)
 
     def sign(self, team: str) -> None:
-        """Take a team for the user's own; raise StoreError where that cannot be kept."""
+        """Sign a team as the user's own. Raises StoreError if the signature cannot be written."""
         key = self._key() or self._new_key()
         try:
             with private_folder(self.workspace, TEAMS, team) as folder:
@@ -94,7 +94,7 @@ class Signing:
             raise StoreUnavailable(f"{self.workspace / TEAMS / team}: {error.strerror}; fix that") from error
 
     def revoke(self, team: str) -> bool:
-        """Take a team for a stranger's from now on, and tell whether it was the user's; raise StoreError."""
+        """Remove the signature of a team. Return whether it was the user's own. Raises StoreError."""
         known = self.signed(team)
         try:
             with suppress(FileNotFoundError), private_folder(self.workspace, TEAMS, team) as folder:
@@ -104,9 +104,9 @@ class Signing:
         return known
 
     def team_from(self, home: str) -> str | None:
-        """Return the open team that a lead founded from its home, if there is one that this user began.
+        """Return the open team that a lead created from its first team, if this user began it.
 
-        Raises Refused where git has files of that.
+        Raises Refused if git has files of it.
         """
         found = next(filter(self.signed, teams_from(self.workspace, home)), None)
         if found is not None:
@@ -117,12 +117,12 @@ class Signing:
         return signature(key, os.fsencode(os.path.realpath(self.workspace)), team)
 
     def _key(self) -> bytes | None:
-        """Return the user's key, None where there is none that is whole."""
+        """Return the user's key, or None if there is no complete one."""
         key = small_file(self.state / KEY)
         return key if len(key) == _KEY_BYTES else None
 
     def _new_key(self) -> bytes:
-        """Make the user's key, unless somebody else just did."""
+        """Create the user's key, unless another process just did."""
         with own_folder(self.state) as folder, locked(folder):
             if (key := self._key()) is None:
                 key = secrets.token_bytes(_KEY_BYTES)
@@ -140,14 +140,14 @@ def _names(folder: Path) -> list[str]:
 
 
 def _in_git(workspace: Path, team: str) -> str | None:
-    """Return a file of a team that stands in the index of a repository around it, as all does that a commit brings."""
+    """Return a file of a team that is in the index of a repository around it, as every committed file is."""
     for top in (workspace, *workspace.parents):
         inner = workspace.relative_to(top)
-        # On some disks a name is the same in capitals, and those come first in the index.
+        # Some disks ignore case, and capitals come first in the index.
         folders = tuple(os.fsencode(inner / part).lower() + b"/" for part in (TASKS, TEAMS))
         wanted = tuple(folder + team.encode() + b"/" for folder in folders)
         for name in _names_in(top / ".git", wanted[-1] + b"\xff"):
-            # A repository within bears the name of its folder.
+            # A nested repository has the name of its folder.
             own = name.lower() + b"/"
             if own in folders or own.startswith(wanted):
                 return os.fsdecode(name)
@@ -155,7 +155,7 @@ def _in_git(workspace: Path, team: str) -> str | None:
 
 
 def _names_in(git: Path, last: bytes) -> Iterator[bytes]:
-    """Yield the names up to `last` in the index of a repository; raise StoreUnavailable if they cannot be read."""
+    """Yield the names up to `last` in the index of a repository. Raises StoreUnavailable if it cannot be read."""
     link = small_file(git)
     if link.startswith(b"gitdir: "):
         git = git.parent / os.fsdecode(link.removeprefix(b"gitdir: ").rstrip(b"\n"))
