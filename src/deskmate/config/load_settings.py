@@ -41,7 +41,7 @@ Place: TypeAlias = Callable[[tuple[str, ...]], str]
 def load(environ: Mapping[str, str], flags: Mapping[str, object] | None = None) -> Settings:
     """Return the settings of the user's file, with the environment over it and flags over both.
 
-    Flags go by the names of the fields. Raises BadSettings, naming the place and what is expected there.
+    Flags have the names of the fields. Raises BadSettings with the place and what is expected there.
     """
     file = config_folder(environ) / "settings.toml"
     written, readable = _read(file)
@@ -70,7 +70,7 @@ def _addresses(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]
 
 
 def _read(file: Path) -> tuple[Layer, bool]:
-    """Return what a file holds, nothing where there is none, and whether others may read it."""
+    """Return the content of a file, empty if there is none, and whether others may read it."""
     try:
         with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
@@ -90,7 +90,7 @@ def _read(file: Path) -> tuple[Layer, bool]:
 def _from_environment(environ: Mapping[str, str]) -> Layer:
     layer: Layer = {}
     for variable, keys in _VARIABLES.items():
-        # An empty variable is how a shell takes one back.
+        # An empty variable counts as unset.
         if value := environ.get(variable):
             layer = _over(layer, _nested(keys, value))
     return layer
@@ -128,7 +128,7 @@ def _check(layer: Layer, place: Place) -> None:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         keys = tuple(str(key) for key in first["loc"])
-        # Without its cause, which would show what stands there: that may be a key.
+        # Without its cause, which would show the value: that may be a key.
         raise BadSettings(_complaint(first["type"], keys, place, first["msg"])) from None
 
 
@@ -137,7 +137,7 @@ def _complaint(kind: str, keys: tuple[str, ...], place: Place, why: str) -> str:
         told = "it must be a text" if kind == "string_type" else why.removeprefix("Value error, ")
         return f"rule {int(keys[2]) + 1} of {place(keys[:2])}: {told}"
     if keys[0] not in _TABLES:
-        # What follows tells which item of a list, or which of two kinds, does not fit.
+        # The other keys say which item of a list, or which of two types, does not fit.
         keys = keys[:1]
     if keys[:-1] == ("models",):
         return f"{place(keys)} must be a table with `window`, `output` or `prices`"

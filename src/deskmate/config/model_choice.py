@@ -5,9 +5,9 @@ from deskmate.errors import BadSettings
 
 
 def choose_model(settings: Settings, wanted: str | None = None) -> str:
-    """Return the model to ask, as `provider:model`: wanted, else set, else the default of who has a key.
+    """Return the model to use, as `provider:model`: `wanted`, or the one set, or the default of a provider with a key.
 
-    Raises BadSettings where none can be told or its provider cannot be asked.
+    Raises BadSettings if none can be determined or its provider cannot be used.
     """
     if wanted is not None:
         return _asked(wanted, settings)
@@ -26,7 +26,7 @@ def choose_model(settings: Settings, wanted: str | None = None) -> str:
 
 
 def choose_fallback(settings: Settings) -> str | None:
-    """Return the model to ask when the first gives no answer, as `provider:model`; None where none is set.
+    """Return the model to use if the first gives no answer, as `provider:model`, or None if none is set.
 
     Raises BadSettings as `choose_model` does.
     """

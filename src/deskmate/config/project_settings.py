@@ -1,6 +1,6 @@
 """What a trusted project may narrow.
 
-`tables` below has what the user may set. The bytes come from `app`, which read them and knows that they are trusted.
+The caller reads the bytes and knows that they are trusted.
 """
 
 import tomllib
@@ -14,14 +14,14 @@ from deskmate.errors import BadSettings
 
 
 class ProjectRules(Table):
-    """Rules that a project may add: none of them allows anything."""
+    """Rules that a project may add. None of them allows anything."""
 
     ask: Rules = Field([], description='a list of rules, such as ["bash(git push *)"]')
     deny: Rules = Field([], description='a list of rules, such as ["write_file(secrets/**)"]')
 
 
 class Project(Table):
-    """All that the settings of a project may hold. `permission_mode` and caps hold where they are the narrower ones."""
+    """Everything that a project's settings may contain. `permission_mode` and caps apply only if they are narrower."""
 
     permission_mode: Annotated[Mode, Field(strict=False)] | None = Field(None, description=f"one of {', '.join(Mode)}")
     permission: ProjectRules = Field(ProjectRules(), description="a table with `ask` or `deny`")
@@ -42,7 +42,7 @@ _MAY = f"permission_mode, permission.ask, permission.deny, {', '.join(_CAPS)}"
 
 
 def read_project(data: bytes, file: str) -> Project:
-    """Return the settings of a project; raise BadSettings, naming what may stand there."""
+    """Return the settings of a project. Raises BadSettings with what is allowed there."""
     try:
         written = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -68,7 +68,7 @@ def _complaint(kind: str, keys: tuple[str, ...], file: str, why: str) -> str:
 
 
 def narrowed(settings: Settings, project: Project) -> Settings:
-    """Return settings with all that a project narrows. Done twice, it changes nothing more."""
+    """Return settings as narrowed by a project. Doing it twice changes nothing more."""
     own, theirs = settings.permission, project.permission
     rules = {
         "ask": list(dict.fromkeys([*own.ask, *theirs.ask])),

@@ -1,7 +1,4 @@
-"""What can be set, field by field.
-
-`loading` reads them, `choosing` picks a model by them; `core.policy` names modes and rules below, `core.spending` caps.
-"""
+"""What can be set, field by field."""
 
 import os
 import re
@@ -16,9 +13,9 @@ from deskmate.core.policy.claude_rules import is_of_home, translate
 from deskmate.core.policy.permissions import Effect, Mode, PermissionRule, known_rule
 from deskmate.core.team.caps import Caps
 
-# Looked at in 2026-11: what a provider's key gets where no model is named.
+# The model to use with a provider's key if none is named. Checked in 2026-11.
 DEFAULT_MODELS: Mapping[str, str] = {"anthropic": "anthropic:claude-sonnet-5-5", "openai": "openai:gpt-5.5"}
-# What the names of the store's slots can count.
+# The most that the names of the store's slots can count.
 MOST_CALLS = 10_000
 
 
@@ -34,7 +31,7 @@ def _key(key: SecretStr) -> SecretStr:
 
 def _base_url(url: str) -> str:
     parts = urlsplit(url.strip())
-    # Who writes a password into the address would see it again in every message that names the address.
+    # A password in the address would be shown in every message that names the address.
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
         raise ValueError
     return url.strip().rstrip("/")
@@ -60,12 +57,12 @@ def _rule(text: str) -> str:
 
 
 def _at_home(text: str) -> str:
-    # Paths that rules are held against are resolved.
+    # Rules are compared with resolved paths.
     return text.replace("~/", f"{os.path.realpath(Path.home())}/", 1) if is_of_home(text) else text
 
 
 def _folder(path: str) -> str:
-    # Anything else would depend on where one stands.
+    # Any other path would depend on the current folder.
     if not path.startswith(("/", "~/")):
         raise ValueError
     return path
@@ -80,13 +77,13 @@ Above: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Table(BaseModel):
-    """A table of the settings file. A field's description is what is said to be expected of it."""
+    """A table of the settings file. Error messages use a field's description to say what is expected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)
 
 
 class Provider(Table):
-    """Where a provider is and what opens it."""
+    """The address and the key of a provider."""
 
     key: Annotated[SecretStr, AfterValidator(_key)] | None = Field(None, description="a key without spaces")
     base_url: Annotated[str, AfterValidator(_base_url)] | None = Field(
@@ -95,12 +92,12 @@ class Provider(Table):
 
     @property
     def reachable(self) -> bool:
-        """Whether it can be asked at all: servers of one's own often want no key."""
+        """Whether it can be used at all. A user's own server often needs no key."""
         return self.key is not None or self.base_url is not None
 
 
 class Prices(Table):
-    """Dollars for a million tokens."""
+    """US dollars for a million tokens."""
 
     input: Dollars = Field(description="dollars for a million tokens")
     output: Dollars = Field(description="dollars for a million tokens")
@@ -109,7 +106,7 @@ class Prices(Table):
 
 
 class ModelSettings(Table):
-    """What the user knows better about one model."""
+    """What the user sets for one model."""
 
     window: Tokens | None = Field(None, description="a whole number of tokens, such as 200000")
     output: Tokens | None = Field(None, description="a whole number of tokens, such as 8000")
@@ -125,7 +122,7 @@ class Permission(Table):
 
 
 class Written(Table):
-    """All that a settings file may hold."""
+    """Everything that a settings file may contain."""
 
     model: Name | None = Field(None, description='a model such as "anthropic:claude-sonnet-5-5"')
     fallback_model: Name | None = Field(None, description='a model such as "openai:gpt-5.5"')
@@ -158,11 +155,11 @@ class Written(Table):
 
 
 class Settings(Written):
-    """What the user configured, checked.
+    """The user's settings, checked.
 
-    `permission_mode`, `delegate`: none leaves a team its own. `models` is by `provider:model`. `file`: where they write
-    it, there or not. `state`: where Deskmate keeps what is its own and of no workspace. `widest_mode`: beyond which the
-    project lets no team go. `warnings`: what they should be told. `colour`: whether they want any.
+    `permission_mode`, `delegate`: None keeps those of the team. `models` is by `provider:model`. `file`: the settings
+    file, which may not exist. `state`: the folder for data of Deskmate that belongs to no workspace. `widest_mode`: the
+    widest mode that the project allows. `warnings`: what the user should be told. `colour`: whether to use colours.
     `addresses`: where the address of a provider was set, by provider, as far as that is known.
     """
 
@@ -203,9 +200,9 @@ class Settings(Written):
         )
 
     def mode_over(self, own: Mode, *members: Mode) -> Mode | None:
-        """Return the mode to give a team that has `own`, and `members` of it; None to leave all as they are.
+        """Return the mode to give a team with mode `own` and member modes `members`, None to change nothing.
 
-        That is the one that is set, else its own where somebody goes too far; in no case one that is too wide here.
+        That is the mode in the settings, or `own` if some mode is too wide here. The result is never too wide.
         """
         widest = self.widest_mode
         if widest is None:
@@ -217,21 +214,21 @@ class Settings(Written):
 
     @property
     def skills_folder(self) -> Path:
-        """The folder of the user's own skills, there or not."""
+        """The folder of the user's own skills, which may not exist."""
         return self.file.parent / "skills"
 
     def provider_of(self, model: str) -> Provider:
-        """Return where a `provider:model` is asked."""
+        """Return the provider of a `provider:model`."""
         return {"anthropic": self.anthropic, "openai": self.openai}[model.partition(":")[0]]
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of the user's settings, there or not."""
+    """Return the folder of the user's settings, which may not exist."""
     return _own_folder(environ, "XDG_CONFIG_HOME", ".config")
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
-    """Return the folder of what Deskmate keeps for itself, there or not."""
+    """Return the folder of Deskmate's own data, which may not exist."""
     return _own_folder(environ, "XDG_STATE_HOME", ".local/state")
 
 
@@ -242,7 +239,7 @@ def _own_folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
 
 
 def full_name(model: str) -> str | None:
-    """Return a model's name as `provider:model`, its provider guessed where that is safe; None where it is not."""
+    """Return a model's name as `provider:model`. Guesses the provider if that is safe, otherwise returns None."""
     provider, colon, rest = model.partition(":")
     if colon and provider in DEFAULT_MODELS:
         return model if rest else None
