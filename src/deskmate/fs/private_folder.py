@@ -1,7 +1,4 @@
-"""Folders opened by descriptor, their lock, no symlink followed.
-
-`stream_file`, `seats` and `projections` work in one; `jsonl` opens them.
-"""
+"""Folders opened by descriptor, their lock, no symlink followed."""
 
 import contextlib
 import errno
@@ -30,9 +27,9 @@ _LOCAL_LOCKS = {"nolock", "local_lock=all", "local_lock=flock", "nobrl"}
 
 
 class Lock:
-    """A descriptor opened to be locked, for this process alone."""
+    """A descriptor opened for locking, only for this process."""
 
-    # A lock lives as long as any copy of its descriptor, and a fork copies them all.
+    # A lock lasts as long as any copy of its descriptor, and a fork copies them all.
     _all: ClassVar[set["Lock"]] = set()
 
     def __init__(self, fd: int) -> None:
@@ -40,7 +37,7 @@ class Lock:
         self._all.add(self)
 
     def close(self) -> None:
-        """Let go; in a forked child that is done already."""
+        """Close the descriptor. In a forked child it is closed already."""
         self._all.discard(self)
         fd, self.fd = self.fd, -1
         if fd >= 0:
@@ -48,7 +45,7 @@ class Lock:
 
     @classmethod
     def close_all(cls) -> None:
-        """Let go of the copies that a fork made."""
+        """Close the copies that a fork made."""
         for lock in tuple(cls._all):
             lock.close()
 
@@ -57,7 +54,7 @@ os.register_at_fork(after_in_child=Lock.close_all)
 
 
 class PrivateFolder:
-    """One private folder and its lock. Closed by `close`."""
+    """One private folder and its lock. Release it with `close`."""
 
     def __init__(self, path: Path, fd: int, files: Files, above: "PrivateFolder | None" = None) -> None:
         self.path, self.fd, self.files = path, fd, files
@@ -68,7 +65,10 @@ class PrivateFolder:
 
     @classmethod
     def of(cls, workspace: Path, parts: tuple[str, ...], files: Files, *, create: bool) -> "PrivateFolder":
-        """Open (with `create`: make) the folder `parts` below `workspace`; raise UnsafeFolder or FileNotFoundError."""
+        """Open the folder `parts` below `workspace`, and create it with `create`.
+
+        Raises UnsafeFolder or FileNotFoundError.
+        """
         refuse_local_locks(workspace)
         fd = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         path = workspace
@@ -82,11 +82,11 @@ class PrivateFolder:
         return cls(path, fd, files)
 
     def below(self, name: str) -> "PrivateFolder":
-        """Return the folder `name` in this one; the first who reads there opens it, the first who writes makes it."""
+        """Return the folder `name` in this one. The first read opens it, the first write creates it."""
         return PrivateFolder(self.path / name, -1, self.files, above=self)
 
     def reach(self, *, create: bool) -> int:
-        """Return the descriptor, opening (with `create`: making) the folder first; raise FileNotFoundError."""
+        """Return the descriptor. Opens the folder first, and with `create` creates it. Raises FileNotFoundError."""
         if self.fd < 0 and self._above is not None:
             with self._opening:
                 if self.fd < 0:
@@ -94,7 +94,7 @@ class PrivateFolder:
         return self.fd
 
     def open(self, name: str, flags: int) -> int:
-        """Open a regular file in this folder; raise StoreCorrupt for anything else of that name."""
+        """Open a regular file in this folder. Raises StoreCorrupt for anything else of that name."""
         try:
             fd = self.files.open(name, flags, self.reach(create=bool(flags & os.O_CREAT)))
         except OSError as error:
@@ -111,7 +111,7 @@ class PrivateFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder's lock: one holder among all threads and processes, freed by the kernel if it dies."""
+        """Hold the folder's lock, exclusive among all threads and processes. The kernel frees it if the holder dies."""
         self._refuse_fork()
         with self._mutex:
             lock = self._lock_file()
@@ -123,7 +123,7 @@ class PrivateFolder:
 
     def _refuse_fork(self) -> None:
         if os.getpid() != self._process:
-            # A forked child shares its parent's lock: both would hold it at once. Its mutexes may be held for ever.
+            # A forked child shares its parent's lock: both would hold it at once. Its mutexes may be locked forever.
             raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
 
     def _lock_file(self) -> int:
@@ -134,14 +134,14 @@ class PrivateFolder:
         return self._lock.fd
 
     def _open_lock(self) -> Lock:
-        """Open the lock file, after showing that a lock there keeps others out."""
+        """Open the lock file, and check that a lock there keeps others out."""
         lock = self.open_lock(LOCK)
         try:
-            # Without waiting: a reader comes here too. Where it is held already, it keeps others out.
+            # Without waiting, because readers come here too. If the lock is held, it evidently keeps others out.
             if try_lock(lock.fd):
                 if not self._keeps_out():
                     raise _no_locks(self.path)
-                # A reader would keep every writer waiting.
+                # A reader that kept it would block every writer.
                 fcntl.flock(lock.fd, fcntl.LOCK_UN)
         except BaseException as error:
             lock.close()
@@ -155,22 +155,22 @@ class PrivateFolder:
         return Lock(self.open(name, os.O_RDWR | os.O_CREAT))
 
     def _keeps_out(self) -> bool:
-        """Tell whether the lock, which is held, keeps a second one out."""
+        """Return whether the lock, which is held, keeps a second one out."""
         second = self.open(LOCK, os.O_RDWR)
         try:
             return not try_lock(second)
         finally:
             os.close(second)
 
-    # The lock file has room to spare: it tells other processes how far each file is synced, so that a record is synced
-    # once, not once by each who reads it, and up to which number, so that none is used again should the file be cut.
-    # Said only after the sync; a slot overwritten or torn only costs a sync and the memory of a cut, and so does a disk
-    # that is full or mounted read-only.
+    # The lock file also tells other processes how far each file is synced, so that a record is synced once and not by
+    # every reader. It also has the highest synced number, so that no number is used again if the file is cut. A slot is
+    # written only after the sync. An overwritten or torn slot only costs one more sync, and a cut may go unnoticed.
+    # The same is true if the disk is full or mounted read-only.
 
     def synced(self, name: str, inode: int) -> tuple[int, int]:
-        """Return how many bytes of a file someone has synced, its entry here too, and up to which number; 0 if unsaid.
+        """Return how many bytes of a file and its entry are synced, and up to which number. 0 if unknown.
 
-        The number outlives a cut; the bytes may be more than there are now.
+        The number stays after a cut. The bytes may then be more than the file has now.
         """
         try:
             slot = os.pread(self._lock_file(), _MARK.size, inode % _MARKS * _MARK.size)
@@ -179,13 +179,13 @@ class PrivateFolder:
         if len(slot) < _MARK.size:
             return 0, 0
         whose, size, number, check = _MARK.unpack(slot)
-        # By name too: the disk gives the inode of a deleted file to the next one.
+        # Also check the name: the disk gives the inode of a deleted file to the next one.
         return (size, number) if whose == inode and check == crc32(slot[:-4], crc32(name.encode())) else (0, 0)
 
     def marks(self, name: str) -> dict[int, int]:
-        """Return by inode up to which number files of this name were synced, as far as that was told and still stands.
+        """Return by inode up to which number files of this name were synced, as far as the lock file still says so.
 
-        For who only reads: no lock file is made. Raises OSError or StoreCorrupt where there is one that cannot be read.
+        Creates no lock file, so readers can use it. Raises OSError or StoreCorrupt if there is an unreadable one.
         """
         try:
             with open(self.open(LOCK, os.O_RDONLY), "rb") as file:
@@ -201,7 +201,7 @@ class PrivateFolder:
         }
 
     def tell_synced(self, name: str, inode: int, size: int, number: int) -> None:
-        """Tell other processes that so much of a file, and its entry here, is synced; a higher number told stays."""
+        """Tell other processes how much of a file and its entry is synced. A higher number that was told is kept."""
         number = max(number, self.synced(name, inode)[1])
         slot = _MARK.pack(inode, size, number, 0)[:-4]
         check = struct.pack("<I", crc32(slot, crc32(name.encode())))
@@ -209,24 +209,24 @@ class PrivateFolder:
             os.pwrite(self._lock_file(), slot + check, inode % _MARKS * _MARK.size)
 
     def sync(self) -> None:
-        """Return once the entries of this folder outlive a power loss."""
+        """Return once the entries of this folder would survive a power loss."""
         self.files.sync_folder(self.fd)
 
     def close(self) -> None:
-        """Let go of folder and lock. Whatever is tried with it afterwards fails."""
-        # A fork may have copied the mutex while it was held; its child has no lock to wait for.
+        """Release folder and lock. Any use afterwards fails."""
+        # A fork may have copied the mutex while it was locked. The child has no lock to wait for.
         with self._mutex if os.getpid() == self._process else contextlib.nullcontext():
             if self._lock is not None:
                 self._lock.close()
                 self._lock = None
-            # First out of reach, then closed: the number may be given to another folder at once.
+            # Clear it before closing: the number may be given to another folder at once.
             fd, self.fd, self._above = self.fd, -1, None
         if fd >= 0:
             os.close(fd)
 
 
 def try_lock(fd: int) -> bool:
-    """Lock without waiting; tell whether that went through."""
+    """Lock without waiting. Return whether that succeeded."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -235,13 +235,13 @@ def try_lock(fd: int) -> bool:
 
 
 def _step(parent: int, name: str, path: Path, files: Files, *, create: bool) -> int:
-    """Open one folder below another, private and ours."""
+    """Open one folder below another. Makes sure that it is private and belongs to this user."""
     if create:
         with contextlib.suppress(FileExistsError):
             os.mkdir(name, 0o700, dir_fd=parent)
     else:
         os.stat(name, dir_fd=parent, follow_symlinks=False)
-    # Also where it was there: its maker may not have come to this line yet, or have died before it.
+    # Also if it existed: its creator may not have reached this line yet, or died before it.
     files.sync_folder(parent)
     try:
         fd = os.open(name, _FOLDER, dir_fd=parent)
@@ -263,7 +263,7 @@ def _no_locks(path: Path) -> UnsafeFolder:
 
 
 def refuse_local_locks(workspace: Path, mountinfo: Path = MOUNTS) -> None:
-    """Raise UnsafeFolder where the mount itself says that other machines do not see its locks."""
+    """Raise UnsafeFolder if a mount option says that other machines do not see locks there."""
     _, options = mount_of(workspace, mountinfo)
     if found := options & _LOCAL_LOCKS:
         raise UnsafeFolder(
@@ -273,7 +273,7 @@ def refuse_local_locks(workspace: Path, mountinfo: Path = MOUNTS) -> None:
 
 
 def mount_of(place: Path, mountinfo: Path = MOUNTS) -> tuple[str, set[str]]:
-    """Return the kind of file system a folder is on and the options of its mount; nothing where neither is told."""
+    """Return the file system type of a folder and its mount options. Both are empty if the system does not tell."""
     try:
         mounts = mountinfo.read_text(errors="surrogateescape").splitlines()
     except FileNotFoundError:
