@@ -1,9 +1,9 @@
 """Archiving a team, and which team it belongs to.
 
-An archived team is `.teams/.archive/<team>-<time>/`, with what stood in `.teams/<team>` as `team` and what stood in
-`.tasks/<team>` as `tasks`. Anybody can commit such folders, so one counts only with a mark, `closing` in the team's own
-folder, that nobody can make who does not know the signature of its home. Every function blocks; `app` above calls them
-beside the event loop.
+An archived team is `.teams/.archive/<team>-<time>/`, with the content of `.teams/<team>` as `team` and the content of
+`.tasks/<team>` as `tasks`. Anybody can commit such folders, so one counts only with a mark: the file `closing` in the
+team's own folder. Only who knows the signature of the lead's first team (its home) can make that mark. Every function
+blocks, so call it in a thread.
 """
 
 import os
@@ -30,9 +30,9 @@ from deskmate.stores.stream_file import StreamFile
 
 ARCHIVE, SIGNATURE, CLOSING = ".archive", "signature", "closing"
 TEAM_PART, TASKS_PART = "team", "tasks"
-# The team's own folder goes last: as long as it stands where it stood, somebody finds that there is more to move.
+# The team's own folder goes last: as long as it is in its place, it shows that there is more to move.
 _PARTS = ((TASKS, TASKS_PART), (TEAMS, TEAM_PART))
-# What is made in a team's folder before its first record; drafts of a signature among it.
+# The files that are made in a team's folder before its first record, including drafts of a signature.
 BARE = re.compile(rf"{re.escape(LOCK)}|{LEAD}\.seat|{SIGNATURE}|\.[0-9a-f]{{16}}")
 _MOST_BYTES = 4096
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -40,23 +40,23 @@ _NAME = re.compile(r"(?P<team>.+)-[0-9]{8}T[0-9]{6}Z(\.[0-9]+)?")
 
 
 def teams_in(workspace: Path) -> list[str]:
-    """Return the names of the teams that are open, in the order of the alphabet; raise StoreUnavailable.
+    """Return the names of the open teams in alphabetical order. Raises StoreUnavailable.
 
-    A folder that someone left who was killed before the first record is no team.
+    A folder of a process that was killed before the first record is not a team.
     """
     names = [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and os.path.isdir(path)]
     return [name for name in names if not is_unused(workspace, name)]
 
 
 def strays_in(workspace: Path) -> list[str]:
-    """Return what bears the name of a team and is no folder; raise StoreUnavailable."""
+    """Return what has the name of a team but is not a folder. Raises StoreUnavailable."""
     return [path.name for path in _listed(workspace / TEAMS) if _is_name(path.name) and not os.path.isdir(path)]
 
 
 def is_unused(workspace: Path, team: str) -> bool:
-    """Tell whether the folders of a team, if there are any, hold nothing but what is made before the first record.
+    """Return whether the folders of a team, if any, contain only what is made before the first record.
 
-    Anything else there, a link or a file of anybody, is left alone, and so is what shows that there was a record.
+    Anything else means that it is used: a link, any other file, or a sign that there was a record.
     """
     return all(_is_bare(workspace / top / team) for top in (TEAMS, TASKS))
 
@@ -65,7 +65,7 @@ def _is_bare(folder: Path) -> bool:
     try:
         found = folder.lstat()
     except OSError:
-        # Nothing is there, or nobody can tell: who opens it is told why.
+        # It does not exist, or that is unknown. Then opening it fails with the reason.
         return True
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         return False
@@ -80,15 +80,15 @@ def _is_made_before_records(entry: os.DirEntry[str]) -> bool:
     status = entry.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode):
         return False
-    # Records and the marks of how far they are synced, in the lock file, make a team.
+    # Records, or sync marks in the lock file, make a team.
     empty = entry.name in (LOCK, f"{ROSTER}.jsonl", f"{BOARD}.jsonl")
     return status.st_size == 0 if empty else bool(BARE.fullmatch(entry.name))
 
 
 def founding(workspace: Path, *parts: str) -> TeamFounded | None:
-    """Return the first record of the roster in a folder below `.teams`; nothing for one that is no team of ours.
+    """Return the first record of the roster in a folder below `.teams`, or None if it is not a team folder.
 
-    Raises StoreUnavailable where the disk does not tell.
+    Raises StoreUnavailable if the disk fails.
     """
     try:
         with (
@@ -105,15 +105,15 @@ def founding(workspace: Path, *parts: str) -> TeamFounded | None:
 
 
 def teams_from(workspace: Path, home: str) -> list[str]:
-    """Return the open teams that say of themselves that a lead founded them from its home."""
+    """Return the open teams whose own records say that a lead created them from its first team `home`."""
     return [team for team in teams_in(workspace) if (begun := founding(workspace, team)) and begun.home == home]
 
 
 def archive(workspace: Path, team: str, at: float, files: Files | None = None) -> Path:
-    """Put a team's folders away and return where; begun before and cut off, it is finished.
+    """Move a team's folders to the archive and return the new folder. Finishes a move that was cut off before.
 
-    Raises StoreUnavailable or UnsafeFolder where the disk does not let it; then part of it may have been moved, and the
-    next call goes on.
+    Raises StoreUnavailable or UnsafeFolder if the disk refuses. Then a part may have been moved, and the next call
+    continues.
     """
     files = files or Files()
     try:
@@ -125,16 +125,16 @@ def archive(workspace: Path, team: str, at: float, files: Files | None = None) -
 
 
 def finish_archiving(workspace: Path, files: Files | None = None) -> None:
-    """Finish what someone who was killed began to put away; raise StoreUnavailable or UnsafeFolder."""
+    """Finish the archiving that a killed process began. Raises StoreUnavailable or UnsafeFolder."""
     for team in teams_in(workspace):
         if _begun(workspace, team):
             archive(workspace, team, 0.0, files)
 
 
 def spent_in_archive(workspace: Path, home: str) -> Spending:
-    """Return what the archived teams that were founded from a home have spent.
+    """Return what the archived teams that were created from `home` have spent.
 
-    Of a home that bears no signature all count: a cap that is reached too early is the lesser harm.
+    If `home` has no signature, all of them count: a cap that is reached too early does less harm.
     """
     found = EMPTY
     for name in archived_from(workspace, home):
@@ -143,7 +143,7 @@ def spent_in_archive(workspace: Path, home: str) -> Spending:
 
 
 def archived_from(workspace: Path, home: str) -> list[str]:
-    """Return the folders in the archive of teams that were founded from a home and put away by its lead."""
+    """Return the archive folders of teams that were created from `home` and closed by its lead."""
     key = small_file(workspace / TEAMS / home / SIGNATURE)
     return [place.name for place in _archived(workspace) if _is_from(workspace, place, home, key)]
 
@@ -168,9 +168,9 @@ def _archived(workspace: Path) -> Iterator[Path]:
 
 
 def _listed(folder: Path) -> list[Path]:
-    """Return what is in a folder, nothing where there is none."""
+    """Return what is in a folder, nothing if it does not exist."""
     try:
-        # One that may be listed and not entered tells nothing of what is there.
+        # A folder that can be listed but not entered would not show what is there.
         os.stat(os.path.join(folder, "."))
         return [folder / name for name in sorted(os.listdir(folder))]
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def _is_name(text: str) -> bool:
 
 
 def small_file(file: Path) -> bytes:
-    """Return what is in a small file, nothing where there is none."""
+    """Return the content of a small file, empty if it does not exist or cannot be read."""
     try:
         with open(os.open(file, _READ), "rb") as opened:
             return opened.read(_MOST_BYTES)
@@ -202,13 +202,13 @@ def _mark(workspace: Path, key: bytes, place: str) -> bytes:
 
 
 def _key(workspace: Path, team: str) -> bytes:
-    """Return what a mark of a team that is open is made with: the signature of its home."""
+    """Return the key for the mark of an open team: the signature of its lead's first team."""
     begun = founding(workspace, team)
     return small_file(workspace / TEAMS / ((begun and begun.home) or team) / SIGNATURE)
 
 
 def _begun(workspace: Path, team: str) -> Path | None:
-    """Return where this user began to put a team, if they did."""
+    """Return the archive folder to which this user began to move a team, or None."""
     found = small_file(workspace / TEAMS / team / CLOSING)
     name = _NAME.fullmatch(found.partition(b" ")[0].decode(errors="replace"))
     if not name or name["team"] != team:
@@ -218,12 +218,12 @@ def _begun(workspace: Path, team: str) -> Path | None:
 
 
 def _begin(workspace: Path, team: str, at: float, files: Files) -> Path:
-    """Mark a team as one that is put away, with a place of its own."""
+    """Mark a team as being archived, and return its new archive folder."""
     base = f"{team}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(at))}"
     with closing(PrivateFolder.of(workspace, (TEAMS, ARCHIVE), files, create=True)) as above:
         names = (base if number == 1 else f"{base}.{number}" for number in count(1))
         place = next(above.path / name for name in names if not os.path.lexists(above.path / name))
-    # Before the place is made: who is killed behind it left nothing that is not found by its mark.
+    # Before the folder is created: after a kill, the mark leads to everything that was left.
     with closing(PrivateFolder.of(workspace, (TEAMS, team), files, create=False)) as folder:
         fd = folder.open(CLOSING, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -239,7 +239,7 @@ def _move(workspace: Path, team: str, place: Path, files: Files) -> None:
     with closing(PrivateFolder.of(workspace, (TEAMS, ARCHIVE, place.name), files, create=True)) as into:
         for top, part in _PARTS:
             with closing(PrivateFolder.of(workspace, (top,), files, create=True)) as above:
-                # Where it is gone it was moved before, by who was killed or by who finishes this, too, right now.
+                # If it is gone, a killed process moved it before, or another process is finishing this right now.
                 with suppress(FileNotFoundError):
                     files.move(team, above.fd, part, into.fd)
                 into.sync()

@@ -1,6 +1,6 @@
 """Changed files as the operating system reports them.
 
-`wakeups` above asks one of them; both may say too much, and what they miss its scan finds.
+Both watches may report too much. The scan in `wakeups` finds what they miss.
 """
 
 import contextlib
@@ -17,15 +17,15 @@ import anyio.to_thread
 
 from deskmate.fs.private_folder import PrivateFolder
 
-# A file in a watched folder, or nothing: some file, unknown which.
+# A file in a watched folder. None means some file, unknown which.
 Changed = tuple[Path, str] | None
 
 
 class FileWatch(Protocol):
-    """Tell which of the added files change, and maybe others."""
+    """Reports which of the added files change, and maybe others."""
 
     def add(self, folder: PrivateFolder, name: str) -> None:
-        """Watch one more file, which need not be there yet, in a folder that is."""
+        """Watch one more file. It need not exist yet, but its folder must."""
 
     async def wait(self) -> list[Changed]:
         """Return what changed since the last return. One caller at a time."""
@@ -35,10 +35,10 @@ class FileWatch(Protocol):
 
 
 class Inotify:
-    """The kernel's own notices; folders are named by descriptor, so no path can be swapped underneath.
+    """The kernel's inotify. Folders are named by descriptor, so nobody can swap a path meanwhile.
 
-    A folder only tells which files appear in it, and each file by itself that it grows: nobody is woken by what is
-    written to a file that nobody waits for. A user may have few watches at once, so that who never waits takes none.
+    A folder only reports which files appear in it, and each file reports that it grows. So nobody is woken by writes to
+    a file that nobody waits for. A user has few watches, so a process that never waits takes none.
     """
 
     _EVENT = struct.Struct("iIII")
@@ -62,11 +62,11 @@ class Inotify:
         return result
 
     def add(self, folder: PrivateFolder, name: str) -> None:
-        """Watch one more file, which need not be there yet, in a folder that is."""
+        """Watch one more file. It need not exist yet, but its folder must."""
         if self._fd < 0:
             self._fd = self._checked(self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         self._added.add((folder, name))
-        # The folder first: what appears after the look at the file is told by it.
+        # The folder first: it reports a file that appears after the look at the file.
         self._folders[self._watch(f"/proc/self/fd/{folder.fd}", self._APPEARS)] = folder
         self._see(folder, name)
 
@@ -96,10 +96,10 @@ class Inotify:
         if watch in self._files:
             folder, name = self._files[watch]
             return [(folder.path, name)]
-        # Of no folder: the kernel had more to tell than it keeps, and any of them may have appeared.
+        # Without a known folder: the kernel's queue overflowed, and any of the files may have appeared.
         appeared = self._added & {(self._folders[watch], name)} if watch in self._folders else self._added
         for folder, name in appeared:
-            # Before anyone looks at it: what is written later is told by the file. Unwatched, the scan finds it.
+            # Before anyone reads it: the file then reports later writes. If this fails, the scan finds them.
             with contextlib.suppress(OSError):
                 self._see(folder, name)
         return [(folder.path, name) for folder, name in appeared]
@@ -112,7 +112,7 @@ class Inotify:
 
 
 class Notify:
-    """The `watchfiles` package, tuned: it waits 5 ms for more before it tells, not 50."""
+    """The `watchfiles` package, tuned to wait 5 ms for more changes, not 50."""
 
     def __init__(self) -> None:
         self._paths: dict[Path, Path] = {}
@@ -141,7 +141,7 @@ class Notify:
         found = self._notify.watch(10, 5, 1000, self._stop)
         if isinstance(found, str):
             return []
-        # Whoever waits may be gone by now: the next to wait then hears that something changed.
+        # The waiter may be gone by now. Then the next one is told that something changed.
         self._missed = True
         return [path for _, path in found]
 
@@ -151,5 +151,5 @@ class Notify:
 
 
 def best_watch() -> FileWatch:
-    """Return the watch this system has."""
+    """Return the best watch for this system."""
     return Inotify() if sys.platform == "linux" else Notify()

@@ -1,7 +1,7 @@
 """A lead's first team and the team it works in, as one store.
 
-What is a lead's own stays at home for life, and so does the user's mailbox; all else is the named team's, while one is
-entered. `app` opens both; the runtime above sees one `ports.Store` and never which team a stream lies in.
+The lead's own streams and the user's mailbox always stay in the first team, called home. All other streams are those
+of the second team while the lead works there. The runtime sees one `ports.Store` and never which team has a stream.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from deskmate.ports import Seat, Store
 
 
 class JointStore:
-    """A home, named `name`, and what was entered from there. `<stream>@<name>` is always the home's."""
+    """The first team, `home`, with its name, and the team entered from there. `<stream>@<name>` is always home's."""
 
     def __init__(self, home: Store, name: str) -> None:
         self.home, self._name = home, name
@@ -24,12 +24,12 @@ class JointStore:
         self._waiting: set[anyio.CancelScope] = set()
 
     def enter(self, team: Store) -> None:
-        """Let all but the lead's own be a named team's from now on; whoever waits looks again."""
+        """Use the streams of another team from now on, except the lead's own. All waiters look again."""
         self._team = team
         self._wake()
 
     def leave(self) -> None:
-        """Let all be the home's again; whoever waits looks again."""
+        """Use only the streams of the first team again. All waiters look again."""
         self._team = None
         self._wake()
 
@@ -40,30 +40,30 @@ class JointStore:
     # -- the five methods -------------------------------------------------------------------------
 
     async def append(self, stream: str, record: Json, *, expect: int | None = None, sync: bool = True) -> int:
-        """Add one record; return its number. The promise is in `deskmate.ports.Store`."""
+        """Append one record and return its number. `Store` has the details."""
         store, name = self._at(stream)
         return await store.append(name, record, expect=expect, sync=sync)
 
     async def read(self, stream: str, after: int = 0, *, sync: bool = True) -> Sequence[Item]:
-        """Return what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Return everything after the number `after`. `Store` has the details."""
         store, name = self._at(stream)
         return await store.read(name, after, sync=sync)
 
     async def decide(
         self, stream: str, after: int, make: Callable[[Sequence[Item]], Json | None], *, sync: bool = True
     ) -> int | None:
-        """Append what `make` makes of what stands above `after`. The promise is in `deskmate.ports.Store`."""
+        """Append what `make` returns for everything after `after`. `Store` has the details."""
         store, name = self._at(stream)
         return await store.decide(name, after, make, sync=sync)
 
     async def changed(self, since: Mapping[str, int]) -> None:
-        """Return once any of these streams has something above its number, or lies in another team than before."""
+        """Return once any of these streams has something after its number, or is in another team than before."""
         parts: dict[Store, dict[str, int]] = {}
         for stream, number in since.items():
             store, name = self._at(stream)
             parts.setdefault(store, {})[name] = number
         with self._woken():
-            # Mostly one: only a lead away from home waits in two places.
+            # Mostly one: only a lead in its second team waits in two stores.
             if len(parts) == 1:
                 for store, part in parts.items():
                     await store.changed(part)
@@ -71,7 +71,7 @@ class JointStore:
                 await _first(parts)
 
     def hold(self, name: str, note: str, *, wait: bool = False) -> AbstractAsyncContextManager[Seat]:
-        """Hold a seat; the lead's is the one at home. The promise is in `deskmate.ports.Store`."""
+        """Hold a seat. The lead's seat is in its first team. `Store` has the details."""
         return (self.home if name == LEAD else self._team or self.home).hold(name, note, wait=wait)
 
     # -- which team -------------------------------------------------------------------------------
@@ -86,13 +86,13 @@ class JointStore:
 
     @contextmanager
     def _woken(self) -> Iterator[None]:
-        """Let what waits in here end without an error once a team is entered or left."""
+        """End a wait without an error once a team is entered or left."""
         with anyio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
                 yield
             except StoreUnavailable:
-                # A team that was left may be closed at once, before the wait in it is over. Otherwise it is an error.
+                # A team that was left may be closed before the wait in it ends. In any other case it is an error.
                 if not scope.cancel_called:
                     raise
             finally:
@@ -100,7 +100,7 @@ class JointStore:
 
 
 def _stays(stream: str) -> bool:
-    """Tell whether a stream is the home's, wherever the lead works: its transcript, its subagents', the user's mail."""
+    """Return whether a stream always stays in the first team: transcripts of lead and subagents, the user's mail."""
     _, owner = split_stream(stream)
     own = owner == LEAD or (is_call(owner) and owner.partition(":")[0] == LEAD)
     return stream == mail(USER) or (own and stream != mail(LEAD))
@@ -118,5 +118,5 @@ async def _first(parts: Mapping[Store, Mapping[str, int]]) -> None:
             for store, part in parts.items():
                 tasks.start_soon(wait, store, part)
     except BaseExceptionGroup as group:
-        # Whoever waits catches an error by its class.
+        # Callers catch an error by its class.
         raise group.exceptions[0] from group

@@ -4,7 +4,7 @@
     <workspace>/.teams/<team>/subagents/<call>_inbox.jsonl  <call>_transcript.jsonl
     <workspace>/.tasks/<team>/board.jsonl
 
-This is the asynchronous face: it maps streams to files and keeps every blocking call beside the event loop.
+This is the asynchronous part. It maps streams to files and runs every blocking call in a thread.
 """
 
 import logging
@@ -102,7 +102,7 @@ class JsonlStore:
         """Return everything after the number `after`. `Store` has the details."""
         check_number(after)
         file = self._file(stream)
-        # One look at an entry that the kernel has in memory; going beside the loop to find nothing costs far more.
+        # One stat of an entry that the kernel has in memory. A thread that finds nothing costs far more.
         if not self._threads.inherited and file.has_no_news(after, sync=sync):
             await checkpoint()
             return []
@@ -180,7 +180,7 @@ class JsonlStore:
         return self._folders.setdefault(name, self._team.below(name))
 
     async def _listen_for(self, file: StreamFile) -> None:
-        """Watch a file once someone waits for it: who only writes pays for no notices."""
+        """Watch a file once someone waits for it. A process that only writes needs no watch."""
         folder = file.folder
         if _place(file) in self._watched:
             return
@@ -199,14 +199,14 @@ class JsonlStore:
         return self._watched[place].glimpse()
 
     async def _any_moved(self, seen: Iterable[tuple[StreamFile, int]]) -> bool:
-        # As in `read`: mostly there is nothing to find.
+        # As in `read`: there is mostly nothing new.
         doubtful = [(file, number) for file, number in seen if not file.has_no_news(number, sync=False)]
         return bool(doubtful) and await self._threads.run(
             lambda: any(file.last() != number for file, number in doubtful)
         )
 
     def _warn_of_losses(self, stream: str, found: Sequence[Item]) -> None:
-        """Tell of each place once, of many the first. A torn append was never confirmed to anyone: nothing is lost."""
+        """Warn of each lost record once, of many the first. A torn append was never confirmed, so it is no loss."""
         lost = [item for item in found if isinstance(item, Damaged) and item.kind == "lost"]
         fresh = [item for item in lost if item.where not in self._warned]
         self._warned.update(item.where for item in fresh)
@@ -220,7 +220,7 @@ class JsonlStore:
     # -- late syncs -------------------------------------------------------------------------------
 
     def _settled(self, file: StreamFile, number: T, *, sync: bool) -> T:
-        """Return the number; what was not synced will be soon."""
+        """Return the number. Schedule a sync if there was none."""
         if not sync and number is not None:
             self._sync_soon(file)
         return number
@@ -238,7 +238,7 @@ class JsonlStore:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        # One at a time, so that `close` waits for a timer that is at it.
+        # One at a time, so that `close` waits for a timer that is syncing.
         with self._settling:
             with self._guard:
                 lagging, self._lagging = self._lagging, set()
@@ -249,12 +249,12 @@ class JsonlStore:
                 try:
                     file.settle()
                 except (OSError, StoreError) as error:
-                    # Not lost: still in the file, written again before the next sync of this stream.
+                    # Nothing is lost: it is still in the file, and written again before the next sync of this stream.
                     _LOG.warning("late sync of %s failed: %s", file.stream, error)
 
 
 def keep_out_of_git(top: PrivateFolder) -> None:
-    """Let a folder of ours hide itself: no file of the repository is touched, and no git is needed."""
+    """Hide a folder of ours from git with its own .gitignore. Changes no file of the repository and needs no git."""
     fd = top.open(".gitignore", os.O_WRONLY | os.O_CREAT)
     try:
         if os.fstat(fd).st_size == 0:

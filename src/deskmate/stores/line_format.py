@@ -1,9 +1,9 @@
 """One line: record, number, checksum, damage.
 
-The rule of numbers: every line takes one. A line that is no record, or repeats a number, takes the next, so that damage
-shifts nothing behind it. Readers and writers both walk by this rule, so they never disagree on the end. A new line is
-numbered above every number that was ever seen, also on lines out of their place: what is skipped is reported missing.
-Bytes in, values out; `stream_file` above does the reading and writing.
+Every line takes one number. A line that is not a record, or repeats a number, takes the next, so damage shifts nothing
+after it. Readers and writers both use this rule, so they never disagree about the end. A new line gets a number above
+every number ever seen, also on misplaced lines. Skipped numbers are reported missing. There is no I/O here:
+`stream_file` does the reading and writing.
 """
 
 import re
@@ -19,13 +19,13 @@ from deskmate.errors import BadRecord
 TORN = b" <torn>"
 _SEAL = re.compile(rb',"n":([1-9][0-9]{0,17}),"crc":"([0-9a-f]{8})"\}\Z')
 _SEAL_BYTES = 64
-# A number further ahead than this is nobody's: taken for true, it would use up the digits of a seal.
+# A number further ahead than this is not accepted: it would use up the digits of a seal.
 _LEAP = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place between two lines: how far into the file, and what the numbers have come to."""
+    """A place between two lines: the offset in the file, and the state of the numbers there."""
 
     offset: int = 0
     line: int = 0
@@ -40,14 +40,14 @@ class Position:
 
     @property
     def highest(self) -> int:
-        """The highest number before this place, that of lines out of their place included."""
+        """The highest number before this place, including misplaced lines."""
         return max(self.last, self.top)
 
 
 class StoredLine(NamedTuple):
-    """One complete line: its bytes, the number it bears (none: no record), how many are missing before it.
+    """One complete line: its bytes, its number (None: not a record), how many records are missing before it.
 
-    The rest is the place behind it, loose, because most lines are only walked over.
+    The other fields are the position after it. They are not a `Position`, because most lines are only walked over.
     """
 
     raw: bytes
@@ -61,18 +61,18 @@ class StoredLine(NamedTuple):
 
     @property
     def end(self) -> Position:
-        """The place behind this line."""
+        """The position after this line."""
         return Position(*self[3:])
 
 
 def seal(body: bytes, number: int) -> bytes:
-    """Return the line for an encoded record, line end included."""
+    """Return the line for an encoded record, including its newline."""
     head = body[:-1] + b',"n":%d' % number
     return b'%b,"crc":"%08x"}\n' % (head, crc32(head))
 
 
 def unseal(raw: bytes) -> int | None:
-    """Return the number a line bears, or nothing if its checksum does not hold."""
+    """Return the number of a line, or None if its checksum is wrong."""
     found = _SEAL.search(raw, max(0, len(raw) - _SEAL_BYTES))
     if found and crc32(raw[: found.end(1)]) == int(found[2], 16):
         return int(found[1])
@@ -80,7 +80,7 @@ def unseal(raw: bytes) -> int | None:
 
 
 def next_number(end: Position, seen: int) -> int:
-    """Return the number for a line behind `end`: above all before it, and above `seen` where a reader can follow."""
+    """Return the number for a line after `end`: above all before it, and above `seen` as far as readers accept it."""
     return min(max(end.highest, seen) + 1, end.highest + _LEAP)
 
 
@@ -105,16 +105,16 @@ def walk(start: Position, data: bytes) -> Iterator[StoredLine]:
 
 
 class _Later:
-    """The numbers still to come, looked up only once a line is ahead of its turn."""
+    """The numbers still to come. They are read only when a line is ahead of its turn."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._left: list[tuple[int, int]] | None = None
 
     def skipped(self, number: int, good: int, begin: int) -> bool:
-        """Tell whether a line got there from further on: then some of what it skips still stands from `begin` on.
+        """Return whether a line was moved here from further on. Then some numbers that it skips are after `begin`.
 
-        Neither `good` nor `begin` may fall from one call to the next.
+        Neither `good` nor `begin` may decrease from one call to the next.
         """
         if self._left is None:
             self._left = self._from(begin)
@@ -123,7 +123,7 @@ class _Later:
         return bool(self._left) and self._left[-1][0] < number
 
     def _from(self, begin: int) -> list[tuple[int, int]]:
-        """Return each number from `begin` on and where it stands last, the smallest number at the end."""
+        """Return each number from `begin` on and its last offset, with the smallest number at the end."""
         found: dict[int, int] = {}
         for raw in self._data[begin:].split(b"\n"):
             if (number := unseal(raw)) is not None:
@@ -133,7 +133,7 @@ class _Later:
 
 
 def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:
-    """Return what stands in `data` above the number `after`, damage in its place."""
+    """Return the items in `data` after the number `after`, including damage."""
     found = Items(after, file)
     for line in walk(start, data):
         found.add(line)
@@ -141,7 +141,7 @@ def items(start: Position, data: bytes, after: int, file: str) -> list[Item]:
 
 
 class Items:
-    """What some lines say above the number `after`, damage in its place; put together line by line."""
+    """The items after the number `after`, including damage, collected line by line."""
 
     def __init__(self, after: int, file: str) -> None:
         self._after, self._file = after, file
@@ -149,7 +149,7 @@ class Items:
         self._doubtful = 0
 
     def add(self, line: StoredLine) -> None:
-        """Take in the next line."""
+        """Add the next line."""
         if line.number is None:
             self._found.append(_damaged(line, self._file))
             self._doubtful += 1
@@ -168,7 +168,7 @@ class Items:
 
 
 def _settle(found: list[Item], doubtful: int, number: int) -> None:
-    """Keep numbers from falling: lines put in by hand bear at most the number of the record behind them."""
+    """Keep numbers from decreasing: lines added by hand get at most the number of the record after them."""
     for index in range(len(found) - doubtful, len(found)):
         item = found[index]
         if isinstance(item, Damaged) and item.number > number:
@@ -181,7 +181,7 @@ def _item(line: StoredLine, file: str) -> Item:
         body = decode(line.raw)
     except BadRecord as error:
         return Damaged(line.number, "lost", f"{file}:{line.line}", str(error))
-    # Python's JSON makes a new text of each key in each line; thousands of records share theirs.
+    # Python's JSON makes a new string for each key in each line. Interned, thousands of records share them.
     return Record(line.number, {intern(key): value for key, value in body.items() if key not in KEPT_KEYS})
 
 

@@ -1,8 +1,8 @@
 """Readable copies: `config.json` and one file per task.
 
-For people and their scripts. Whoever holds the lead's seat writes them, whole, by rename; `config.json` bears the
-number of the roster record it shows. They can be deleted at any time, and nothing is taken from
-them; `app` sees by them that records are missing.
+They are for people and scripts. The process that holds the lead's seat writes them atomically. `config.json` has the
+number of the roster record it shows. They can be deleted at any time. Deskmate reads nothing from them, except to see
+whether records are missing.
 """
 
 import json
@@ -66,13 +66,13 @@ def task_file(board: BoardState, task: Task) -> dict[str, Any]:
 
 
 class Projections:
-    """Write what does not stand there as it should."""
+    """Writes the files that are not up to date."""
 
     def __init__(self, team: PrivateFolder, tasks: PrivateFolder) -> None:
         self._team, self._tasks = team, tasks
 
     def write(self, roster: RosterState, board: BoardState) -> None:
-        """Bring the files up to date, the deleted and damaged ones too. Blocks; call it beside the event loop."""
+        """Bring the files up to date, also deleted and damaged ones. Blocks, so call it in a thread."""
         _show(self._team, CONFIG, config(roster))
         for task in board.tasks.values():
             _show(self._tasks, f"{task.id}.json", task_file(board, task))
@@ -94,7 +94,7 @@ def _show(folder: PrivateFolder, name: str, value: Mapping[str, Any]) -> None:
 
 
 def _holds(folder: PrivateFolder, name: str, text: bytes) -> bool:
-    """Tell whether a file holds just this; one that cannot be read does not."""
+    """Return whether a file contains exactly this text. False if it cannot be read."""
     try:
         with open(folder.open(name, os.O_RDONLY), "rb") as file:
             return file.read(len(text) + 1) == text

@@ -1,7 +1,7 @@
 """Deleting the folders of a team.
 
-Nothing is followed out of the workspace: folders are opened by descriptor, and a link is moved and unlinked as itself.
-Every function blocks.
+Nothing outside the workspace is touched: folders are opened by descriptor, and links are not followed. Every function
+blocks.
 """
 
 import os
@@ -22,14 +22,14 @@ _IGNORE = ".gitignore"
 
 
 def remove_team(workspace: Path, team: str, archived: tuple[str, ...] = ()) -> None:
-    """Delete a team's folders, and places in the archive; raise StoreUnavailable or UnsafeFolder.
+    """Delete a team's folders and the given archive folders. Raises StoreUnavailable or UnsafeFolder.
 
-    A kill before the end leaves either the team or, out of the way, folders that the next removal deletes.
+    A kill before the end leaves either the team or folders, moved out of the way, that the next removal deletes.
     """
     files, mark = Files(), secrets.token_hex(8)
     try:
         with closing(PrivateFolder.of(workspace, (TEAMS, REMOVED), files, create=True)) as into:
-            # The team's own folder goes last: until then somebody sees that there is more to remove.
+            # The team's own folder goes last: until then it shows that there is more to remove.
             places = [*(((TEAMS, ARCHIVE), name) for name in archived), ((TASKS,), team), ((TEAMS,), team)]
             for number, (parts, name) in enumerate(places):
                 with (
@@ -46,7 +46,7 @@ def remove_team(workspace: Path, team: str, archived: tuple[str, ...] = ()) -> N
 
 
 def _delete(name: str, folder: int) -> None:
-    # Another process that removes a team right now deletes the same.
+    # Another process that removes a team right now may delete the same.
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode):
             shutil.rmtree(name, dir_fd=folder)
@@ -55,7 +55,7 @@ def _delete(name: str, folder: int) -> None:
 
 
 def _remove_if_empty(workspace: Path, files: Files) -> None:
-    """Delete the folders that hold all teams if there is none left: a folder that has them may be a workspace."""
+    """Delete the folders of all teams if there is no team left, because a folder with them may count as a workspace."""
     with suppress(OSError), closing(PrivateFolder.of(workspace, (TEAMS,), files, create=False)) as teams:
         os.rmdir(REMOVED, dir_fd=teams.fd)
         with suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
 """The exclusive right to run a member.
 
-`jsonl` above names the folder; the file is never deleted, so that a lock on it always means the same thing.
+The file of a seat is never deleted, so a lock on it always means the same thing.
 """
 
 import fcntl
@@ -30,7 +30,7 @@ class FileSeat:
 async def hold_file(
     folder: PrivateFolder, file: str, name: str, note: str, beside: WorkerThreads, *, wait: bool
 ) -> AsyncIterator[FileSeat]:
-    """Hold the seat kept in `file`; raise Held, or stand in line."""
+    """Hold the seat in `file`. If it is taken, wait, or without `wait` raise Held."""
     with ExitStack() as leave:
         try:
             lock, holder = await beside.run(lambda: _sit(folder, file, note, leave))
@@ -44,9 +44,9 @@ async def hold_file(
 
 
 def _sit(folder: PrivateFolder, file: str, note: str, leave: ExitStack) -> tuple[Lock, str | None]:
-    """Take the seat, or find its holder's note. The folder's lock keeps others from a note not yet written."""
+    """Take the seat, or return its holder's note. The folder's lock keeps others from reading an unfinished note."""
     lock = folder.open_lock(file)
-    # Here, not above: whoever is cancelled meanwhile never gets to see the lock.
+    # Here, not in the caller: if that is cancelled meanwhile, it never gets the lock.
     leave.callback(lock.close)
     with folder.locked():
         if not try_lock(lock.fd):
@@ -56,7 +56,7 @@ def _sit(folder: PrivateFolder, file: str, note: str, leave: ExitStack) -> tuple
 
 
 async def _stand(folder: PrivateFolder, lock: Lock, note: str) -> None:
-    """Wait for the lock in a thread that holds up nobody: who leaves the line may go at once, the process too."""
+    """Wait for the lock in a thread that blocks nobody. A cancelled waiter, or the process, can end at once."""
     told, tell = os.pipe()
     trouble: list[OSError | StoreError] = []
     copy = Lock(os.dup(lock.fd))
@@ -70,7 +70,7 @@ async def _stand(folder: PrivateFolder, lock: Lock, note: str) -> None:
 
 
 def _lock_copy(folder: PrivateFolder, copy: Lock, note: str, tell: int, trouble: list[OSError | StoreError]) -> None:
-    """Lock through a copy of the descriptor: if the waiter has gone meanwhile, closing the copy frees the seat."""
+    """Lock through a copy of the descriptor. If the waiter has left meanwhile, closing the copy frees the seat."""
     try:
         fcntl.flock(copy.fd, fcntl.LOCK_EX)
         with folder.locked():
@@ -79,7 +79,7 @@ def _lock_copy(folder: PrivateFolder, copy: Lock, note: str, tell: int, trouble:
         trouble.append(error)
     finally:
         copy.close()
-        # Said, not only closed: a forked child may keep a copy of the pipe open. Nobody listens who left the line.
+        # Write, not only close: a forked child may keep a copy of the pipe open. A waiter that left does not read it.
         with suppress(BrokenPipeError):
             os.write(tell, b".")
         os.close(tell)

@@ -1,8 +1,8 @@
 """One stream on disk, as this process knows it.
 
-Append: lock, see what is new, fence a torn tail, one write, unlock, then sync, so that writers share syncs. Readers
-sync what they found before they return it, and whoever syncs tells the highest number to other processes: a number once
-seen is never given to another record. Every method blocks; `jsonl` above runs them beside the event loop.
+An append locks, reads what is new, fences a torn tail, writes once, unlocks, and then syncs, so that writers share
+syncs. Readers sync what they found before they return it. Every sync tells the highest number to other processes, so a
+number that was seen once is never given to another record. Every method blocks. `jsonl_store` runs them in threads.
 """
 
 import bisect
@@ -23,7 +23,7 @@ _MARK_EVERY = 64
 
 
 class StreamFile:
-    """Append to and read one file of records."""
+    """Appends to and reads one file of records."""
 
     def __init__(self, stream: str, folder: PrivateFolder, name: str) -> None:
         self.stream, self.folder, self.name = stream, folder, name
@@ -46,26 +46,26 @@ class StreamFile:
 
     @property
     def highest(self) -> int:
-        """The highest number that a line bears which was walked over so far, 0 for none."""
+        """The highest number of all lines read so far, 0 for none."""
         return self._end.highest
 
     # -- appending --------------------------------------------------------------------------------
 
     def append(self, body: bytes, mark: Stamp, expect: int | None, *, sync: bool) -> int:
-        """Add an encoded record, or find that an earlier try had added it; return its number."""
+        """Append an encoded record, unless an earlier try has. Return its number."""
         number = self._under_lock(lambda fd: self._write(fd, body, mark, expect), sync=sync)
         self._doubts.pop(mark, None)
         return number
 
     def decide(self, after: int, make: Callable[[list[Item]], bytes | None], *, sync: bool) -> int | None:
-        """Add the encoded record that `make` makes of what stands above `after`, if any; return its number."""
+        """Append the encoded record that `make` returns for everything after `after`. Return its number, or None."""
         return self._under_lock(lambda fd: self._decide(fd, after, make), sync=sync)
 
     def _under_lock(self, work: Callable[[int], T], *, sync: bool) -> T:
         fd = None
         try:
             with self.folder.locked():
-                # Not before: another file may be put in place while we wait.
+                # Not before the lock: another file may replace this one while we wait.
                 fd = self.folder.open(self.name, os.O_RDWR | os.O_APPEND | os.O_CREAT)
                 result = work(fd)
             if sync:
@@ -103,12 +103,12 @@ class StreamFile:
         number = self._next(fd, torn)
         data = (TORN + b"\n" if torn else b"") + seal(body, number)
         self._put(fd, data)
-        # At once, so that this number counts as seen even if the file is cut before anyone looks.
+        # At once, so that this number counts as seen even if the file is cut before anyone reads it.
         self._walk(torn + data)
         return number
 
     def _next(self, fd: int, torn: bytes) -> int:
-        """Return the number to write under, and unsay what was said of bytes that were cut off since."""
+        """Return the number for the next record. Correct the sync mark if the file was cut since."""
         found = os.fstat(fd)
         size, number = self.folder.synced(self.name, found.st_ino)
         if size > found.st_size:
@@ -119,7 +119,7 @@ class StreamFile:
         return next_number(end, max(self._seen, number))
 
     def _fence_whole(self, fd: int, tail: bytes, news: Items | None = None) -> bytes:
-        """End a tail that lacks only its line end: it is a record of someone who died just then."""
+        """Complete a tail that lacks only its newline. It is a record of a writer that died at that moment."""
         if tail and unseal(tail) is not None:
             self._put(fd, b"\n")
             return self._advance(fd, news)
@@ -134,7 +134,7 @@ class StreamFile:
             raise OSError(errno.ENOSPC, "the disk took only a part of the record")
 
     def _find(self, fd: int, first: Position, mark: Stamp) -> int | None:
-        """Return the number under which an earlier try got through after all."""
+        """Return the number of a record that an earlier try wrote after all, or None."""
         data = self._bytes(fd, first.offset, self._end.offset)
         for line in walk(first, data):
             if line.number and _stamp_of(line.raw) == mark:
@@ -144,7 +144,7 @@ class StreamFile:
     # -- reading ----------------------------------------------------------------------------------
 
     def read(self, after: int, *, sync: bool) -> list[Item]:
-        """Return what stands above `after`."""
+        """Return everything after the number `after`."""
         try:
             fd = self.folder.open(self.name, os.O_RDONLY)
         except FileNotFoundError:
@@ -167,7 +167,7 @@ class StreamFile:
             os.close(fd)
 
     def has_no_news(self, after: int, *, sync: bool) -> bool:
-        """Tell, without waiting, whether `read` would find nothing and leave all as it is; where in doubt, no."""
+        """Return, without blocking, whether `read` would find nothing and change nothing. False if in doubt."""
         try:
             found = os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -179,12 +179,12 @@ class StreamFile:
         return is_known and (not sync or self._is_told(known))
 
     def _is_told(self, known: Position) -> bool:
-        """Tell whether all up to there outlives a power loss, and other processes know."""
+        """Return whether everything up to there would survive a power loss, and other processes know that."""
         lasts = self._entered and not self._sync_failed and known.offset <= self._synced
         return lasts and known.highest <= self._told
 
     def glimpse(self) -> tuple[int, int, int] | None:
-        """Return, without waiting, what is another once the file has changed; None where there is none."""
+        """Return, without blocking, a value that differs once the file has changed. None if there is no file."""
         try:
             found = os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
         except OSError:
@@ -209,11 +209,11 @@ class StreamFile:
             os.close(fd)
 
     def _news(self, after: int) -> Items | None:
-        """Return where to put what the next walk finds, for who has all before it: such lines are read only once."""
+        """Return a collector for what the next walk finds, if the caller has all before it. Saves a second read."""
         return Items(after, self._file) if self._end.last == after else None
 
     def _above(self, fd: int, after: int, news: Items | None) -> list[Item]:
-        """Return what stands above `after`: the news, or read again from as near as is known."""
+        """Return everything after `after`: the news, or read again from the nearest known position."""
         if self._end.last < after:
             raise self._shrunk(after, self._end.last)
         start, self._recent = self._recent, self._end
@@ -225,7 +225,7 @@ class StreamFile:
         return items(start, self._bytes(fd, start.offset, self._end.offset), after, self._file)
 
     def _advance(self, fd: int, news: Items | None = None) -> bytes:
-        """Walk over what was added since, for `news` too; return the tail that has no line end yet."""
+        """Walk over what was added since, and pass it to `news`. Return the tail that has no newline yet."""
         found = os.fstat(fd)
         if found.st_ino != self._inode or found.st_size < self._end.offset:
             self._forget(found.st_ino)
@@ -243,7 +243,7 @@ class StreamFile:
         return data[self._end.offset - begin :]
 
     def _forget(self, inode: int) -> None:
-        """Start over: another file stands there, or this one was cut."""
+        """Start over, because the file was replaced or cut."""
         self._seen = max(self._seen, self._end.highest)
         self._inode, self._end = inode, Position()
         self._marks, self._recent = [self._end], self._end
@@ -261,7 +261,7 @@ class StreamFile:
     # -- making it last ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Sync what was appended without."""
+        """Sync what was appended without a sync."""
         fd = self.folder.open(self.name, os.O_RDONLY)
         try:
             self._sync(fd)
@@ -269,13 +269,13 @@ class StreamFile:
             os.close(fd)
 
     def _sync(self, fd: int) -> None:
-        """Return once all that stood in the file at the call outlives a power loss.
+        """Return once everything that was in the file at the call would survive a power loss.
 
-        Callers in one process line up; whoever finds that the sync before began after its own write is done.
+        Callers in one process wait in line. If an earlier sync already covers what a caller wrote, it is done.
         """
         written = os.fstat(fd)
         with self._syncing:
-            # Before the sync: what is added meanwhile may not outlast a power loss, and then nobody has seen it.
+            # Before the sync: what is added meanwhile may not survive a power loss, and nobody has seen it then.
             end = self._end
             if written.st_ino == self._inode and self._is_synced(fd, written):
                 if end.offset <= self._synced and end.highest > self._told:
@@ -297,27 +297,27 @@ class StreamFile:
         try:
             self.folder.files.sync(fd)
         except OSError:
-            # At once: until then a sync of another process would succeed without them, and its reader trust it.
+            # At once: before that, a sync in another process would succeed without these bytes, and readers trust it.
             self._dirty_again(os.fstat(fd).st_size)
             raise
         if not self._entered:
             self.folder.sync()
 
     def _is_synced(self, fd: int, written: os.stat_result) -> bool:
-        """Tell whether this process, or by its own word another, has synced all that was written."""
+        """Return whether this process, or another one by its mark, has synced everything that was written."""
         if self._sync_failed:
             return False
         if self._entered and written.st_size <= self._synced:
             return True
         told, number = self.folder.synced(self.name, written.st_ino)
-        # Told of more than there is: the file was cut since, and what stands there now may be new.
+        # If the mark says more than there is, the file was cut since, and what is there now may be new.
         if not written.st_size <= told <= os.fstat(fd).st_size:
             return False
         self._entered, self._synced, self._told = True, told, number
         return True
 
     def _dirty_again(self, upto: int) -> None:
-        """Write what a failed sync may have dropped from the queue once more, byte for byte.
+        """Write the bytes again that a failed sync may have dropped.
 
         After an error the kernel counts such pages as written, and the next sync would succeed without them.
         """

@@ -1,8 +1,8 @@
 """Waking whoever waits for a stream.
 
-One watch serves every waiter: the first of them listens to it for all and hands over when it leaves, so
-there is no thread and no background task. The net below is a scan every two seconds, by that one for all too: a
-thousand that wait cost no more than a look at a thousand files. `jsonl` does the looking.
+One watch serves every waiter. The first waiter listens for all and hands over when it leaves, so there is no thread and
+no background task. It also scans all files every two seconds, in case the watch misses a change. So a thousand waiters
+cost no more than a look at a thousand files.
 """
 
 import math
@@ -18,7 +18,7 @@ Place = tuple[Path, str]
 
 
 class Waiter:
-    """Someone who waits for some places, and which of them were rung."""
+    """A caller that waits for some places, and which of them were rung."""
 
     def __init__(self, places: frozenset[Place]) -> None:
         self.places = places
@@ -28,7 +28,7 @@ class Waiter:
 
 
 class Wakeups:
-    """Ring for places; wait for rings. `look` returns something that is another once a place has changed."""
+    """Rings for places and waits for rings. `look` returns a value that differs once a place has changed."""
 
     def __init__(self, watch: FileWatch, look: Callable[[Place], object]) -> None:
         self._watch, self._look = watch, look
@@ -39,7 +39,7 @@ class Wakeups:
 
     @contextmanager
     def waiting(self, places: Iterable[Place]) -> Iterator[Waiter]:
-        """Count as waiting for these places; nothing rung inside is missed."""
+        """Register a waiter for these places. No ring inside the context is missed."""
         waiter = Waiter(frozenset(places))
         for place in waiter.places:
             self._waiters.setdefault(place, set()).add(waiter)
@@ -50,12 +50,12 @@ class Wakeups:
                 self._waiters[place].discard(waiter)
                 if not self._waiters[place]:
                     del self._waiters[place]
-            # The listener may have handed over to this one just when it was leaving too.
+            # The listener may have handed over to this waiter just when it was leaving, too.
             if not self._listening:
                 self._hand_over(waiter)
 
     def ring(self, place: Place) -> None:
-        """Wake all who wait for this place."""
+        """Wake all waiters for this place."""
         for waiter in self._waiters.get(place, ()):
             waiter.rung.add(place)
             waiter.stir.set()
@@ -63,7 +63,7 @@ class Wakeups:
                 waiter.listens.cancel()
 
     async def wait(self, waiter: Waiter, seconds: float) -> set[Place]:
-        """Return the places rung since the last return; what no watch told of is rung within so many seconds."""
+        """Return the places rung since the last return. A change that the watch misses is rung within `seconds`."""
         while not waiter.rung:
             if self._listening:
                 await waiter.stir.wait()
@@ -77,7 +77,7 @@ class Wakeups:
         self._listening = True
         try:
             while not waiter.rung:
-                # However much is told of some places: the others are looked at in time.
+                # Many changes in some places must not delay the scan of the others.
                 due = max(0.0, self._scanned + seconds - anyio.current_time())
                 with anyio.move_on_after(due) as scope:
                     for place in await self._hear(waiter):
@@ -89,7 +89,7 @@ class Wakeups:
             self._hand_over(waiter)
 
     async def _hear(self, waiter: Waiter) -> list[Changed]:
-        """Return what the watch tells, nothing if this process rings first."""
+        """Return what the watch reports, nothing if this process rings first."""
         heard: list[Changed] = []
         try:
             with anyio.CancelScope() as waiter.listens:
@@ -99,7 +99,7 @@ class Wakeups:
         return heard
 
     def _scan(self) -> None:
-        """Ring for every place that is not as it was at the last scan, or was not waited for then."""
+        """Ring for every place that has changed since the last scan, or had no waiter then."""
         before, self._looks = self._looks, {place: self._look(place) for place in self._waiters}
         self._scanned = anyio.current_time()
         for place, look in self._looks.items():

@@ -1,7 +1,7 @@
 """Threads for blocking work.
 
-The general way (`anyio.to_thread`) costs 54 µs a call here, these 27 µs, and an append itself 30 µs; so a store has
-its own few. `jsonl` and `seats` hand them everything that may wait.
+`anyio.to_thread` costs 54 µs a call here, these threads 27 µs, and an append itself 30 µs. So a store has a few of its
+own, and gives them everything that may block.
 """
 
 import asyncio
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 
 class _Begun(asyncio.Future[None]):
-    """Work that a thread has begun. A task cancelled meanwhile, by whatever means, hears of it once that is done."""
+    """Work that a thread has begun. A task that is cancelled meanwhile learns of that once the work is done."""
 
     def cancel(self, msg: Any = None) -> bool:
-        """Refuse: the task then keeps the cancellation until it runs again."""
+        """Return False. The task then keeps the cancellation until it runs again."""
         return False
 
 
@@ -31,7 +31,7 @@ Job = tuple[Callable[[], None], asyncio.AbstractEventLoop, _Begun]
 
 
 class WorkerThreads:
-    """A few threads, started as they are needed, ended by `close`."""
+    """A few threads, started when needed and ended by `close`."""
 
     def __init__(self, most: int = 16) -> None:
         self._most = most
@@ -43,24 +43,24 @@ class WorkerThreads:
 
     @property
     def inherited(self) -> bool:
-        """Tell whether this came through a fork, which copies no threads."""
+        """Whether this process is a forked child, which has no copies of the threads."""
         return os.getpid() != self._process
 
     def check(self) -> None:
-        """Raise StoreUnavailable where nothing can be run any more."""
+        """Raise StoreUnavailable if nothing can be run any more."""
         if self.inherited:
             raise StoreUnavailable("this store was opened before a fork; open it again in the new process")
         if self.closed:
             raise StoreUnavailable("this store is closed; open it again")
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns. Who is cancelled before does not begin; once begun it is waited for."""
+        """Return what `work` returns. If cancelled before, it does not begin. Once begun, it is waited for."""
         await checkpoint_if_cancelled()
         self.check()
         loop = asyncio.get_running_loop()
         begun = _Begun(loop=loop)
-        # Not as the result of the future: the event loop keeps that until the caller waits again, and with it all that
-        # was read, while the caller makes something smaller of it.
+        # Not as the result of the future: the event loop keeps that until the caller waits again. So everything read
+        # would stay in memory while the caller makes something smaller of it.
         results: list[T] = []
         self._open += 1
         if len(self._threads) < min(self._open, self._most):
@@ -71,7 +71,7 @@ class WorkerThreads:
             try:
                 await begun
             except asyncio.CancelledError:
-                # Whoever is cancelled does not hear of an error; without this line asyncio would complain of that.
+                # A cancelled caller does not get the error. Without this line asyncio would warn about that.
                 begun.exception()
                 raise
         return results.pop()
@@ -87,9 +87,9 @@ class WorkerThreads:
             try:
                 loop.call_soon_threadsafe(self._finish, begun, error)
             except RuntimeError:
-                # The event loop ended meanwhile: nobody is left to tell.
+                # The event loop has ended, so nobody waits for the result.
                 self._open -= 1
-            # A thread that waits for its next job must not hold on to what it read for the last one.
+            # A thread that waits for its next job must not keep what it read for the last one in memory.
             del job, work, begun, error
 
     def _finish(self, begun: _Begun, error: BaseException | None) -> None:
@@ -100,7 +100,7 @@ class WorkerThreads:
             begun.set_exception(error)
 
     def close(self) -> None:
-        """Return once the threads have done what they were given; in a forked child there are none."""
+        """Return once the threads have finished their jobs. In a forked child there are none."""
         self.closed = True
         if self.inherited:
             return
