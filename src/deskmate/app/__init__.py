@@ -1,4 +1,4 @@
-"""Everything put together. Faces call this; all else is below.
+"""Everything put together, for the faces to call.
 
 runner            start or resume a team and run its lead
 session           a team and the person who talks to it

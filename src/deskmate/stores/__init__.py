@@ -5,7 +5,7 @@ line_format     one line: record, number, checksum, damage
 stream_file     one stream on disk, as this process knows it
 seats           the exclusive right to run a member
 worker_threads  threads for blocking work
-wakeups         waking whoever waits for a stream
+wakeups         waking callers that wait for a stream
 file_watch      changed files as the operating system reports them
 memory_store    streams in this process, for tests
 joint_store     a lead's first team and the team it works in, as one store

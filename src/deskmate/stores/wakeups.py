@@ -1,4 +1,4 @@
-"""Waking whoever waits for a stream.
+"""Waking callers that wait for a stream.
 
 One watch serves every waiter. The first waiter listens for all and hands over when it leaves, so there is no thread and
 no background task. It also scans all files every two seconds, in case the watch misses a change. So a thousand waiters

@@ -48,7 +48,7 @@ def _workspace_around(here: Path) -> Path:
 
 
 def _upwards(here: Path) -> Iterator[Path]:
-    """Yield a folder and those above it on the same file system, as git does. Stops before the user's home."""
+    """Yield a folder and those above it on the same file system, as git does. Stops at one with the user's home."""
     yield here
     for place in here.parents:
         if place.stat().st_dev != here.stat().st_dev or holds_home(place):

@@ -7,6 +7,6 @@ team_duties  what an agent does for its team between two model calls
 status       what a member is shown to be doing
 step_scope   what ends a step before it is done: interrupt, shutdown, time limit
 mail_watch   mail that arrives while something runs
-live_words   what a model is saying now, for whoever watches
+live_words   what a model is saying now, for live display
 wait_times   how long each open thing has lasted in this process
 """

@@ -1,4 +1,4 @@
-"""What a model is saying now, for whoever watches.
+"""What a model is saying now, for live display.
 
 No secret is shown: the end of the text is held back while it may be the beginning of one. Mostly that is one word.
 """

@@ -54,7 +54,7 @@ class Roster:
         self._folded.begin_again(state)
 
     async def found(self, team: str, description: str = "", home: str | None = None) -> Member:
-        """Found the team with its lead. Raises Refused if it was founded before."""
+        """Create the team with its lead. Raises Refused if it was created before."""
         event = TeamFounded(team=team, description=description, home=home, at=self._writer.clock.timestamp())
         return (await self._decide(event)).members[LEAD]
 
