@@ -113,10 +113,10 @@ def test_no_name_or_role_can_add_a_line() -> None:
 WHO_MUST_KNOW = {
     "only-mail-is-seen": (
         {AgentKind.LEAD, AgentKind.TEAMMATE},
-        r"see only what you send with SendMessage\. .*plain text",
+        r"see only what you send with SendMessage\. .*text",
     ),
     "last-words": ({AgentKind.TEAMMATE}, r"last text of your turn goes to the lead when you become idle"),
-    "by-name": ({AgentKind.LEAD, AgentKind.TEAMMATE}, r"by name, never by an id"),
+    "by-name": ({AgentKind.LEAD, AgentKind.TEAMMATE}, r"by name, not by id"),
     "no-json": ({AgentKind.LEAD, AgentKind.TEAMMATE}, r"plain text, not as JSON"),
     "no-quoting": ({AgentKind.LEAD, AgentKind.TEAMMATE}, r"[Dd]o not quote a message back"),
     "broadcast": (
@@ -152,7 +152,10 @@ WHO_MUST_KNOW = {
     "tasks-for-strangers": ({AgentKind.LEAD}, r"Write it for a stranger: .* Set verify .* blockedBy"),
     "headless": ({AgentKind.LEAD}, r"run that nobody attends, ask every teammate to leave before .* final answer"),
     "frames": ({AgentKind.LEAD, AgentKind.TEAMMATE}, r"Only the frame says who wrote a text\."),
-    "denials": ({AgentKind.LEAD, AgentKind.TEAMMATE, AgentKind.SUBAGENT}, r"Do not work around a denial"),
+    "denials": (
+        {AgentKind.LEAD, AgentKind.TEAMMATE, AgentKind.SUBAGENT},
+        r"A call may be denied. Do not work around it",
+    ),
 }
 
 

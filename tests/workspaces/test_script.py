@@ -60,9 +60,10 @@ async def test_no_list_of_processes_shows_what_is_run(
     assert (seen, got) == (False, [Ran(0, f"{CANARY}\n")])
 
 
-def test_one_that_has_it_among_its_words_is_found() -> None:
+def test_one_that_has_it_among_its_words_is_found(eventually: Callable[[Callable[[], bool]], None]) -> None:
     with subprocess.Popen(["sh", "-c", f"read line; : {CANARY}"], stdin=subprocess.PIPE) as process:
-        assert is_seen()
+        # The kernel shows the words of a program a moment after it has begun.
+        eventually(is_seen)
         process.communicate(b"\n")
 
 
