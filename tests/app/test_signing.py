@@ -34,7 +34,7 @@ __all__ = ["room"]
 
 pytestmark = [pytest.mark.anyio, pytest.mark.behaviour("trust")]
 
-NOT_YOURS = "was not begun by you here, or was moved or copied, so nothing that stands in it is obeyed"
+NOT_YOURS = "was not begun by you here, or was moved or copied, so nothing in it is obeyed"
 
 
 @contextmanager

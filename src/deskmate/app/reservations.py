@@ -38,10 +38,16 @@ def _is_reserved(signing: Signing, team: str) -> bool:
 async def _give_up(signing: Signing, team: str) -> None:
     workspace = signing.workspace
     with closing(JsonlStore.open(workspace, team)) as store:
-        if roster_fold.fold(members.EMPTY, await store.read(ROSTER)).teammates:
+        # Before the seat is taken, which leaves a file in the team's folder.
+        if not await _is_alone(store):
             return
         async with store.hold(LEAD, f"process {os.getpid()}, which removes it"):
-            roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
             # Check again, now that no other process can run it: something may have been said meanwhile.
-            if _is_reserved(signing, team) and not roster.teammates and not roster.damaged:
+            if _is_reserved(signing, team) and await _is_alone(store):
                 await to_thread.run_sync(remove_team, workspace, team)
+
+
+async def _is_alone(store: JsonlStore) -> bool:
+    """Return whether no teammate ever joined, as far as the whole roster can be read."""
+    roster = roster_fold.fold(members.EMPTY, await store.read(ROSTER))
+    return not roster.teammates and not roster.damaged

@@ -52,7 +52,7 @@ class Signing:
         if not self.signed(team):
             raise Refused(
                 f"team '{team}' was not begun by you here, or was moved or copied, "
-                f"so nothing that stands in it is obeyed; look at it with: deskmate board {team}; "
+                f"so nothing in it is obeyed; look at it with: deskmate board {team}; "
                 f"go on with it by: deskmate trust --team {team}"
             )
 
